@@ -1,0 +1,80 @@
+# One command each; `make` alone prints this help. Needs Python 3.11 or newer with venv and pip, nothing else:
+# Postgres and Redis come from wheels.
+
+PYTHON ?= python3
+OUT ?= understudy-demo
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_INSTALLED := $(VENV)/.installed-run
+DEV_INSTALLED := $(VENV)/.installed-dev
+# Threads that wait sleep instead of spinning: with other work on the machine spinning made steps forty times slower.
+export OMP_WAIT_POLICY := PASSIVE
+SOURCES := core service workers models understudy migrations benchmarks docs tests
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up install test check lint types contracts docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion clean
+
+help: ## print this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch is installed first and pinned: pip then finds it settled and pulls no other build.
+$(RUN_INSTALLED): $(VENV)/bin/python requirements.lock pyproject.toml
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[service,workers,embedded,offline]'
+	@touch $@
+
+$(DEV_INSTALLED): $(RUN_INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[service,workers,embedded,offline,dev]'
+	@touch $@
+
+install: $(DEV_INSTALLED) ## create the virtual environment with everything, for developers
+
+demo: $(RUN_INSTALLED) ## publish a table at epsilon 1, end to end (TABLE=rows.csv DOMAIN=domain.json for your own)
+	$(BIN)/understudy demo --out $(OUT) $(if $(TABLE),--table $(TABLE)) $(if $(DOMAIN),--domain $(DOMAIN)) $(if $(SIZE),--declared-size $(SIZE))
+
+up: $(RUN_INSTALLED) ## keep the whole stack running on this machine; Ctrl-C stops it
+	$(BIN)/understudy up
+
+test: $(DEV_INSTALLED) ## all tests, on real Postgres, Redis and Celery processes
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+check: $(DEV_INSTALLED) lint types contracts docs test ## everything a change must pass
+
+lint: $(DEV_INSTALLED) ## ruff with every rule on; the exceptions have reasons in pyproject.toml
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+
+types: $(DEV_INSTALLED) ## mypy, strict
+	$(BIN)/mypy
+
+contracts: $(DEV_INSTALLED) ## who may import whom, and how long a file may be
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
+
+docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the code
+	$(BIN)/python -m docs.generate
+
+bench-critic: $(DEV_INSTALLED) ## the private critic step against the ordinary one and against vmap(grad)
+	$(BIN)/python -m benchmarks.critic_step --out benchmarks/results/critic_step.json
+
+bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.adult
+
+bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.poker
+
+bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
+	$(BIN)/python -m benchmarks.quote --save
+
+bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into Parquet
+	$(BIN)/python -m benchmarks.sampling --save
+
+bench-ingestion: $(DEV_INSTALLED) ## ingestion against a bare CSV-to-Parquet copy, time and memory
+	$(BIN)/python -m benchmarks.ingestion
+
+clean: ## remove what make created, except data folders
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

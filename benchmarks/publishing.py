@@ -1,0 +1,122 @@
+"""One benchmark run: domain, plan, fit, sample, decode, through the product's own modules.
+
+The job's key is derived from a seed so that a run can be repeated. Such output is NOT PRIVATE and for benchmarks only.
+"""
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from benchmarks.datasets import Codes, Table
+from core.domain.codec import decode
+from core.domain.table import TableDomain
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.encoding import PrivateTable
+from models.idpgan.generator import draw, probabilities
+from models.randomness import KeyedStreams
+from models.registry import make_synthesizer
+from models.synthesizer import NullHost, TrainedGenerator
+
+VARIANTS: dict[str, dict[str, Any]] = {"both": {}, "anchor": {"critic": False}, "critic": {"anchor": False}}
+SAMPLED_ROWS = 100_000
+_CHUNK = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What one run gave."""
+
+    plan: Plan
+    codes: Codes
+    rows: pa.RecordBatch
+    plan_seconds: float
+    fit_seconds: float
+    parameters: int
+
+
+def publish(
+    table: Table,
+    *,
+    epsilon: float,
+    delta: float,
+    variant: str,
+    seed: int,
+    options: dict[str, Any] | None = None,
+) -> Published:
+    """Plan, train and sample.
+
+    Args:
+        table: real rows; the declared size is their number, which is public for these tables.
+        epsilon: target.
+        delta: target.
+        variant: "both", "anchor" or "critic".
+        seed: what the key is derived from.
+        options: more options of the synthesizer.
+    """
+    codes = table.train_codes
+    start = time.perf_counter()
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options=VARIANTS[variant] | (options or {})),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=delta),
+        declared_size=len(codes),
+        domain=table.domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    planned = time.perf_counter()
+    private = PrivateTable(
+        codes=codes,
+        unit_of_record=np.arange(len(codes), dtype=np.int64),
+        cardinalities=table.domain.cardinalities,
+        target_index=table.domain.target_index,
+    )
+    generator = make_synthesizer("idpgan").fit(private, plan, _streams(seed), NullHost())
+    fitted = time.perf_counter()
+    made = sample(generator, SAMPLED_ROWS, seed)
+    return Published(
+        plan=plan,
+        codes=made,
+        rows=decode(table.domain, made, np.random.default_rng(seed)),
+        plan_seconds=planned - start,
+        fit_seconds=fitted - planned,
+        parameters=sum(parameter.numel() for parameter in generator.network.parameters()),
+    )
+
+
+def sample(generator: TrainedGenerator, rows: int, seed: int) -> Codes:
+    """Draw coded rows as the service's sampler does, but repeatably."""
+    rng = np.random.default_rng([seed, 1])
+    parts = []
+    for start in range(0, rows, _CHUNK):
+        size = min(_CHUNK, rows - start)
+        label = torch.zeros(size, 0)
+        if generator.label_probabilities is not None:
+            law = generator.label_probabilities
+            chosen = np.searchsorted(np.cumsum(law)[:-1], rng.random(size), side="right")
+            label = torch.eye(len(law))[torch.from_numpy(chosen)]
+        latent = torch.from_numpy(rng.standard_normal((size, generator.latent_dimension), dtype=np.float32))
+        uniforms = torch.from_numpy(rng.random((size, len(generator.cardinalities)), dtype=np.float32))
+        with torch.no_grad():
+            shares = probabilities(generator.network(latent, label), generator.cardinalities)
+        blocks = torch.split(
+            draw(shares, uniforms, generator.cardinalities), list(generator.cardinalities), dim=1
+        )
+        parts.append(torch.stack([block.argmax(dim=1) for block in blocks], dim=1).numpy().astype(np.int16))
+    return np.concatenate(parts)
+
+
+def rows_of(domain: TableDomain, codes: Codes, seed: int) -> pa.RecordBatch:
+    """Decode coded rows repeatably."""
+    return decode(domain, codes, np.random.default_rng(seed))
+
+
+def _streams(seed: int) -> KeyedStreams:
+    return KeyedStreams(hashlib.sha256(f"understudy benchmark, not private, seed {seed}".encode()).digest())

@@ -1,0 +1,115 @@
+"""Synthetic rows per second into Parquet, beside what its parts take alone.
+
+    python -m benchmarks.sampling [--rows 3000000] [--threads 2] [--save]
+
+The generator has the shape that the public rules pick for Adult and untrained weights, which does not change how long
+a row takes. Prints one JSON object; with --save it also becomes benchmarks/results/sampling.json.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import machine_facts
+from core.domain.codec import decode
+from core.domain.table import TableDomain
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.bundle import unpack
+from core.releases.formats import stream
+from core.releases.sampler import Sampler
+from core.synthesis.plan import make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.bundle import write_bundle
+from models.encoding import PrivateTable
+from models.idpgan.generator import make_generator
+from models.randomness import KeyedStreams
+from models.synthesizer import TrainedGenerator
+
+DOMAIN = Path(__file__).parent / "domains" / "adult.json"
+RESULT = Path(__file__).parent / "results" / "sampling.json"
+REPEATS = 5
+"""Runs of each figure; the median is quoted."""
+
+
+def adult_shaped_bundle() -> bytes:
+    """Return a bundle for the Adult domain whose generator was initialised and never trained."""
+    document = json.loads(DOMAIN.read_text())
+    domain = TableDomain.from_json(document)
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={"critic": False}),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=32_561,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    nobody = PrivateTable(
+        codes=np.zeros((0, len(domain.cardinalities)), dtype=np.int16),
+        unit_of_record=np.zeros(0, dtype=np.int64),
+        cardinalities=domain.cardinalities,
+        target_index=domain.target_index,
+    )
+    network = make_generator(nobody, plan.options)
+    network.initialise(KeyedStreams(bytes(range(32))), shares=None)
+    generator = TrainedGenerator(
+        network=network,
+        latent_dimension=plan.options.latent_dimension,
+        label_index=domain.target_index,
+        label_probabilities=np.array([0.76, 0.24]),
+        cardinalities=domain.cardinalities,
+    )
+    return write_bundle(generator=generator, domain=document, certificate={})
+
+
+def measure(rows: int, threads: int) -> dict[str, Any]:
+    """Return rows per second into Parquet, and of drawing codes and decoding alone on one thread."""
+    bundle = unpack(adult_shaped_bundle())
+    sampler = Sampler(bundle, threads=threads)
+    domain = TableDomain.from_json(bundle.domain)
+    list(sampler.batches(100_000))
+    parquet, codes, decoding, size = [], [], [], 0
+    rng = np.random.Generator(np.random.SFC64(1))
+    for _ in range(REPEATS):
+        begin = time.perf_counter()
+        size = sum(len(piece) for piece in stream(sampler.batches(rows), "parquet"))
+        parquet.append(rows / (time.perf_counter() - begin))
+        begin = time.perf_counter()
+        drawn = sampler.codes(rows // 10, rng)
+        codes.append(len(drawn) / (time.perf_counter() - begin))
+        begin = time.perf_counter()
+        decode(domain, drawn, rng)
+        decoding.append(len(drawn) / (time.perf_counter() - begin))
+    return {
+        "rows": rows,
+        "threads": threads,
+        "cells": domain.cells,
+        "network_bytes": len(bundle.network),
+        "parquet_rows_per_second": round(statistics.median(parquet)),
+        "parquet_bytes_per_row": round(size / rows, 1),
+        "codes_rows_per_second_one_thread": round(statistics.median(codes)),
+        "decode_rows_per_second_one_thread": round(statistics.median(decoding)),
+        "repeats": REPEATS,
+    }
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=3_000_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--save", action="store_true")
+    wanted = parser.parse_args()
+    result = measure(wanted.rows, wanted.threads) | {"machine": machine_facts()}
+    print(json.dumps(result, indent=2))
+    if wanted.save:
+        RESULT.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

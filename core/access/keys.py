@@ -1,0 +1,70 @@
+"""The secret part of an API key: how it looks, and the keyed digest that is all the database ever sees.
+
+A key is ``us_`` + 8 hexadecimal digits (the prefix: names the key in lists, finds its row) + ``_`` + 43 characters
+of URL-safe base64 (256 random bits). Because the secret has full entropy, a keyed hash is enough: a slow
+password hash defends guessable secrets and would cost every request tens of milliseconds.
+"""
+
+import base64
+import hmac
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+SECRET_BYTES = 32
+PREFIX_BYTES = 4
+
+_SHAPE = re.compile(r"us_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
+
+Entropy = Callable[[int], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyText:
+    """A well-formed key in plain text; never stored, never logged.
+
+    Args:
+        text: The whole key.
+    """
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"KeyText(us_{self.prefix}_...)"
+
+    @property
+    def prefix(self) -> str:
+        """The eight public digits that find the row."""
+        return self.text[3:11]
+
+
+def make_key(entropy: Entropy) -> KeyText:
+    """Make a fresh key from ``entropy``, the operating system's random bytes (``os.urandom``)."""
+    secret = base64.urlsafe_b64encode(entropy(SECRET_BYTES)).rstrip(b"=").decode("ascii")
+    return KeyText(f"us_{entropy(PREFIX_BYTES).hex()}_{secret}")
+
+
+def parse_key(text: str) -> KeyText | None:
+    """Read a key, or None where the text does not have the shape of one."""
+    return KeyText(text) if _SHAPE.fullmatch(text) else None
+
+
+def pepper_from(master_key: bytes) -> bytes:
+    """Derive the 32-byte key of the digests from the service's master key (HKDF-SHA256, RFC 5869)."""
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"api-keys").derive(master_key)
+
+
+def digest_of(key: KeyText, *, pepper: bytes) -> bytes:
+    """The keyed digest that is stored: HMAC-SHA256(pepper, key), 32 bytes.
+
+    Without the pepper, which is not in the database, a stolen table can neither be used nor be searched.
+    """
+    return hmac.digest(pepper, key.text.encode("ascii"), "sha256")
+
+
+def digests_equal(stored: bytes, presented: bytes) -> bool:
+    """Compare two digests in a time that does not depend on where they differ."""
+    return hmac.compare_digest(stored, presented)

@@ -1,0 +1,53 @@
+"""What can go wrong between us and the database, without the driver's words (they quote values)."""
+
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+
+from core.errors import InternalError, Unavailable, UnderstudyError
+from core.logs import get_logger
+
+# lock_not_available, deadlock_detected, serialization_failure, query_canceled, idle_in_transaction_session_timeout
+_BUSY_STATES: Final = frozenset({"55P03", "40P01", "40001", "57014", "25P03"})
+# connection exceptions, operator intervention, insufficient resources
+_AWAY_CLASSES: Final = ("08", "57", "53")
+
+
+class DatabaseBusy(Unavailable):
+    """A lock could not be had in time, or the server broke a deadlock at our expense; nothing was changed."""
+
+    code = "database-busy"
+    title = "The database is busy"
+
+
+class DatabaseUnavailable(Unavailable):
+    """The server cannot be reached, or it closed the connection; nothing was changed."""
+
+    code = "database-unavailable"
+    title = "The database is unavailable"
+
+
+class DatabaseRefused(InternalError):
+    """A constraint or a trigger of the database stopped what the code should not have tried."""
+
+    code = "database-refused"
+    title = "The database refused a change"
+
+
+class ReadOnlyTransaction(InternalError):
+    """Something that needs a commit was asked of a transaction that never has one."""
+
+    code = "read-only-transaction"
+    title = "This transaction only reads"
+
+
+def translated(error: DBAPIError) -> UnderstudyError:
+    """Our error for the driver's; its SQLSTATE and constraint go to the log, its text nowhere."""
+    state: str | None = getattr(error.orig, "sqlstate", None)
+    constraint: str | None = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+    if state in _BUSY_STATES:
+        return DatabaseBusy("The database was too busy to finish this.", remedy="Try again in a moment.")
+    if state is None or state.startswith(_AWAY_CLASSES):
+        return DatabaseUnavailable("The database does not answer.", remedy="Try again in a moment.")
+    get_logger().error("database-refused", sqlstate=state, constraint=constraint)
+    return DatabaseRefused()

@@ -1,0 +1,145 @@
+"""The one place that commits.
+
+A request or a task is one transaction: returning commits, raising rolls back. Code below the edge receives a
+`Session` and never ends its transaction; what has to happen outside the database (sending a message to the
+broker) is registered with `on_commit` and runs only after the commit has succeeded.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from core.db.errors import ReadOnlyTransaction, translated
+from core.logs import get_logger
+
+Hook = Callable[[], None]
+
+_HOOKS: Final = "on_commit"
+_READ_ONLY: Final = "read_only"
+_DRIVER: Final = "postgresql+psycopg"
+_LOCK_TIMEOUT_MS: Final = 30_000
+_IDLE_IN_TRANSACTION_TIMEOUT_MS: Final = 120_000
+
+
+def driver_url(url: str) -> URL:
+    """The URL with psycopg 3 as its driver, whichever way the deployment spelled `postgresql`."""
+    return make_url(url).set(drivername=_DRIVER)
+
+
+class Database:
+    """A pool of connections to one Postgres, and the transactions run over it."""
+
+    def __init__(
+        self, url: str, *, pool_size: int = 10, max_overflow: int = 10, pool_timeout_seconds: float = 30
+    ) -> None:
+        """Prepare the pool; nothing is connected yet.
+
+        Args:
+            url: `postgresql://...`; READ COMMITTED with explicit row locks is the only isolation writers use.
+            pool_size: connections kept open.
+            max_overflow: further connections opened under load and closed after.
+            pool_timeout_seconds: longest wait for a free connection.
+        """
+        self._engine = create_engine(
+            driver_url(url),
+            isolation_level="READ COMMITTED",
+            pool_size=pool_size,
+            max_overflow=max_overflow,
+            pool_timeout=pool_timeout_seconds,
+            pool_pre_ping=True,
+            hide_parameters=True,
+            connect_args={
+                "connect_timeout": 10,
+                "options": (
+                    f"-c timezone=UTC -c lock_timeout={_LOCK_TIMEOUT_MS}"
+                    f" -c idle_in_transaction_session_timeout={_IDLE_IN_TRANSACTION_TIMEOUT_MS}"
+                ),
+            },
+        )
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, for tools that inspect the database; transactions go through `transaction`."""
+        return self._engine
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """One unit of work: commits when the block returns, rolls back when it raises.
+
+        Hooks registered with `on_commit` run after the commit, in order, with the connection given back.
+
+        Raises:
+            DatabaseBusy: a row lock or a connection could not be had in time, or a deadlock was broken here.
+            DatabaseUnavailable: the server cannot be reached.
+        """
+        session = Session(self._engine, expire_on_commit=False)
+        try:
+            yield session
+            session.commit()
+        except DBAPIError as error:
+            _undo(session)
+            raise translated(error) from None
+        except BaseException:
+            _undo(session)
+            raise
+        finally:
+            session.close()
+        _run_hooks(session)
+
+    @contextmanager
+    def read_only(self) -> Iterator[Session]:
+        """A consistent snapshot that the server itself keeps from writing; never committed.
+
+        Raises:
+            DatabaseUnavailable: the server cannot be reached.
+        """
+        session = Session(self._engine, autoflush=False, info={_READ_ONLY: True})
+        try:
+            session.connection(
+                execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+            )
+            yield session
+        except DBAPIError as error:
+            raise translated(error) from None
+        finally:
+            _undo(session)
+            session.close()
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self._engine.dispose()
+
+
+def on_commit(session: Session, hook: Hook) -> None:
+    """Run `hook` once the transaction of `session` has been committed; forget it if it is rolled back.
+
+    A hook is a hint to the outside, never part of the unit of work: if it raises, that is logged and the caller's
+    work stands, because it is already durable.
+
+    Raises:
+        ReadOnlyTransaction: the session's transaction never commits.
+    """
+    if session.info.get(_READ_ONLY):
+        raise ReadOnlyTransaction
+    session.info.setdefault(_HOOKS, []).append(hook)
+
+
+def _undo(session: Session) -> None:
+    """Roll back; a connection that is already gone has been rolled back by the server."""
+    try:
+        session.rollback()
+    except DBAPIError:
+        session.invalidate()
+
+
+def _run_hooks(session: Session) -> None:
+    for hook in session.info.pop(_HOOKS, ()):
+        try:
+            hook()
+        except Exception as error:  # noqa: BLE001 - the work is committed: a broken hint must not look like a failure
+            get_logger().error("hook-after-commit-failed", kind=type(error).__name__)

@@ -1,0 +1,30 @@
+"""Keys that callers present; only a keyed digest is kept."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, Text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, WithId
+
+ROLES = ("owner", "analyst", "admin", "auditor")
+
+
+class ApiKey(WithId, Base):
+    """One key of one principal."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (
+        CheckConstraint(f"roles <@ ARRAY[{', '.join(repr(role) for role in ROLES)}]", name="roles_known"),
+        CheckConstraint("cardinality(roles) > 0", name="roles_some"),
+    )
+
+    principal_id: Mapped[UUID] = mapped_column(index=True)
+    name: Mapped[str]
+    roles: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    prefix: Mapped[str] = mapped_column(index=True)
+    digest: Mapped[bytes] = mapped_column(unique=True)
+    created_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]

@@ -1,0 +1,62 @@
+"""Ordered trainings: the row is the truth, the message on the broker a hint."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.dialects.postgresql import JSON
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, Json, WithId, one_of
+
+STATES = ("queued", "running", "succeeded", "failed", "cancelled")
+
+
+class Job(WithId, Base):
+    """One job: its plan, its lease, its durable progress marks.
+
+    `stage` is null until the first mark: nothing private has begun. `steps_begun` is the highest step mark made before
+    its steps touched rows, and never falls. `sent_at` is when a message was last sent for a job that waits.
+    The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites numbers.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(one_of("state", STATES), name="state_known"),
+        CheckConstraint("(state = 'running') = (lease_expires_at IS NOT NULL)", name="running_has_lease"),
+        CheckConstraint(
+            "(state IN ('succeeded', 'failed', 'cancelled')) = (finished_at IS NOT NULL)",
+            name="ended_has_time",
+        ),
+        CheckConstraint(
+            "(state IN ('queued', 'running')) = (sealed_randomness_key IS NOT NULL)", name="ended_has_no_key"
+        ),
+        CheckConstraint("(state = 'failed') = (failure_code IS NOT NULL)", name="failed_has_code"),
+        CheckConstraint(
+            "fence >= 0 AND attempts >= 0 AND step >= 0 AND total_steps >= 0 AND steps_begun >= 0",
+            name="counts_not_negative",
+        ),
+        Index(
+            "jobs_waiting_idx", "state", "sent_at", postgresql_where=text("state IN ('queued', 'running')")
+        ),
+    )
+
+    dataset_id: Mapped[UUID] = mapped_column(ForeignKey("datasets.id"), index=True)
+    ordered_by: Mapped[UUID] = mapped_column(index=True)
+    state: Mapped[str] = mapped_column(default="queued")
+    plan: Mapped[Json] = mapped_column(JSON)
+    plan_digest: Mapped[str]
+    fence: Mapped[int] = mapped_column(default=0)
+    lease_expires_at: Mapped[datetime | None]
+    cancel_requested_at: Mapped[datetime | None]
+    stage: Mapped[str | None]
+    step: Mapped[int] = mapped_column(default=0)
+    total_steps: Mapped[int] = mapped_column(default=0)
+    steps_begun: Mapped[int] = mapped_column(default=0)
+    sealed_randomness_key: Mapped[bytes | None]
+    failure_code: Mapped[str | None]
+    attempts: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime]
+    sent_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]

@@ -1,0 +1,160 @@
+"""Rows to codes and back, vectorised per column.
+
+``encode`` and ``decode`` are inverse in one direction: ``encode(decode(codes)) == codes``. The other way a value comes
+back as some value of the same bin.
+"""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from core.domain.bins import Floats, Integers
+from core.domain.columns import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
+from core.domain.errors import DomainMismatch
+from core.domain.schema import arrow_type, is_plain_boolean, sample_schema
+from core.domain.table import TableDomain
+
+Codes = NDArray[np.int16]
+_UNSET: Final = -1
+
+
+def encode(domain: TableDomain, batch: pa.RecordBatch) -> Codes:
+    """Codes of a batch that has (at least) the modelled columns; other columns are not looked at.
+
+    Values beyond the bounds fall into the outer bins, values that are not listed into "other" (or null). Intake has
+    applied the declared policies before; this only keeps the function total.
+
+    Args:
+        domain: The declared domain.
+        batch: Rows with the types of ``storage_schema``, or types that cast to them without loss.
+
+    Returns:
+        int16 codes, shape (rows, modelled columns), C order.
+
+    Raises:
+        DomainMismatch: a column is missing, or holds a value for which the column has no code.
+    """
+    codes = np.empty((batch.num_rows, len(domain.modelled)), dtype=np.int16)
+    for index, column in enumerate(domain.modelled):
+        position = batch.schema.get_field_index(column.name)
+        if position < 0:
+            raise DomainMismatch(f"The column '{column.name}' is missing.", column=column.name)
+        codes[:, index] = encode_column(column, batch.column(position))
+    return codes
+
+
+def encode_column(column: Modelled, values: pa.Array) -> Integers:
+    """Codes of one column; see ``encode``."""
+    if isinstance(column, LabelColumn):
+        return _filled(column, _label_codes(column, values))
+    numbers = _numbers(column, values)
+    codes = column.bins.encode(np.nan_to_num(numbers, nan=0.0)) + len(column.specials)
+    for code, special in enumerate(column.specials):
+        codes[numbers == special] = code
+    codes[np.isnan(numbers)] = _UNSET
+    return _filled(column, codes)
+
+
+def _label_codes(column: LabelColumn, values: pa.Array) -> Integers:
+    if pa.types.is_boolean(values.type):
+        words = ["false", "true"] if is_plain_boolean(column) else list(column.labels)
+        values = pa.DictionaryArray.from_arrays(values.cast(pa.int8()), words)
+    if not pa.types.is_dictionary(values.type):
+        values = pc.dictionary_encode(values)
+    listed = pc.index_in(values.dictionary.cast(pa.string()), pa.array(column.words))
+    fallback = column.other_code if column.other_code is not None else _UNSET
+    table = np.append(pc.fill_null(listed, fallback).to_numpy(zero_copy_only=False).astype(np.int64), _UNSET)
+    indices = pc.fill_null(values.indices.cast(pa.int64()), len(table) - 1).to_numpy(zero_copy_only=False)
+    codes: Integers = table[indices]
+    return codes
+
+
+def _numbers(column: NumericColumn | TimeColumn, values: pa.Array) -> Floats:
+    """float64 values, NaN for null; times as days or seconds."""
+    if isinstance(column, TimeColumn):
+        values = values.cast(arrow_type(column)).cast(pa.int32() if column.kind == "date" else pa.int64())
+    numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _filled(column: Modelled, codes: Integers) -> Integers:
+    """Give missing values their code: null's own, or that of the value that stands in."""
+    missing = codes == _UNSET
+    if not missing.any():
+        return codes
+    if column.null.action == "use":
+        stand_in = encode_column(column, stand_in_value(column))
+        return np.where(missing, stand_in[0], codes)
+    if column.null_code is None:
+        raise DomainMismatch(
+            f"The column '{column.name}' has no code for a missing value.", column=column.name
+        )
+    return np.where(missing, column.null_code, codes)
+
+
+def stand_in_value(column: Modelled) -> pa.Array:
+    """The value declared for missing ones (null policy "use") as an Arrow array of one element."""
+    assert column.null.action == "use"
+    if isinstance(column, TimeColumn):
+        width = pa.int32() if column.kind == "date" else pa.int64()
+        return pa.array([int(column.null.value or 0)], width).cast(arrow_type(column))
+    if isinstance(column, NumericColumn):
+        return pa.array([column.null.value], pa.float64()).cast(arrow_type(column))
+    return pa.array([column.null.value], pa.string())
+
+
+def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Generator) -> pa.RecordBatch:
+    """Rows of codes: the value of a category, a value drawn uniformly inside a bin.
+
+    Args:
+        domain: The declared domain.
+        codes: Shape (rows, modelled columns), each within its column's cardinality.
+        rng: Where the uniform numbers come from; one draw per row and ordered column, in column order.
+
+    Returns:
+        A batch with ``sample_schema(domain)``; lists of words are dictionary arrays.
+
+    Raises:
+        DomainMismatch: wrong number of columns, or a code beyond a cardinality.
+    """
+    if codes.ndim != 2 or codes.shape[1] != len(domain.modelled):  # noqa: PLR2004 (a matrix)
+        raise DomainMismatch(f"Codes of {len(domain.modelled)} columns are needed.")
+    arrays = []
+    for index, column in enumerate(domain.modelled):
+        own = np.ascontiguousarray(codes[:, index])
+        if len(own) and not 0 <= own.min() <= own.max() < column.cardinality:
+            raise DomainMismatch(f"A code of '{column.name}' is beyond its cardinality.", column=column.name)
+        arrays.append(decode_column(column, own, rng))
+    return pa.RecordBatch.from_arrays(arrays, schema=sample_schema(domain))
+
+
+def decode_column(column: Modelled, codes: NDArray[np.integer], rng: np.random.Generator) -> pa.Array:
+    """Values of one column; see ``decode``."""
+    missing = None if column.null_code is None else codes == column.null_code
+    if isinstance(column, LabelColumn):
+        if is_plain_boolean(column):
+            return pa.array(codes == 1, mask=missing)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes.astype(np.int16), mask=missing), list(column.words)
+        )
+    values = _ordered_values(column, codes, rng)
+    if column.kind == "numeric":
+        return pa.array(values.astype(np.int64) if column.integer else values, mask=missing)
+    whole = values.astype(np.int32 if column.kind == "date" else np.int64)
+    return pa.array(whole, mask=missing).cast(arrow_type(column))
+
+
+def _ordered_values(column: OrderedColumn, codes: NDArray[np.integer], rng: np.random.Generator) -> Floats:
+    """Values of the codes; any number where the code means null."""
+    specials = len(column.specials)
+    uniforms = rng.random(len(codes))
+    bins = codes.astype(np.int64) - specials
+    if specials == 0 and column.null_code is None:
+        return column.bins.decode(bins, uniforms)
+    values = column.bins.decode(np.clip(bins, 0, column.bins.count - 1), uniforms)
+    for code, special in enumerate(column.specials):
+        values[codes == code] = special
+    return values

@@ -1,0 +1,262 @@
+"""Columns of a declared domain: frozen values, each a finite set of codes by public rule.
+
+Order of the codes of a column: its ordinary codes (special values then bins; categories; levels; false, true),
+then "other" if declared, then null if the null policy is "category".
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from core.domain.bins import Bins, Floats, Grid, default_edges, make_bins
+from core.domain.calendar import make_grid
+
+Outside = Literal["clamp", "null", "refuse"]
+Unknown = Literal["other", "null", "refuse"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullPolicy:
+    """What becomes of a missing value: the row is refused, null is a code of its own, or a value stands in.
+
+    Attributes:
+        action: What is done.
+        value: The value that stands in (action "use"), as written in the domain document.
+    """
+
+    action: Literal["refuse", "category", "use"]
+    value: str | int | float | None = None
+
+
+class ModelledColumn:
+    """A column that is modelled. Abstract: the kinds below are final."""
+
+    name: str
+    null: NullPolicy
+
+    @property
+    def ordinary_codes(self) -> int:
+        """Number of codes without "other" and null."""
+        raise AssertionError  # pragma: no cover
+
+    @property
+    def other_code(self) -> int | None:
+        """The code of every category that is not listed."""
+        return None
+
+    @property
+    def null_code(self) -> int | None:
+        """The code of a missing value."""
+        if self.null.action != "category":
+            return None
+        return self.ordinary_codes + (self.other_code is not None)
+
+    @property
+    def cardinality(self) -> int:
+        """Number of codes."""
+        return self.ordinary_codes + (self.other_code is not None) + (self.null.action == "category")
+
+
+class OrderedColumn(ModelledColumn):
+    """A number or a time: special values, then bins. Abstract.
+
+    ``bins`` is computed once per column object; two equal columns have equal bins.
+    """
+
+    specials: tuple[float, ...]
+    outside: Outside
+    unreadable: Literal["null", "refuse"]
+
+    def make_bins(self) -> Bins:
+        """The bins of the column, by declared edges or the default rule."""
+        raise AssertionError  # pragma: no cover
+
+    @property
+    def bins(self) -> Bins:
+        """The bins of the column (cached)."""
+        return _bins_of(self)
+
+    @property
+    def ordinary_codes(self) -> int:
+        """Special values, then bins."""
+        return len(self.specials) + self.bins.count
+
+
+@lru_cache(maxsize=4096)
+def _bins_of(column: OrderedColumn) -> Bins:
+    return column.make_bins()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumericColumn(OrderedColumn):
+    """A number between public bounds.
+
+    Attributes:
+        name: Name in the file.
+        integer: Whole numbers only.
+        lower: Smallest ordinary value.
+        upper: Largest ordinary value.
+        edges: Declared bin edges from ``lower`` to ``upper``, or empty for the default rule.
+        bin_count: Number of bins of the default rule, or None for 32.
+        spacing: Spacing of the default rule.
+        specials: Values with a code of their own (zero spikes, sentinels), in or out of the bounds.
+        decimals: Digits after the point that synthetic reals show, or None for full precision.
+        null: Null policy.
+        outside: What becomes of a value beyond the bounds.
+        infinite: What becomes of plus and minus infinity.
+        fraction: What becomes of 3.7 in a whole-number column.
+        unreadable: What becomes of text that is not a number.
+    """
+
+    kind: ClassVar[Literal["numeric"]] = "numeric"
+
+    name: str
+    integer: bool
+    lower: float
+    upper: float
+    edges: tuple[float, ...] = ()
+    bin_count: int | None = None
+    spacing: Literal["linear", "log"] = "linear"
+    specials: tuple[float, ...] = ()
+    decimals: int | None = None
+    null: NullPolicy = NullPolicy(action="refuse")
+    outside: Outside = "clamp"
+    infinite: Outside = "refuse"
+    fraction: Literal["round", "refuse"] = "refuse"
+    unreadable: Literal["null", "refuse"] = "refuse"
+
+    @property
+    def grid(self) -> Grid | None:
+        """Whole numbers, multiples of 10^-decimals, or None for continuous values."""
+        if not self.integer and self.decimals is None:
+            return None
+        scale = 10 ** (self.decimals or 0)
+        low, high = round(self.lower * scale), round(self.upper * scale)
+        low += low / scale < self.lower
+        high -= high / scale > self.upper
+        return Grid(offset=low, width=1, scale=scale, ticks=high - low + 1)
+
+    def make_bins(self) -> Bins:
+        """The bins of the column, by declared edges or the default rule."""
+        grid = self.grid
+        span = self.upper - self.lower
+        unit = span / 1000 if grid is None else 1 / grid.scale
+        edges: Floats = np.array(self.edges) if self.edges else default_edges(
+            lower=self.lower, upper=self.upper, grid=grid, unit=unit, bins=self.bin_count, spacing=self.spacing
+        )  # fmt: skip
+        return make_bins(edges=edges, grid=grid, specials=np.array(self.specials))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeColumn(OrderedColumn):
+    """A date or a time of day on a date, between public bounds.
+
+    Attributes:
+        name: Name in the file.
+        kind: "date" (counted in days since 1970-01-01) or "datetime" (in seconds).
+        lower: First day or second.
+        upper: Last day or second.
+        resolution: How finely values are told apart; synthetic values are multiples of it.
+        edges: Declared bin edges, or empty for the default rule.
+        bin_count: Number of bins of the default rule, or None for 32.
+        format: strptime format of text in files, or None for ISO 8601.
+        null: Null policy.
+        outside: What becomes of a value beyond the bounds.
+        unreadable: What becomes of text that is not a date.
+    """
+
+    name: str
+    kind: Literal["date", "datetime"]
+    lower: int
+    upper: int
+    resolution: str
+    edges: tuple[int, ...] = ()
+    bin_count: int | None = None
+    format: str | None = None
+    null: NullPolicy = NullPolicy(action="refuse")
+    outside: Outside = "clamp"
+    unreadable: Literal["null", "refuse"] = "refuse"
+    specials: tuple[float, ...] = ()
+
+    @property
+    def seconds_per_unit(self) -> int:
+        """Seconds in one unit of the bounds."""
+        return 86400 if self.kind == "date" else 1
+
+    @property
+    def grid(self) -> Grid:
+        """The days or seconds that the resolution keeps apart."""
+        return make_grid(
+            lower=self.lower,
+            upper=self.upper,
+            resolution=self.resolution,
+            seconds_per_unit=self.seconds_per_unit,
+        )
+
+    def make_bins(self) -> Bins:
+        """The bins of the column, by declared edges or the default rule."""
+        grid = self.grid
+        edges: Floats = np.array(self.edges, dtype=np.float64) if self.edges else default_edges(
+            lower=self.lower, upper=self.upper, grid=grid, unit=grid.width, bins=self.bin_count, spacing="linear"
+        )  # fmt: skip
+        return make_bins(edges=edges, grid=grid, specials=np.zeros(0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelColumn(ModelledColumn):
+    """A value from a declared list: categorical (unordered), ordinal (ordered) or boolean.
+
+    Attributes:
+        name: Name in the file.
+        kind: "categorical", "ordinal" or "boolean".
+        labels: The listed values in code order; for booleans the words for false and true.
+        other: The text that stands for every value that is not listed, or None.
+        null: Null policy.
+        unknown: What becomes of a value that is not listed.
+    """
+
+    name: str
+    kind: Literal["categorical", "ordinal", "boolean"]
+    labels: tuple[str, ...]
+    other: str | None = None
+    null: NullPolicy = NullPolicy(action="refuse")
+    unknown: Unknown = "refuse"
+
+    @property
+    def ordinary_codes(self) -> int:
+        """The listed values."""
+        return len(self.labels)
+
+    @property
+    def other_code(self) -> int | None:
+        """The code after the listed values."""
+        return None if self.other is None else len(self.labels)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The listed values and the text for "other"."""
+        return self.labels if self.other is None else (*self.labels, self.other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoredColumn:
+    """A column of the file that is dropped before anything is stored."""
+
+    kind: ClassVar[str] = "ignored"
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitColumn:
+    """The column that says whose record it is: stored sealed, never modelled, never released."""
+
+    kind: ClassVar[str] = "unit"
+
+    name: str
+
+
+Column = NumericColumn | TimeColumn | LabelColumn | IgnoredColumn | UnitColumn
+Modelled = NumericColumn | TimeColumn | LabelColumn

@@ -1,0 +1,335 @@
+"""Columns from and to the domain document (schema ``understudy.domain/1``); the keys are in docs/domain.md."""
+
+import math
+from collections.abc import Callable
+from typing import Final, Literal, cast
+
+from core.domain.calendar import (
+    DATE_RESOLUTIONS,
+    DATETIME_RESOLUTIONS,
+    day_number,
+    day_text,
+    second_number,
+    second_text,
+)
+from core.domain.columns import (
+    Column,
+    IgnoredColumn,
+    LabelColumn,
+    Modelled,
+    NullPolicy,
+    NumericColumn,
+    Outside,
+    TimeColumn,
+    UnitColumn,
+    Unknown,
+)
+from core.domain.reading import Node
+
+MAXIMUM_CODES: Final = 32767
+"""Codes are stored as 16-bit integers."""
+
+
+def column_from_json(value: object, pointer: str) -> Column:
+    """Read one entry of "columns".
+
+    Raises:
+        DomainInvalid: the entry breaks a rule.
+    """
+    node = Node(value, pointer)
+    name = node.take_text("name")
+    kind = node.take_choice("kind", _READERS)
+    column = _READERS[kind](node, name)
+    node.finish()
+    if not isinstance(column, (IgnoredColumn, UnitColumn)) and column.cardinality > MAXIMUM_CODES:
+        node.refuse(
+            f"This column would have {column.cardinality} codes; at most {MAXIMUM_CODES} are possible.",
+            "too-many-codes",
+            remedy="Declare fewer bins or categories, or make the column ignored.",
+        )
+    return column
+
+
+def _null_policy(node: Node, read_value: Callable[[object], str | float]) -> NullPolicy:
+    value = node.take("null", "refuse")
+    if isinstance(value, dict):
+        inner = Node(value, node.at("null"))
+        stand_in = inner.take("use")
+        inner.finish()
+        return NullPolicy(action="use", value=read_value(stand_in))
+    if value not in {"refuse", "category"}:
+        node.refuse("'null' must be 'refuse', 'category' or {\"use\": value}.", "bad-null-policy", key="null")
+    return NullPolicy(action=value)
+
+
+def _check_null_has_a_place(node: Node, null: NullPolicy, **rules: str) -> None:
+    for key, rule in rules.items():
+        if rule == "null" and null.action == "refuse":
+            node.refuse(
+                f"'{key}' turns values into null, but 'null' refuses them.",
+                "null-has-no-place",
+                key=key,
+                remedy=f'Write "{key}": "refuse", or give \'null\' the policy \'category\' or {{"use": value}}.',
+            )
+
+
+def _bounds_or_edges(
+    node: Node, read: Callable[[object, str], float], *, single: bool
+) -> tuple[float, float, tuple[float, ...]]:
+    """Lower, upper and declared edges; the bounds may be left out where edges are given."""
+    edges = tuple(read(item, f"edges/{index}") for index, item in enumerate(node.take_list("edges", ())))
+    if len(edges) == 1:
+        node.refuse("'edges' needs at least two values.", "too-few-edges", key="edges")
+    for index in range(1, len(edges)):
+        if edges[index] <= edges[index - 1]:
+            node.refuse(
+                "Edges must increase strictly.", "edges-not-increasing", key=f"edges/{index}",
+                remedy="Sort the edges and drop repeated ones.",
+            )  # fmt: skip
+    lower = read(node.take("lower"), "lower") if node.has("lower") or not edges else edges[0]
+    upper = read(node.take("upper"), "upper") if node.has("upper") or not edges else edges[-1]
+    if upper < lower or (upper == lower and not single):
+        node.refuse(
+            "'lower' must be below 'upper'.",
+            "bounds-reversed",
+            key="lower",
+            remedy="Exchange the two bounds.",
+        )
+    if edges and (edges[0] != lower or edges[-1] != upper):
+        node.refuse(
+            "The first and last edge must equal 'lower' and 'upper'.", "edges-do-not-meet-bounds", key="edges",
+            remedy="Leave out 'lower' and 'upper', or repeat them as first and last edge.",
+        )  # fmt: skip
+    return lower, upper, edges
+
+
+def _numeric(node: Node, name: str) -> NumericColumn:
+    integer = node.take_choice("type", ("integer", "real")) == "integer"
+
+    def number(value: object, key: str) -> float:
+        found = node.number(value, key)
+        if integer and not found.is_integer():
+            node.refuse(f"'{key}' of an integer column must be a whole number.", "not-an-integer", key=key)
+        return found
+
+    lower, upper, edges = _bounds_or_edges(node, number, single=integer)
+    specials = tuple(number(item, f"specials/{i}") for i, item in enumerate(node.take_list("specials", ())))
+    if len(set(specials)) < len(specials):
+        node.refuse("A special value is listed twice.", "duplicate-value", key="specials")
+    decimals = None if integer else node.take_integer("decimals", None, lowest=0, highest=9)
+    if decimals is not None and max(abs(lower), abs(upper)) * 10**decimals > 2**53:
+        node.refuse("The bounds have more digits than a double holds.", "number-too-large", key="decimals")
+
+    def stand_in(value: object) -> float:
+        found = number(value, "null/use")
+        if not lower <= found <= upper and found not in specials:
+            node.refuse("The value must lie in the bounds or be special.", "outside-bounds", key="null/use")
+        return found
+
+    null = _null_policy(node, stand_in)
+    column = NumericColumn(
+        name=name, integer=integer, lower=lower, upper=upper, edges=edges, specials=specials, decimals=decimals,
+        bin_count=_bin_count(node, edges), null=null,
+        spacing=cast('Literal["linear", "log"]', node.take_choice("spacing", ("linear", "log"), "linear")),
+        outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
+        infinite=cast("Outside", node.take_choice("infinite", ("clamp", "null", "refuse"), "refuse")),
+        unreadable=_unreadable(node),
+        fraction="refuse" if not integer else cast(
+            'Literal["round", "refuse"]', node.take_choice("fraction", ("round", "refuse"), "refuse")),
+    )  # fmt: skip
+    _check_null_has_a_place(
+        node, null, outside=column.outside, infinite=column.infinite, unreadable=column.unreadable
+    )
+    if column.grid is not None and column.grid.ticks < 1:
+        node.refuse("No value with so few decimals lies between the bounds.", "no-values", key="decimals")
+    if column.bins.count == 0:
+        node.refuse("Every value between the bounds is special.", "no-values", key="specials")
+    return column
+
+
+def _bin_count(node: Node, edges: tuple[float, ...]) -> int | None:
+    if edges and (node.has("bins") or node.has("spacing")):
+        node.refuse("'bins' and 'spacing' have no meaning beside 'edges'.", "bins-beside-edges", key="edges")
+    return node.take_integer("bins", None, lowest=1, highest=MAXIMUM_CODES)
+
+
+def _unreadable(node: Node) -> Literal["null", "refuse"]:
+    return cast('Literal["null", "refuse"]', node.take_choice("unreadable", ("null", "refuse"), "refuse"))
+
+
+def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColumn:
+    def moment(value: object, key: str) -> float:
+        try:
+            return float((day_number if kind == "date" else second_number)(cast("str", value)))
+        except (ValueError, TypeError):
+            node.refuse(
+                f"'{key}' must be an ISO 8601 {kind} without a zone.", "not-a-date", key=key,
+                remedy="Write 2020-12-31." if kind == "date" else "Write 2020-12-31T23:59:00.",
+            )  # fmt: skip
+
+    lower, upper, edges = _bounds_or_edges(node, moment, single=True)
+    resolutions = DATE_RESOLUTIONS if kind == "date" else DATETIME_RESOLUTIONS
+
+    def stand_in(value: object) -> float:
+        found = moment(value, "null/use")
+        if not lower <= found <= upper:
+            node.refuse("The value must lie in the bounds.", "outside-bounds", key="null/use")
+        return found
+
+    null = _null_policy(node, stand_in)
+    column = TimeColumn(
+        name=name, kind=kind, lower=int(lower), upper=int(upper), edges=tuple(int(edge) for edge in edges),
+        resolution=node.take_choice("resolution", resolutions, "day" if kind == "date" else "second"),
+        bin_count=_bin_count(node, edges), format=_time_format(node), null=null,
+        outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
+        unreadable=_unreadable(node),
+    )  # fmt: skip
+    _check_null_has_a_place(node, null, outside=column.outside, unreadable=column.unreadable)
+    return column
+
+
+def _time_format(node: Node) -> str | None:
+    if not node.has("format"):
+        return None
+    text = node.take_text("format")
+    if "%" not in text:
+        node.refuse("'format' is a strptime pattern such as '%d/%m/%Y'.", "bad-format", key="format")
+    return text
+
+
+def _labels(node: Node, name: str, kind: Literal["categorical", "ordinal", "boolean"]) -> LabelColumn:
+    other: str | None = None
+    labels: tuple[str, ...]
+    if kind == "boolean":
+        labels = (node.take_text("false", "false"), node.take_text("true", "true"))
+        if labels[0] == labels[1]:
+            node.refuse("The words for false and true must differ.", "duplicate-value", key="true")
+    else:
+        key = "categories" if kind == "categorical" else "levels"
+        labels = node.take_texts(key)
+        if not labels:
+            node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one value.")
+        other = _other(node, labels) if kind == "categorical" else None
+    words = labels if other is None else (*labels, other)
+
+    def stand_in(value: object) -> str:
+        if str(value) not in words:
+            node.refuse("The value must be a listed one.", "outside-bounds", key="null/use")
+        return str(value)
+
+    null = _null_policy(node, stand_in)
+    choices = ("other", "null", "refuse") if other is not None else ("null", "refuse")
+    unknown = node.take_choice("unknown", choices, "refuse" if other is None else "other")
+    _check_null_has_a_place(node, null, unknown=unknown)
+    return LabelColumn(
+        name=name, kind=kind, labels=labels, other=other, null=null, unknown=cast("Unknown", unknown)
+    )
+
+
+def _other(node: Node, labels: tuple[str, ...]) -> str | None:
+    value = node.take("other", default=False)
+    if value is False:
+        return None
+    text = "other" if value is True else value
+    if not isinstance(text, str) or not text:
+        node.refuse("'other' must be true, false or the text that stands for it.", "not-text", key="other")
+    if text in labels:
+        node.refuse(
+            "The text for 'other' is also a category.", "duplicate-value", key="other",
+            remedy='Write another text, for example "other": "any other".',
+        )  # fmt: skip
+    return text
+
+
+_READERS: Final[dict[str, Callable[[Node, str], Column]]] = {
+    "numeric": _numeric,
+    "categorical": lambda node, name: _labels(node, name, "categorical"),
+    "ordinal": lambda node, name: _labels(node, name, "ordinal"),
+    "boolean": lambda node, name: _labels(node, name, "boolean"),
+    "date": lambda node, name: _time(node, name, "date"),
+    "datetime": lambda node, name: _time(node, name, "datetime"),
+    "ignored": lambda _node, name: IgnoredColumn(name=name),
+    "unit": lambda _node, name: UnitColumn(name=name),
+}
+
+
+def column_to_json(column: Column) -> dict[str, object]:
+    """The complete entry of a column, defaults written out; ``column_from_json`` gives the column back."""
+    found: dict[str, object] = {"name": column.name, "kind": column.kind}
+    if isinstance(column, (IgnoredColumn, UnitColumn)):
+        return found
+    if isinstance(column, NumericColumn):
+        found |= _numeric_to_json(column)
+    elif isinstance(column, TimeColumn):
+        found |= _time_to_json(column)
+    else:
+        found |= _labels_to_json(column)
+    return found | {"null": _null_to_json(column)}
+
+
+def _plain(value: float) -> float | int:
+    """A number as people write it: 17, not 17.0."""
+    return int(value) if math.isfinite(value) and value.is_integer() else value
+
+
+def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
+    found: dict[str, object] = {
+        "type": "integer" if column.integer else "real",
+        "lower": _plain(column.lower),
+        "upper": _plain(column.upper),
+        "specials": [_plain(value) for value in column.specials],
+        "outside": column.outside,
+        "infinite": column.infinite,
+        "unreadable": column.unreadable,
+    }
+    if column.integer:
+        found["fraction"] = column.fraction
+    if column.decimals is not None:
+        found["decimals"] = column.decimals
+    if column.edges:
+        found["edges"] = [_plain(value) for value in column.edges]
+    else:
+        found["spacing"] = column.spacing
+    if column.bin_count is not None:
+        found["bins"] = column.bin_count
+    return found
+
+
+def time_text(column: TimeColumn, value: float) -> str:
+    """ISO 8601 text of a day or second number of this column."""
+    return (day_text if column.kind == "date" else second_text)(int(value))
+
+
+def _time_to_json(column: TimeColumn) -> dict[str, object]:
+    found: dict[str, object] = {
+        "lower": time_text(column, column.lower),
+        "upper": time_text(column, column.upper),
+        "resolution": column.resolution,
+        "outside": column.outside,
+        "unreadable": column.unreadable,
+    }
+    if column.edges:
+        found["edges"] = [time_text(column, edge) for edge in column.edges]
+    if column.bin_count is not None:
+        found["bins"] = column.bin_count
+    if column.format is not None:
+        found["format"] = column.format
+    return found
+
+
+def _labels_to_json(column: LabelColumn) -> dict[str, object]:
+    if column.kind == "boolean":
+        return {"false": column.labels[0], "true": column.labels[1], "unknown": column.unknown}
+    if column.kind == "ordinal":
+        return {"levels": list(column.labels), "unknown": column.unknown}
+    other = False if column.other is None else column.other
+    return {"categories": list(column.labels), "other": other, "unknown": column.unknown}
+
+
+def _null_to_json(column: Modelled) -> object:
+    if column.null.action != "use":
+        return column.null.action
+    value = column.null.value
+    if isinstance(column, TimeColumn):
+        value = time_text(column, cast("float", value))
+    return {"use": _plain(value) if isinstance(value, float) else value}

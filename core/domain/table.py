@@ -1,0 +1,157 @@
+"""The declared domain of a table: what its columns may hold, said by its owner and public."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Self
+
+from core.domain.columns import Column, IgnoredColumn, Modelled, UnitColumn
+from core.domain.csv_format import CsvFormat
+from core.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
+from core.domain.errors import DomainUnconfirmed
+from core.domain.reading import Node, escape
+
+SCHEMA: Final = "understudy.domain/1"
+MARK: Final = "_from_data"
+"""Key under which a draft lists what it took from the data; a domain that carries it is refused."""
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDomain:
+    """The declared domain: everything the service knows about a table without looking at its rows.
+
+    Attributes:
+        columns: All columns in file order, the ignored ones and the privacy unit's included.
+        target: Name of the modelled column that is predicted from the others, or None.
+        privacy_unit: Name of the column that says whose record it is, or None: each record is its own unit.
+        csv: How CSV files of this table are written.
+    """
+
+    columns: tuple[Column, ...]
+    target: str | None
+    privacy_unit: str | None
+    csv: CsvFormat = field(default_factory=CsvFormat)
+
+    @classmethod
+    def from_json(cls, document: object) -> Self:
+        """Read and check a domain document (a parsed JSON object).
+
+        Raises:
+            DomainUnconfirmed: it is a draft whose marks nobody has removed.
+            DomainInvalid: it breaks a rule; the error points at the place.
+        """
+        marks = tuple(_marks(document, ""))
+        if marks:
+            raise DomainUnconfirmed(marks)
+        node = Node(document, "")
+        node.take_choice("schema", (SCHEMA,))
+        entries = node.take_list("columns")
+        columns = tuple(column_from_json(entry, f"/columns/{index}") for index, entry in enumerate(entries))
+        _check_names(node, columns)
+        domain = cls(
+            columns=columns,
+            target=_take_name(node, "target"),
+            privacy_unit=_take_name(node, "privacy_unit"),
+            csv=CsvFormat.from_node(Node(node.take("csv", {}), "/csv")),
+        )
+        node.finish()
+        domain._check(node)
+        return domain
+
+    def to_json(self) -> dict[str, object]:
+        """The complete document, defaults written out; ``from_json`` gives an equal domain back."""
+        return {
+            "schema": SCHEMA,
+            "target": self.target,
+            "privacy_unit": self.privacy_unit,
+            "csv": self.csv.to_json(),
+            "columns": [column_to_json(column) for column in self.columns],
+        }
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical document, hexadecimal."""
+        canonical = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @cached_property
+    def modelled(self) -> tuple[Modelled, ...]:
+        """The columns that are modelled, in file order."""
+        return tuple(column for column in self.columns if not isinstance(column, (IgnoredColumn, UnitColumn)))
+
+    @cached_property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of codes of each modelled column."""
+        return tuple(column.cardinality for column in self.modelled)
+
+    @property
+    def cells(self) -> int:
+        """Width of a one-hot row: the sum of the cardinalities."""
+        return sum(self.cardinalities)
+
+    @cached_property
+    def target_index(self) -> int | None:
+        """Position of the target among the modelled columns."""
+        names = [column.name for column in self.modelled]
+        return None if self.target is None else names.index(self.target)
+
+    def _check(self, node: Node) -> None:
+        if not self.modelled:
+            node.refuse("No column would be modelled.", "no-modelled-column", key="columns")
+        if self.cells > MAXIMUM_CODES:
+            node.refuse(
+                f"The columns have {self.cells} codes together; at most {MAXIMUM_CODES} are possible.",
+                "too-many-codes",
+                key="columns",
+                remedy="Declare fewer bins or categories, or ignore the column with the most codes.",
+            )
+        if self.target is not None and self.target not in {column.name for column in self.modelled}:
+            node.refuse(
+                "'target' must name a modelled column.", "unknown-target", key="target",
+                remedy="Name a column that is neither ignored nor the privacy unit, or write null.",
+            )  # fmt: skip
+        units = [column.name for column in self.columns if isinstance(column, UnitColumn)]
+        if units != ([] if self.privacy_unit is None else [self.privacy_unit]):
+            node.refuse(
+                "'privacy_unit' must name the one column of kind 'unit', and be null where there is none.",
+                "privacy-unit-mismatch",
+                key="privacy_unit",
+                remedy="Give the column that identifies a person the kind 'unit' and name it here.",
+            )
+
+
+def _take_name(node: Node, key: str) -> str | None:
+    name = node.take(key, None)
+    if name is not None and not isinstance(name, str):
+        node.refuse(f"'{key}' must name a column or be null.", "not-text", key=key)
+    return name
+
+
+def _check_names(node: Node, columns: tuple[Column, ...]) -> None:
+    if not columns:
+        node.refuse("'columns' is empty.", "no-columns", key="columns")
+    seen: set[str] = set()
+    for index, column in enumerate(columns):
+        place = f"columns/{index}/name"
+        if column.name in seen:
+            node.refuse("Two columns have this name.", "duplicate-name", key=place, remedy="Rename one.")
+        if len(column.name) > _LONGEST_NAME or not column.name.isprintable():
+            node.refuse("A name has at most 200 printable characters.", "bad-name", key=place)
+        seen.add(column.name)
+
+
+def _marks(value: object, pointer: str) -> list[str]:
+    """Pointers of everything that is still marked as taken from the data."""
+    found: list[str] = []
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == MARK:
+                listed = item if isinstance(item, list) and item else [""]
+                found += [f"{pointer}/{escape(str(name))}" if name else pointer for name in listed]
+            else:
+                found += _marks(item, f"{pointer}/{escape(str(key))}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += _marks(item, f"{pointer}/{index}")
+    return found

@@ -1,0 +1,92 @@
+"""Claiming a job, and everything a worker does with a claim."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.tables.job import Job
+from core.errors import UnderstudyError
+from core.jobs import repository
+from core.jobs.endings import (
+    cancel,
+    end,
+    end_cancelled,
+    fail,
+    finish,
+    has_live_worker,
+    move,
+    stop,
+)
+from core.jobs.leases import Claim, advance, claim_of, heartbeat, held_claim
+from core.jobs.states import ENDED, PLAN_ALTERED, WORKER_LOST, JobState
+from core.ledger import book
+from core.ledger.reservation import EntryKind
+from core.logs import get_logger
+from core.privacy import mechanism as mechanisms
+from core.synthesis.plan import Plan
+
+__all__ = ["Claim", "advance", "cancel", "claim", "fail", "finish", "heartbeat", "held_claim", "stop"]
+
+
+def claim(
+    session: Session, job_id: UUID, *, clock: Clock, lease_seconds: float, max_attempts: int
+) -> Claim | None:
+    """Take a job that waits, or whose worker has fallen silent, and spend its reservation if nobody has yet.
+
+    When the transaction commits, the claim and the spend are durable together; only then may rows be opened. A job
+    that was cancelled meanwhile, has used up its attempts or holds an altered plan is ended here instead.
+
+    Args:
+        session: the open transaction.
+        job_id: from the message.
+        clock: judges leases.
+        lease_seconds: how long the claim holds without a heartbeat.
+        max_attempts: claims after which silent workers are enough.
+
+    Returns:
+        The claim, or None: another worker has it, it has ended, or it was ended here.
+
+    Raises:
+        JobNotFound: no such job.
+    """
+    job = repository.lock(session, job_id)
+    now = clock.now()
+    if job.state in ENDED or has_live_worker(job, now=now):
+        return None
+    plan = _plan_as_reserved(session, job)
+    if plan is None:
+        _refuse_altered(session, job, clock=clock)
+    elif job.cancel_requested_at is not None:
+        end_cancelled(session, job, clock=clock)
+    elif job.attempts >= max_attempts:
+        end(job, JobState.FAILED, at=now, failure_code=WORKER_LOST)
+    else:
+        move(job, JobState.RUNNING)
+        job.fence += 1
+        job.attempts += 1
+        job.lease_expires_at = now + timedelta(seconds=lease_seconds)
+        job.started_at = job.started_at or now
+        book.spend(session, job.id, fence=job.fence, clock=clock)
+        session.flush()
+        return claim_of(session, job, plan)
+    session.flush()
+    return None
+
+
+def _plan_as_reserved(session: Session, job: Job) -> Plan | None:
+    """The job's plan if it is, to the letter, what was ordered and paid for."""
+    try:
+        plan = Plan.from_json(job.plan)
+    except UnderstudyError:
+        return None
+    paid = book.reserved_mechanism(session, job.id)
+    return plan if plan.digest() == job.plan_digest and mechanisms.to_json(plan.mechanism) == paid else None
+
+
+def _refuse_altered(session: Session, job: Job, *, clock: Clock) -> None:
+    get_logger().error("plan-altered", job_id=str(job.id))
+    if book.reservation_of(session, job.id).state is EntryKind.RESERVED:
+        book.void(session, job.id, clock=clock)
+    end(job, JobState.FAILED, at=clock.now(), failure_code=PLAN_ALTERED)

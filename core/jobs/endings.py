@@ -1,0 +1,198 @@
+"""How a job ends or goes back to the queue, and what that does to its reservation.
+
+| ending                                    | ledger                                             |
+|-------------------------------------------|----------------------------------------------------|
+| cancelled while nobody had claimed it     | VOIDED                                             |
+| cancelled later                           | SETTLED: the prefix of the steps begun             |
+| failed, and the cause could depend on rows or is unknown | stays SPENT in full                 |
+| failed, attempts used up by the machinery | SETTLED: the prefix of the steps begun             |
+| succeeded                                 | stays SPENT in full                                |
+
+An ended job has no randomness key any more.
+"""
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.session import on_commit
+from core.db.tables.job import Job
+from core.db.tables.release import Release
+from core.jobs import repository
+from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
+from core.jobs.leases import Claim, locked
+from core.jobs.queue import Queue
+from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, JobState
+from core.ledger import book
+from core.ledger.reservation import NOTHING, EntryKind
+from core.privacy.charge import Charge, charge_of
+from core.synthesis.plan import Plan
+
+
+def finish(
+    session: Session,
+    claim: Claim,
+    *,
+    release_id: UUID,
+    bundle_key: str,
+    certificate: dict[str, Any],
+    clock: Clock,
+) -> Release:
+    """Publish: the job succeeds and its release exists, in one transaction.
+
+    Raises:
+        LeaseLost: the claim does not hold the job, so nothing is published.
+    """
+    job = locked(session, claim)
+    now = clock.now()
+    end(job, JobState.SUCCEEDED, at=now)
+    release = Release(
+        id=release_id,
+        job_id=job.id,
+        dataset_id=job.dataset_id,
+        bundle_key=bundle_key,
+        certificate=certificate,
+        created_at=now,
+    )
+    repository.add(session, release)
+    return release
+
+
+def fail(
+    session: Session,
+    claim: Claim,
+    *,
+    code: str,
+    data_dependent: bool,
+    clock: Clock,
+    queue: Queue,
+    max_attempts: int,
+) -> JobState:
+    """Record a failed attempt. Returns where the job is now: back in the queue, or failed.
+
+    Args:
+        session: the open transaction.
+        claim: the attempt.
+        code: stable code of a failure of the machinery; one that could depend on rows always has the same code.
+        data_dependent: whether the failure could depend on rows, or its cause is unknown and no attempt is left.
+        clock: stamps the end.
+        queue: where the next attempt is announced after the commit.
+        max_attempts: claims after which a failure of the machinery is final.
+
+    Raises:
+        LeaseLost: the claim does not hold the job.
+    """
+    job = locked(session, claim)
+    now = clock.now()
+    if data_dependent:
+        end(job, JobState.FAILED, at=now, failure_code=TRAINING_FAILED)
+    elif job.cancel_requested_at is not None:
+        settle_prefix(session, job, clock=clock)
+        end(job, JobState.CANCELLED, at=now)
+    elif job.attempts >= max_attempts:
+        settle_prefix(session, job, clock=clock)
+        end(job, JobState.FAILED, at=now, failure_code=code)
+    else:
+        move(job, JobState.QUEUED)
+        job.lease_expires_at = None
+        job.sent_at = now
+        on_commit(session, partial(queue.enqueue_training, job.id))
+    session.flush()
+    return JobState(job.state)
+
+
+def stop(session: Session, claim: Claim, *, clock: Clock) -> Charge:
+    """End a cancelled job, once its child is dead. Returns what is charged: the prefix of the steps begun.
+
+    Raises:
+        LeaseLost: the claim does not hold the job.
+        NotCancelled: nobody asked for it.
+    """
+    job = locked(session, claim)
+    if job.cancel_requested_at is None:
+        raise NotCancelled
+    charged = settle_prefix(session, job, clock=clock)
+    end(job, JobState.CANCELLED, at=clock.now())
+    session.flush()
+    return charged
+
+
+def cancel(session: Session, job_id: UUID, *, clock: Clock) -> JobState:
+    """Cancel a job. Returns where it is now: cancelled, or running until its worker has stopped.
+
+    Cancelling a cancelled job changes nothing.
+
+    Raises:
+        JobNotFound: no such job.
+        JobEnded: it has succeeded or failed.
+    """
+    job = repository.lock(session, job_id)
+    state = JobState(job.state)
+    if state is JobState.CANCELLED:
+        return state
+    if state in ENDED:
+        raise JobEnded(f"The job has {state}; there is nothing left to cancel.")
+    now = clock.now()
+    job.cancel_requested_at = job.cancel_requested_at or now
+    if not has_live_worker(job, now=now):
+        end_cancelled(session, job, clock=clock)
+    session.flush()
+    return JobState(job.state)
+
+
+def end_cancelled(session: Session, job: Job, *, clock: Clock) -> None:
+    """Cancel a job that no live worker holds; its row is locked. A zombie is stopped by the state."""
+    if book.reservation_of(session, job.id).state is EntryKind.RESERVED:
+        book.void(session, job.id, clock=clock)
+    else:
+        settle_prefix(session, job, clock=clock)
+    end(job, JobState.CANCELLED, at=clock.now())
+
+
+def settle_prefix(session: Session, job: Job, *, clock: Clock) -> Charge:
+    """Charge a claimed job for what its marks say has begun; its row is locked."""
+    return book.settle(session, job.id, charge=begun_charge(job), clock=clock)
+
+
+def begun_charge(job: Job) -> Charge:
+    """The charge of the stages and steps that have begun, rounded up to the last durable mark.
+
+    Without any mark nothing private has begun. With one, the measurements have, and `steps_begun` steps.
+    """
+    if job.stage is None:
+        return NOTHING
+    plan = Plan.from_json(job.plan)
+    return charge_of(plan.executed(job.steps_begun), delta=plan.guarantee.delta)
+
+
+def has_live_worker(job: Job, *, now: datetime) -> bool:
+    """Whether a worker holds the job and has been heard of in time."""
+    return job.lease_expires_at is not None and job.lease_expires_at >= now
+
+
+def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = None) -> None:
+    """Move a locked job to an end and destroy its randomness key.
+
+    Raises:
+        IllegalTransition: its state does not lead there.
+    """
+    move(job, state)
+    job.lease_expires_at = None
+    job.sealed_randomness_key = None
+    job.finished_at = at
+    job.failure_code = failure_code
+
+
+def move(job: Job, state: JobState) -> None:
+    """Move a locked job to another state.
+
+    Raises:
+        IllegalTransition: its state does not lead there.
+    """
+    if state not in SUCCESSORS[JobState(job.state)]:
+        raise IllegalTransition
+    job.state = state.value

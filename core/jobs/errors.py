@@ -1,0 +1,65 @@
+"""What can go wrong with orders and claims."""
+
+from core.errors import Conflict, InternalError, InvalidInput, NotFound
+
+
+class JobNotFound(NotFound):
+    """No job has this id."""
+
+    code = "job-not-found"
+    title = "No such job"
+
+
+class DatasetNotReady(Conflict):
+    """The dataset has no rows yet."""
+
+    code = "dataset-not-ready"
+    title = "The dataset has no rows yet"
+
+
+class PlanDoesNotFit(InvalidInput):
+    """The plan was made for another declared size, adjacency or privacy unit than the dataset's."""
+
+    code = "plan-does-not-fit"
+    title = "The plan was not made for this dataset"
+
+
+class JobEnded(Conflict):
+    """The job is over; nothing about it changes any more."""
+
+    code = "job-ended"
+    title = "The job has already ended"
+
+
+class LeaseLost(Conflict):
+    """The claim is not the job's present one: its worker can neither write progress nor publish."""
+
+    code = "lease-lost"
+    title = "Another worker holds this job, or it has ended"
+
+    def __init__(self) -> None:
+        super().__init__("This worker's claim on the job is no longer valid.")
+
+
+class NotCancelled(Conflict):
+    """A worker wanted to stop a job that nobody asked to cancel."""
+
+    code = "not-cancelled"
+    title = "Nobody asked to cancel this job"
+
+    def __init__(self) -> None:
+        super().__init__("Nobody asked to cancel this job.")
+
+
+class IllegalMark(InternalError):
+    """A progress mark names an unknown stage, or steps that the plan does not have."""
+
+    code = "illegal-progress-mark"
+    title = "A progress mark makes no sense"
+
+
+class IllegalTransition(InternalError):
+    """A job was asked to go where its state does not lead."""
+
+    code = "illegal-job-transition"
+    title = "A job cannot go there from here"

@@ -1,0 +1,83 @@
+"""Placing an order: reserve, insert the job, and tell the workers once that is committed."""
+
+from functools import partial
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.session import on_commit
+from core.db.tables.dataset import Dataset
+from core.db.tables.job import Job
+from core.jobs import repository
+from core.jobs.errors import DatasetNotReady, PlanDoesNotFit
+from core.jobs.queue import Queue
+from core.jobs.states import JobState
+from core.ledger import book
+from core.privacy import mechanism as mechanisms
+from core.privacy.charge import charge_of
+from core.synthesis.plan import Plan
+
+
+def place_order(
+    session: Session,
+    *,
+    dataset: Dataset,
+    plan: Plan,
+    ordered_by: UUID,
+    job_id: UUID,
+    sealed_randomness_key: bytes,
+    queue: Queue,
+    clock: Clock,
+) -> Job:
+    """Order a training: the plan is reserved and the job queued, together or not at all.
+
+    Args:
+        session: the open transaction; the message is sent after it commits.
+        dataset: whose rows; must be ready.
+        plan: what will run, to the letter; it is never made again.
+        ordered_by: the principal.
+        job_id: a fresh id, chosen by the caller because the sealed key is bound to it.
+        sealed_randomness_key: the job's fresh 256-bit key, sealed.
+        queue: where the job is announced.
+        clock: stamps the order.
+
+    Raises:
+        DatasetNotReady: no rows yet.
+        PlanDoesNotFit: the plan was made for other public facts than the dataset's.
+        BudgetNotSet, BudgetRefused, AlreadyReserved: the ledger refuses.
+    """
+    if dataset.state != "ready":
+        raise DatasetNotReady("The dataset has no rows yet.", remedy="Upload its rows first.")
+    made_for = (plan.declared_size, plan.adjacency.value, plan.privacy_unit.column)
+    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit):
+        raise PlanDoesNotFit(
+            "The plan was made for another declared size, adjacency or privacy unit than the dataset's.",
+            remedy="Ask for a new quote.",
+        )
+    # Before any lock: composing a long plan takes a moment.
+    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
+    now = clock.now()
+    job = Job(
+        id=job_id,
+        dataset_id=dataset.id,
+        ordered_by=ordered_by,
+        state=JobState.QUEUED.value,
+        plan=plan.to_json(),
+        plan_digest=plan.digest(),
+        total_steps=plan.steps,
+        sealed_randomness_key=sealed_randomness_key,
+        created_at=now,
+        sent_at=now,
+    )
+    book.reserve(
+        session,
+        population_id=dataset.population_id,
+        job_id=job_id,
+        charge=charge,
+        mechanism_json=mechanisms.to_json(plan.mechanism),
+        clock=clock,
+    )
+    repository.add(session, job)
+    on_commit(session, partial(queue.enqueue_training, job_id))
+    return job

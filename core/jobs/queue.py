@@ -1,0 +1,94 @@
+"""Messages to the workers. The job's row is the truth; a message is a hint that may be lost or doubled."""
+
+from datetime import timedelta
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from celery import Celery
+from kombu.exceptions import KombuError
+from redis.exceptions import RedisError
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.jobs import repository
+from core.logs import get_logger
+
+TRAINING_TASK: Final = "understudy.train"
+RESEND_SECONDS: Final = 60.0
+
+_SENDING: Final = {"max_retries": 2, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.3}
+
+
+class Queue(Protocol):
+    """Where trainings are announced, always after the commit that made them true."""
+
+    def enqueue_training(self, job_id: UUID) -> None:
+        """Tell the workers that a job waits. Never raises because the broker is away: upkeep sends again."""
+
+
+class MemoryQueue:
+    """The twin without a broker: keeps what was sent, for tests and for reading."""
+
+    def __init__(self) -> None:
+        self.sent: list[UUID] = []
+
+    def enqueue_training(self, job_id: UUID) -> None:
+        """Remember the message."""
+        self.sent.append(job_id)
+
+
+class CeleryQueue:
+    """Sends by task name, so that whoever orders never imports the workers."""
+
+    def __init__(self, broker_url: str) -> None:
+        """Prepare the sender; nothing is connected yet.
+
+        Args:
+            broker_url: as kombu reads it: `redis://`, `redis+socket://`, `memory://`.
+        """
+        self._app = Celery("understudy", broker=broker_url, set_as_current=False)
+        self._app.conf.update(
+            broker_transport_options=broker_transport_options() | _sender_options(broker_url),
+            broker_connection_timeout=2,
+            task_ignore_result=True,
+        )
+
+    def enqueue_training(self, job_id: UUID) -> None:
+        """Send the message; when the broker is away, log it and leave the rest to upkeep."""
+        try:
+            self._app.send_task(
+                TRAINING_TASK, args=[str(job_id)], ignore_result=True, retry=True, retry_policy=_SENDING
+            )
+        except (KombuError, RedisError, OSError) as error:
+            get_logger().warning("broker-away", job_id=str(job_id), kind=type(error).__name__)
+
+    def close(self) -> None:
+        """Close the connections to the broker."""
+        self._app.close()
+
+
+def broker_transport_options() -> dict[str, Any]:
+    """How redis treats unacknowledged messages; the same for senders and workers.
+
+    A message whose worker died is delivered again after `visibility_timeout` seconds. A training may well last longer
+    than that: the second delivery stops at the claim, because the first one's lease is alive. The other two make redis
+    look for such messages often; by default it looks every hundredth time.
+    """
+    return {"visibility_timeout": 3600, "unacked_restore_interval": 10, "unacked_restore_throttle": 1}
+
+
+def overdue(session: Session, *, clock: Clock, resend_seconds: float = RESEND_SECONDS) -> list[UUID]:
+    """Jobs that wait without a live worker and whose last message is older than `resend_seconds`.
+
+    They are stamped as sent, so that two upkeeps do not both send them; send them after the commit.
+    """
+    now = clock.now()
+    return repository.take_overdue(session, now=now, sent_before=now - timedelta(seconds=resend_seconds))
+
+
+def _sender_options(broker_url: str) -> dict[str, Any]:
+    """A request must not hang because the broker does: short timeouts, few retries, on the sending side only."""
+    timeouts = (
+        {"socket_timeout": 2.0, "socket_connect_timeout": 1.0} if broker_url.startswith("redis") else {}
+    )
+    return timeouts | _SENDING

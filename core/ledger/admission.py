@@ -1,0 +1,141 @@
+"""Admission and its words: pure decisions over what is in force, what is asked and the caps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from core.errors import BudgetRefused
+from core.ledger.errors import CapBelowSpent
+from core.privacy.charge import FEMTO, MICRO, Charge
+from core.privacy.filters import Admission, Cap, Room, admit
+
+BASIC: Final = "basic"
+_PLACES: Final = {MICRO: 6, FEMTO: 15}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """What one filter was asked for, what it had and what lacks; integers in `unit`-ths of `quantity`."""
+
+    filter: str
+    quantity: str
+    unit: int
+    requested: int
+    remaining: int
+
+    @property
+    def difference(self) -> int:
+        """What lacks."""
+        return self.requested - self.remaining
+
+    def to_json(self) -> dict[str, str]:
+        """Exact decimals."""
+        return {
+            "quantity": self.quantity,
+            "requested": decimal_text(self.requested, self.unit),
+            "remaining": decimal_text(self.remaining, self.unit),
+            "difference": decimal_text(self.difference, self.unit),
+        }
+
+    def __str__(self) -> str:
+        """One sentence."""
+        words = self.to_json()
+        return (
+            f"Filter {self.filter}: requested {words['requested']} of {self.quantity}, remaining"
+            f" {words['remaining']}, too much by {words['difference']}."
+        )
+
+
+def require_room(cap: Cap, standing: Sequence[Charge], request: Charge) -> Admission:
+    """Admit `request` on top of `standing` (everything spent and reserved).
+
+    Raises:
+        BudgetRefused: no filter holds with the request added. Says requested, remaining and difference for the filter
+            that comes nearest and, in its facts, for every filter.
+    """
+    after = admit(cap, [*standing, request])
+    if after.admitted:
+        return after
+    shortages = _shortages(admit(cap, standing), after)
+    nearest = nearest_filter(after)
+    raise BudgetRefused(
+        " ".join(str(shortage) for shortage in shortages if shortage.filter == nearest),
+        remedy="Ask for a smaller epsilon or delta, or ask an admin to raise the dataset's cap.",
+        filter=nearest,
+        shortages=[{"filter": shortage.filter, **shortage.to_json()} for shortage in shortages],
+    )
+
+
+def require_cap_above(cap: Cap, standing: Sequence[Charge]) -> Admission:
+    """Check that everything spent and reserved fits under a new cap.
+
+    Raises:
+        CapBelowSpent: no filter would hold under it.
+    """
+    nothing, after = admit(cap, ()), admit(cap, standing)
+    if after.admitted:
+        return after
+    nearest = nearest_filter(after)
+    shortages = [shortage for shortage in _shortages(nothing, after) if shortage.filter == nearest]
+    words = [
+        f"Filter {nearest} would allow {decimal_text(shortage.remaining, shortage.unit)} of {shortage.quantity}, but"
+        f" {decimal_text(shortage.requested, shortage.unit)} is spent and reserved."
+        for shortage in shortages
+    ]
+    raise CapBelowSpent(
+        " ".join(words),
+        remedy="What was released cannot be taken back: choose a cap that covers it; the statement shows the sums.",
+        filter=nearest,
+        shortages=[{"filter": nearest, **shortage.to_json()} for shortage in shortages],
+    )
+
+
+def nearest_filter(admission: Admission) -> str:
+    """The filter that is exceeded by the smallest share of its capacity."""
+    return max(admission.rooms, key=lambda name: admission.rooms[name].free_share)
+
+
+def decimal_text(amount: int, unit: int) -> str:
+    """`amount` unit-ths as an exact decimal without trailing zeros: (1500000, MICRO) is 1.5."""
+    text = f"{Decimal(amount).scaleb(-_PLACES[unit]):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _shortages(before: Admission, after: Admission) -> list[Shortage]:
+    """Every amount that does not fit, filter by filter."""
+    found = []
+    for name, room in after.rooms.items():
+        if room.used_micros > room.capacity_micros:
+            found.append(_micro_shortage(name, before.rooms[name], room))
+        found.extend(_femto_shortage(name, before.rooms[name], room))
+    return found
+
+
+def _micro_shortage(name: str, before: Room, after: Room) -> Shortage:
+    return Shortage(
+        filter=name,
+        quantity="epsilon" if name == BASIC else "Renyi divergence",
+        unit=MICRO,
+        requested=after.used_micros - before.used_micros,
+        remaining=max(0, before.remaining_micros),
+    )
+
+
+def _femto_shortage(name: str, before: Room, after: Room) -> list[Shortage]:
+    match before, after:
+        case (
+            Room(used_femtos=int() as used_before),
+            Room(used_femtos=int() as used, capacity_femtos=int() as capacity),
+        ) if used > capacity:
+            remaining = max(0, capacity - used_before)
+            return [
+                Shortage(
+                    filter=name,
+                    quantity="delta",
+                    unit=FEMTO,
+                    requested=used - used_before,
+                    remaining=remaining,
+                )
+            ]
+    return []

@@ -1,0 +1,55 @@
+"""Structured logs: events with stable names and opaque ids, one JSON object a line on standard error.
+
+House rule 9: no row values, no counts of private rows, no library exception text. So only events listed by their
+callers and values of the simple kinds below pass; an exception is reduced to the name of its class.
+"""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+
+def _class_of_exception_only(
+    _logger: Any,  # noqa: ANN401 - the signature of a structlog processor
+    _method: str,
+    event: MutableMapping[str, Any],
+) -> MutableMapping[str, Any]:
+    """Replace an attached exception by its class name: texts of libraries may quote data."""
+    attached = event.pop("exc_info", None)
+    error = sys.exc_info()[1] if attached is True else attached
+    if isinstance(error, tuple):
+        error = error[1]
+    if isinstance(error, BaseException):
+        event["exception"] = type(error).__name__
+    return event
+
+
+def configure_logs(*, role: str) -> None:
+    """Send this process's events to standard error as JSON lines.
+
+    Args:
+        role: Name of the process in the deployment: api, worker, runner, upkeep.
+    """
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _class_of_exception_only,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    structlog.contextvars.bind_contextvars(role=role)
+
+
+def get_logger() -> FilteringBoundLogger:
+    """Return the logger; call ``.info("event-name", key=value)`` with opaque ids only."""
+    logger: FilteringBoundLogger = structlog.get_logger()
+    return logger

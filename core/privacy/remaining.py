@@ -1,0 +1,35 @@
+"""What is left under a cap, as the one number people ask for: the largest epsilon that one more job may have."""
+
+import math
+from collections.abc import Sequence
+
+from core.privacy import gaussian
+from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
+from core.privacy.filters import Cap, admit
+from core.privacy.guarantee import SMALLEST_DELTA, PrivacyGuarantee
+
+_GRAIN = 1e-4
+"""The answer is a multiple of this, rounded down."""
+
+
+def remaining_epsilon(cap: Cap, charges: Sequence[Charge]) -> float:
+    """Return the largest epsilon (0 if none) at which one more Gaussian release at the default delta still fits.
+
+    The typical job is nearly Gaussian, so this is what a further order can ask for.
+    """
+    delta = max(cap.default_job_delta(), SMALLEST_DELTA)
+    low, high = 0, math.floor(cap.epsilon / _GRAIN)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = admit(cap, [*charges, _gaussian_charge(middle * _GRAIN, delta)]).admitted
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low * _GRAIN
+
+
+def _gaussian_charge(epsilon: float, delta: float) -> Charge:
+    mu = gaussian.largest_mu(PrivacyGuarantee(epsilon=epsilon, delta=delta))
+    return Charge(
+        epsilon_micros=math.ceil(decimal_of(round(epsilon, 9)) * MICRO),
+        delta_femtos=math.ceil(decimal_of(delta) * FEMTO),
+        rdp_micros=tuple(math.ceil(order * mu**2 / 2 * MICRO) for order in ORDERS),
+    )

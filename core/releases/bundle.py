@@ -1,0 +1,201 @@
+"""The generator bundle: one ZIP that holds everything a release is, and nothing that was private.
+
+    generator.safetensors   the weights
+    generator.onnx          the same network for any ONNX runtime: (latent, label) -> logits
+    manifest.json           how to sample: latent dimension, label law, codes per column, digests of the other files
+    domain.json             the declared domain: how codes become values
+    certificate.json        what was spent and by which mechanism
+    README.md               how to sample without this service, with a program that a test runs
+
+No pickle, no clocks and no machine facts: the same generator gives the same bytes, which is what lets a resumed
+job be compared with an undisturbed one. A bundle that is opened may come from a stranger, so sizes are bounded
+and digests checked before anything is parsed.
+"""
+
+import hashlib
+import io
+import json
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from core.releases.errors import BundleInvalid
+
+SCHEMA = "understudy.bundle/1"
+WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
+DOMAIN, CERTIFICATE, README = "domain.json", "certificate.json", "README.md"
+_DIGESTED = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE)
+_MAX_FILE_BYTES = 2**30
+_LAW_TOLERANCE = 1e-6
+# All that the reader raises for damaged, encrypted or exotic archives (a property test flips every byte).
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, KeyError, OSError, EOFError, RuntimeError, ValueError),
+    *(OverflowError, IndexError, struct.error),
+)
+# ZIP cannot say "no date"; this is its earliest one.
+_NO_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """How to sample from the network of a bundle.
+
+    Attributes:
+        latent_dimension: Length of the standard normal vector the network takes for each row.
+        cardinalities: Number of codes of each modelled column, in the order of the network's output blocks.
+        label_index: Position of the target among the modelled columns, or None.
+        label_probabilities: Law of the target's codes (from the noisy counts), or None.
+    """
+
+    latent_dimension: int
+    cardinalities: tuple[int, ...]
+    label_index: int | None
+    label_probabilities: tuple[float, ...] | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, without the digests."""
+        return {
+            "schema": SCHEMA,
+            "latent_dimension": self.latent_dimension,
+            "cardinalities": list(self.cardinalities),
+            "label_index": self.label_index,
+            "label_probabilities": None
+            if self.label_probabilities is None
+            else list(self.label_probabilities),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Manifest":
+        """Read the JSON form.
+
+        Raises:
+            BundleInvalid: A version this software does not know, or a field that is missing or out of range.
+        """
+        if data.get("schema") != SCHEMA:
+            raise BundleInvalid("The bundle's manifest has a version this software does not know.")
+        try:
+            law = data["label_probabilities"]
+            manifest = cls(
+                latent_dimension=int(data["latent_dimension"]),
+                cardinalities=tuple(int(cells) for cells in data["cardinalities"]),
+                label_index=None if data["label_index"] is None else int(data["label_index"]),
+                label_probabilities=None if law is None else tuple(float(p) for p in law),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise BundleInvalid("The bundle's manifest lacks a field or has one of the wrong type.") from None
+        manifest._check()
+        return manifest
+
+    def _check(self) -> None:
+        sane = (
+            0 < self.latent_dimension <= 2**16
+            and self.cardinalities
+            and all(0 < cells <= 2**15 for cells in self.cardinalities)
+            and (self.label_index is None) == (self.label_probabilities is None)
+        )
+        if sane and self.label_index is not None:
+            law = self.label_probabilities or ()
+            sane = (
+                0 <= self.label_index < len(self.cardinalities)
+                and len(law) == self.cardinalities[self.label_index]
+                and min(law) >= 0
+                and abs(sum(law) - 1) < _LAW_TOLERANCE
+            )
+        if not sane:
+            raise BundleInvalid("The bundle's manifest describes a generator that cannot exist.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """An opened bundle.
+
+    Attributes:
+        manifest: How to sample.
+        network: The ONNX model, serialised.
+        weights: The safetensors file.
+        domain: The declared domain, as JSON.
+        certificate: The certificate, as JSON.
+    """
+
+    manifest: Manifest
+    network: bytes
+    weights: bytes
+    domain: dict[str, Any]
+    certificate: dict[str, Any]
+
+
+def pack(bundle: Bundle, *, readme: str) -> bytes:
+    """Return the ZIP of a bundle; the same bundle always gives the same bytes."""
+    files = {
+        WEIGHTS: bundle.weights,
+        NETWORK: bundle.network,
+        DOMAIN: _json_bytes(bundle.domain),
+        CERTIFICATE: _json_bytes(bundle.certificate),
+    }
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    files[MANIFEST] = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
+    files[README] = readme.encode()
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _NO_DATE)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, files[name])
+    return target.getvalue()
+
+
+def unpack(source: bytes | Path | BinaryIO) -> Bundle:
+    """Open a bundle and check it.
+
+    Raises:
+        BundleInvalid: Not a ZIP, a file missing, too large, not JSON, or not the bytes its manifest lists.
+    """
+    stream = io.BytesIO(source) if isinstance(source, bytes) else source
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            files = {name: _read(archive, name) for name in (*_DIGESTED, MANIFEST)}
+    except _DAMAGE:
+        raise BundleInvalid(
+            "The file is not a complete bundle: it must be the ZIP that the service sent."
+        ) from None
+    manifest = _json_object(files[MANIFEST], MANIFEST)
+    digests = manifest.get("sha256")
+    for name in _DIGESTED:
+        if not isinstance(digests, dict) or digests.get(name) != hashlib.sha256(files[name]).hexdigest():
+            raise BundleInvalid(f"{name} in the bundle is not the file its manifest lists.")
+    return Bundle(
+        manifest=Manifest.from_json(manifest),
+        network=files[NETWORK],
+        weights=files[WEIGHTS],
+        domain=_json_object(files[DOMAIN], DOMAIN),
+        certificate=_json_object(files[CERTIFICATE], CERTIFICATE),
+    )
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    # The size a ZIP declares may be a lie, so the read itself is bounded.
+    with archive.open(name) as member:
+        content = member.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise BundleInvalid(f"{name} in the bundle is larger than a generator can be.")
+    return content
+
+
+def _json_bytes(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _json_object(content: bytes, name: str) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise BundleInvalid(f"{name} in the bundle is not a JSON object.")
+    return value

@@ -1,0 +1,96 @@
+"""Synthetic rows as a byte stream: CSV, Parquet or JSON lines, in constant memory."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class _Outbox(io.RawIOBase):
+    """A write-only file whose content is taken away after each batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "bytes | memoryview") -> int:  # type: ignore[override]  # any buffer
+        part = bytes(data)
+        self._parts.append(part)
+        self._position += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        # Parquet's footer holds offsets, so the position must count all bytes ever written.
+        return self._position
+
+    def take(self) -> bytes:
+        taken = b"".join(self._parts)
+        self._parts.clear()
+        return taken
+
+
+def _csv(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
+    outbox = _Outbox()
+    with pyarrow.csv.CSVWriter(outbox, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            yield outbox.take()
+    yield outbox.take()
+
+
+def _parquet(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
+    outbox = _Outbox()
+    with pyarrow.parquet.ParquetWriter(outbox, schema, compression="zstd", compression_level=1) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            yield outbox.take()
+    yield outbox.take()
+
+
+def _jsonl(batches: Batches, _schema: pa.Schema) -> Iterator[bytes]:
+    for batch in batches:
+        lines = (json.dumps(row, ensure_ascii=False, default=_isoformat) for row in batch.to_pylist())
+        yield ("\n".join(lines) + "\n").encode()
+
+
+def _isoformat(value: object) -> str:
+    isoformat: Callable[[], str] = value.isoformat  # type: ignore[attr-defined]  # dates and datetimes only
+    return isoformat()
+
+
+_WRITERS: Final = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
+
+MEDIA_TYPES: Final = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/jsonl",
+}
+
+
+def stream(batches: Batches, name: str) -> Iterator[bytes]:
+    """Write record batches in a format.
+
+    Args:
+        batches: At least one record batch; all of one schema.
+        name: ``csv``, ``parquet`` or ``jsonl``.
+
+    Yields:
+        The file's bytes, a piece for each batch.
+    """
+    first = next(batches)
+
+    def all_batches() -> Batches:
+        yield first
+        yield from batches
+
+    yield from _WRITERS[name](all_batches(), first.schema)

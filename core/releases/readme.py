@@ -1,0 +1,73 @@
+"""The README inside every bundle: how to sample without this service. A test runs the program it prints."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.releases.bundle import Manifest
+
+_TEXT = """\
+# A differentially private generator
+
+This bundle was trained on a private table under ({epsilon}, {delta})-differential privacy for adding or removing
+{unit}. `certificate.json` says by which mechanism, so that anyone can compute the figure again. Drawing rows from
+the generator, publishing them and publishing this bundle cost no further privacy.
+
+| file | content |
+|---|---|
+| `generator.onnx` | the network: `latent` ({latent} numbers) and `label` ({classes} numbers, one-hot) in, `logits` ({cells} numbers) out |
+| `generator.safetensors` | its weights |
+| `manifest.json` | codes per column, the law of the label, SHA-256 of the other files |
+| `domain.json` | the declared columns: what each code means |
+| `certificate.json` | what was spent |
+
+With understudy installed: `understudy sample --bundle bundle.zip --rows 1000`.
+
+Without it, this program (Python, numpy and onnxruntime) draws rows in coded form; code `c` of a column is its
+`c`-th category or bin as `domain.json` lists them.
+
+```python
+import json
+import zipfile
+
+import numpy
+import onnxruntime
+
+archive = zipfile.ZipFile("bundle.zip")
+manifest = json.loads(archive.read("manifest.json"))
+network = onnxruntime.InferenceSession(archive.read("generator.onnx"))
+rng = numpy.random.default_rng()
+rows = 1000
+
+law = manifest["label_probabilities"] or []
+label = rng.choice(len(law), size=rows, p=law) if law else numpy.zeros(rows, dtype=int)
+one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((rows, 0), numpy.float32)
+latent = rng.standard_normal((rows, manifest["latent_dimension"]), dtype=numpy.float32)
+logits = network.run(None, {{"latent": latent, "label": one_hot}})[0]
+
+columns, start = [], 0
+for cells in manifest["cardinalities"]:
+    block = logits[:, start : start + cells]
+    weights = numpy.exp(block - block.max(axis=1, keepdims=True))
+    threshold = rng.random((rows, 1)) * weights.sum(axis=1, keepdims=True)
+    columns.append((weights.cumsum(axis=1)[:, :-1] <= threshold).sum(axis=1))
+    start += cells
+codes = numpy.stack(columns, axis=1)
+print(codes[:5])
+```
+
+Sample the codes as above. Taking the most likely code instead would destroy the joint distribution.
+"""
+
+
+def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any]) -> str:
+    """Return the README of one bundle."""
+    guarantee = certificate.get("guarantee", {})
+    unit = (certificate.get("privacy_unit") or {}).get("column")
+    return _TEXT.format(
+        epsilon=guarantee.get("epsilon"),
+        delta=guarantee.get("delta"),
+        unit="one record" if unit is None else f"all records of one `{unit}`",
+        latent=manifest.latent_dimension,
+        classes=len(manifest.label_probabilities or ()),
+        cells=sum(manifest.cardinalities),
+    )

@@ -1,0 +1,160 @@
+"""Drawing synthetic rows from a bundle: post-processing of a private release, so it costs nothing.
+
+The sampler opens a bundle and nothing else; it has no way to reach private rows. One row is
+
+    label  ~ label_probabilities                      (when a target is declared)
+    latent ~ N(0, I)
+    logits = network(latent, one_hot(label))          (ONNX runtime)
+    code_j ~ softmax(logits of block j)               for every column j, by inversion
+    value  = a uniform draw inside the public bin of the code
+
+Codes are sampled, never the most likely one: taking the maximum destroys the joint law (idpgan.md, section 6).
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import onnxruntime
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core.domain.codec import decode
+from core.domain.table import TableDomain
+from core.releases.bundle import Bundle, unpack
+from core.releases.errors import BundleInvalid
+
+# Large enough that the fixed cost of a call vanishes, small enough that a block of logits stays in cache.
+CHUNK_ROWS = 2048
+BATCH_ROWS = 32 * CHUNK_ROWS
+
+
+class Sampler:
+    """Draws rows from one bundle. Safe to use from several threads at once.
+
+    Args:
+        bundle: An opened bundle.
+        threads: CPU threads that draw; each works on its own batch.
+
+    Raises:
+        BundleInvalid: The network is not one that the ONNX runtime accepts, or not of the manifest's shape.
+    """
+
+    def __init__(self, bundle: Bundle, *, threads: int = 1) -> None:
+        self._manifest = bundle.manifest
+        self._domain = TableDomain.from_json(bundle.domain)
+        if tuple(self._domain.cardinalities) != self._manifest.cardinalities:
+            raise BundleInvalid("The bundle's domain and manifest describe different columns.")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(
+                bundle.network, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception:  # noqa: BLE001 - the runtime raises classes it does not export
+            raise BundleInvalid("The bundle's network cannot be loaded.") from None
+        self._threads = threads
+
+    def batches(self, rows: int, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """Yield ``rows`` synthetic rows as record batches with the domain's modelled columns.
+
+        At most ``threads + 1`` batches are in flight, so memory does not depend on ``rows``; abandoning the
+        iterator stops the work.
+        """
+        sizes = (min(batch_rows, rows - start) for start in range(0, rows, batch_rows))
+        with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="sampler") as pool:
+            waiting: deque[Future[pa.RecordBatch]] = deque()
+            try:
+                for size in sizes:
+                    waiting.append(pool.submit(self._batch, size))
+                    if len(waiting) > self._threads:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _batch(self, rows: int) -> pa.RecordBatch:
+        # Fresh operating-system entropy for each batch; there is no seed to ask for.
+        rng = np.random.Generator(np.random.SFC64(secrets.randbits(256)))
+        return decode(self._domain, self.codes(rows, rng), rng)
+
+    def codes(self, rows: int, rng: np.random.Generator) -> NDArray[np.int16]:
+        """Draw rows in coded form.
+
+        Args:
+            rows: Number of rows.
+            rng: Where the randomness of these rows comes from.
+
+        Returns:
+            int16 array of shape (rows, modelled columns), values below each column's cardinality.
+        """
+        codes = np.empty((rows, len(self._manifest.cardinalities)), dtype=np.int16)
+        for start in range(0, rows, CHUNK_ROWS):
+            self._fill(codes[start : start + CHUNK_ROWS], rng)
+        return codes
+
+    def _fill(self, codes: NDArray[np.int16], rng: np.random.Generator) -> None:
+        rows = len(codes)
+        manifest = self._manifest
+        labels, one_hot = self._labels(rows, rng)
+        latent = rng.standard_normal((rows, manifest.latent_dimension), dtype=np.float32)
+        (logits,) = self._session.run(None, {"latent": latent, "label": one_hot})
+        uniforms = rng.random((len(manifest.cardinalities), rows), dtype=np.float32)
+        by_cell = np.ascontiguousarray(logits.T)
+        drawn = np.empty((len(manifest.cardinalities), rows), dtype=np.int16)
+        start = 0
+        for column, cells in enumerate(manifest.cardinalities):
+            if column == manifest.label_index:
+                drawn[column] = labels
+            else:
+                _draw(by_cell[start : start + cells], uniforms[column], drawn[column])
+            start += cells
+        codes[:] = drawn.T
+
+    def _labels(self, rows: int, rng: np.random.Generator) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+        law = self._manifest.label_probabilities
+        if law is None:
+            return np.zeros(rows, dtype=np.int16), np.zeros((rows, 0), dtype=np.float32)
+        labels = np.searchsorted(np.cumsum(law)[:-1], rng.random(rows), side="right").astype(np.int16)
+        return labels, np.eye(len(law), dtype=np.float32)[labels]
+
+
+def _draw(logits: NDArray[np.float32], uniforms: NDArray[np.float32], codes: NDArray[np.int16]) -> None:
+    """Draw one code per row from the softmax of a block, by inversion of the cumulative sum.
+
+    Args:
+        logits: (cells, rows), one contiguous line for each cell; overwritten.
+        uniforms: (rows,) in [0, 1).
+        codes: (rows,) the result.
+    """
+    np.subtract(logits, np.maximum.reduce(logits, axis=0), out=logits)
+    weights = np.exp(logits, out=logits)
+    # A loop over the few cells, each step one vector addition along contiguous memory.
+    for cell in range(1, len(weights)):
+        np.add(weights[cell], weights[cell - 1], out=weights[cell])
+    threshold = uniforms * weights[-1]
+    # float32 uniforms stop short of one, and a threshold can still round up to the total: the last cell is not
+    # counted, so the code never leaves its block.
+    reached = (weights[:-1] <= threshold).view(np.int8)
+    np.add.reduce(reached, axis=0, dtype=np.int16, out=codes)
+
+
+def open_sampler(source: bytes | Path | BinaryIO, *, threads: int = 1) -> Sampler:
+    """Open a bundle for sampling.
+
+    Args:
+        source: The ZIP: its bytes, a path or an open binary file.
+        threads: CPU threads that draw.
+
+    Raises:
+        BundleInvalid: The bundle is damaged or of an unknown version.
+    """
+    return Sampler(unpack(source), threads=threads)

@@ -1,0 +1,131 @@
+"""Errors of stored things and of uploads.
+
+UnderstudyError
+  * InternalError
+    x SealBroken                500  stored bytes were changed, cut, swapped, or the key is another one
+  * NotFound
+    x ObjectMissing             404  the object store has no such object
+  * InvalidInput                422  the upload as a whole cannot be read; ``line`` says where, never what
+    x EmptyUpload · WrongHeader · NotUtf8 · NulByte · StrayQuote · BareCarriageReturn · RecordTooLong
+    x DamagedUpload             422  truncated or corrupted gzip or Parquet
+    x NoAcceptableRows          422  every row was refused; ``report`` says why
+    x TooManyUnits              422  far more privacy units than declared
+  * TooLarge
+    x UploadTooLarge            413  more bytes than allowed, as sent or unpacked
+    x DecompressionBomb         413  unpacks to far more bytes than any table would
+  * Unsupported
+    x UnsupportedUpload         415  not CSV, gzip of CSV, or Parquet
+
+An upload error is told to the owner who uploads and to nobody else; even so it holds no value of a row and no text
+of a library.
+"""
+
+from core.errors import InternalError, InvalidInput, NotFound, TooLarge, Unsupported
+
+
+class SealBroken(InternalError):
+    """Sealed bytes do not open: changed, cut, reordered, moved from another place, or sealed under another key."""
+
+    code = "seal-broken"
+    title = "Stored data is damaged"
+
+
+class ObjectMissing(NotFound):
+    """The object store has no object under this key."""
+
+    code = "object-missing"
+    title = "Stored object missing"
+
+    def __init__(self) -> None:
+        super().__init__("The stored object does not exist (any more).")
+
+
+class EmptyUpload(InvalidInput):
+    """No bytes, or no row after the header."""
+
+    code = "empty-upload"
+    title = "The upload is empty"
+
+
+class WrongHeader(InvalidInput):
+    """The columns of the file are not the declared ones."""
+
+    code = "wrong-header"
+    title = "The columns are not the declared ones"
+
+
+class NotUtf8(InvalidInput):
+    """The text is not UTF-8."""
+
+    code = "not-utf8"
+    title = "The text is not UTF-8"
+
+
+class NulByte(InvalidInput):
+    """The text holds a NUL byte."""
+
+    code = "nul-byte"
+    title = "The text holds a NUL byte"
+
+
+class StrayQuote(InvalidInput):
+    """A quotation mark stands inside a field that is not quoted, or a quoted field is never closed."""
+
+    code = "stray-quote"
+    title = "A quotation mark is out of place"
+
+
+class BareCarriageReturn(InvalidInput):
+    """A carriage return that no line feed follows."""
+
+    code = "bare-carriage-return"
+    title = "Unusual line ends"
+
+
+class RecordTooLong(InvalidInput):
+    """One record is longer than any row may be; usually a quotation mark was never closed."""
+
+    code = "record-too-long"
+    title = "A record is too long"
+
+
+class DamagedUpload(InvalidInput):
+    """A compressed or columnar file that is cut off or corrupted."""
+
+    code = "damaged-upload"
+    title = "The file is damaged"
+
+
+class NoAcceptableRows(InvalidInput):
+    """Every row was refused."""
+
+    code = "no-acceptable-rows"
+    title = "No row could be accepted"
+
+
+class TooManyUnits(InvalidInput):
+    """Far more privacy units than the dataset's declared size."""
+
+    code = "too-many-units"
+    title = "More privacy units than declared"
+
+
+class UploadTooLarge(TooLarge):
+    """More bytes than allowed."""
+
+    code = "upload-too-large"
+    title = "The upload is too large"
+
+
+class DecompressionBomb(TooLarge):
+    """The file unpacks to far more than it should."""
+
+    code = "decompression-bomb"
+    title = "The file unpacks to too many bytes"
+
+
+class UnsupportedUpload(Unsupported):
+    """Not one of the formats that are read."""
+
+    code = "unsupported-upload"
+    title = "This format is not read"

@@ -1,0 +1,200 @@
+"""Taking in an upload: bytes of a stranger's file to sealed, clean, columnar rows. Write-only: nothing is read back.
+
+One pass, constant memory. CSV (and gzip of it) is cut into blocks of whole records while it arrives, parsed and
+cleaned by a few threads, and written in order as an Arrow IPC stream that is sealed on its way to disk: plaintext
+exists in memory only. Arrow's parser runs on text that was checked before, so its errors, which quote values, are never
+shown; cleaning is vectorised and never rounds 3.7 to 4 in silence (benchmarks/ingestion.py has its speed). Parquet is spooled first (``core.storage.parquet_table``).
+
+Nothing is half-stored: the sink is complete only after the last row, and ``store_rows`` puts it under its key only then.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, Final, TypeVar, cast
+
+from core.domain.table import TableDomain
+from core.storage.clean_rows import CleanBlock
+from core.storage.csv_records import Block, blocks_of, check_text, split_first
+from core.storage.csv_table import CsvTable
+from core.storage.errors import EmptyUpload, NoAcceptableRows, UnsupportedUpload
+from core.storage.header import csv_header
+from core.storage.intake_report import IntakeReport, Problem, ReportBuilder
+from core.storage.objects import ObjectStore
+from core.storage.parquet_table import ParquetTable, spooled
+from core.storage.sealing import SealedWriter
+from core.storage.stored_rows import open_writer, rows_context
+from core.storage.unit_limit import UnitLimit
+from core.storage.unpacking import IntakeLimits, gunzip, pieces_of
+
+CSV: Final = "text/csv"
+GZIP: Final = "application/gzip"
+PARQUET: Final = "application/vnd.apache.parquet"
+
+_SIGNATURES: Final = ((b"\x1f\x8b", GZIP), (b"PAR1", PARQUET), (b"PK\x03\x04", "a ZIP or spreadsheet"))
+_T = TypeVar("_T")
+
+
+def receive(
+    stream: Iterable[bytes] | BinaryIO,
+    *,
+    content_type: str,
+    domain: TableDomain,
+    sink: BinaryIO,
+    scratch_folder: Path,
+    limits: IntakeLimits | None = None,
+    units: UnitLimit | None = None,
+    threads: int = 2,
+) -> IntakeReport:
+    """Write the acceptable rows of an upload to a sink (a ``SealedWriter``), which the caller closes on success.
+
+    Args:
+        stream: The upload, in pieces or as a binary file.
+        content_type: ``text/csv``, ``application/gzip`` (of CSV) or ``application/vnd.apache.parquet``.
+        domain: The declared domain.
+        sink: Where the Arrow IPC stream goes.
+        scratch_folder: Where Parquet is spooled (sealed, unlinked).
+        limits: How much is taken; None for the defaults.
+        units: How many privacy units are taken; None for any number.
+        threads: Threads that parse and clean.
+
+    Raises:
+        UnsupportedUpload, EmptyUpload, WrongHeader, NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,
+        DamagedUpload, UploadTooLarge, DecompressionBomb, DomainMismatch: the upload cannot be read; nothing of it
+            may be kept.
+        TooManyUnits: more privacy units than ``units`` allows.
+        NoAcceptableRows: every row was refused; its facts hold the report.
+    """
+    limits = limits or IntakeLimits()
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind not in {CSV, GZIP, PARQUET}:
+        raise _unsupported("This content type is not read.")
+    pieces = pieces_of(stream, limits)
+    first = next(pieces, b"")
+    if not first:
+        raise EmptyUpload("The upload has no bytes.")
+    _check_signature(first, kind)
+    pieces = chain([first], pieces)
+    report = ReportBuilder("row" if kind == PARQUET else "line")
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(threads))
+        if kind == PARQUET:
+            table = ParquetTable(stack.enter_context(spooled(pieces, scratch_folder)), domain, limits)
+            blocks = _number_rows(_in_order(pool, threads, table.clean, table.batches()))
+        else:
+            plain = gunzip(pieces, limits) if kind == GZIP else pieces
+            blocks = _in_order(pool, threads, *_csv_work(plain, domain, limits))
+        writer = stack.enter_context(open_writer(sink, domain))
+        for block in blocks:
+            writer.write_batch(block.batch)
+            if units is not None:
+                units.see(block.batch)
+            _add(report, block)
+    if units is not None:
+        units.finish()
+    finished = report.finish()
+    if finished.rows_accepted == 0:
+        if finished.rows_refused == 0:
+            raise EmptyUpload("The file has no rows.")
+        raise NoAcceptableRows(
+            "Every row was refused.",
+            remedy="The report says where and why; compare it with the declared domain.",
+            report=finished.to_json(),
+        )
+    return finished
+
+
+def store_rows(
+    stream: Iterable[bytes] | BinaryIO,
+    *,
+    content_type: str,
+    domain: TableDomain,
+    store: ObjectStore,
+    key: str,
+    data_key: bytes,
+    scratch_folder: Path,
+    limits: IntakeLimits | None = None,
+    units: UnitLimit | None = None,
+    threads: int = 2,
+) -> IntakeReport:
+    """Receive an upload and put the sealed rows under a key: all of them or, on any error, nothing.
+
+    Args and errors are those of ``receive``; ``core.storage.private_rows.open_private_rows`` opens the result.
+    """
+    scratch_folder.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=scratch_folder, prefix="intake-") as file:
+        with SealedWriter(cast("BinaryIO", file), key=data_key, context=rows_context(key)) as sink:
+            report = receive(
+                stream, content_type=content_type, domain=domain, sink=cast("BinaryIO", sink),
+                scratch_folder=scratch_folder, limits=limits, units=units, threads=threads,
+            )  # fmt: skip
+        store.put_file(key, Path(file.name))
+    return report
+
+
+def _unsupported(detail: str) -> UnsupportedUpload:
+    return UnsupportedUpload(detail, remedy=f"Send {CSV}, {GZIP} (of CSV) or {PARQUET}.")
+
+
+def _check_signature(first: bytes, kind: str) -> None:
+    for signature, found in _SIGNATURES:
+        if first.startswith(signature) and kind != found:
+            raise _unsupported(f"The content type is {kind}, but the bytes are {found}.")
+
+
+def _csv_work(
+    pieces: Iterable[bytes], domain: TableDomain, limits: IntakeLimits
+) -> tuple[Callable[[Block], CleanBlock], Iterator[Block]]:
+    dialect = domain.csv
+    blocks = blocks_of(pieces, quote=dialect.quote, max_record_bytes=limits.max_record_bytes)
+    first = next(blocks, None)
+    if first is None:
+        raise EmptyUpload("The file has no lines.")
+    names = [column.name for column in domain.columns]
+    if dialect.header:
+        check_text(first, quote=dialect.quote, delimiter=dialect.delimiter)
+        header, first = split_first(first, dialect.quote)
+        names = csv_header(domain, header)
+    table = CsvTable(domain, names)
+    return table.clean, chain([first] if first.data else [], blocks)
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, threads: int, work: Callable[[_T], CleanBlock], items: Iterable[_T]
+) -> Iterator[CleanBlock]:
+    """Results in the order of the items, with at most ``threads + 1`` items under way."""
+    waiting: deque[Future[CleanBlock]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(partial(work, item)))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _number_rows(blocks: Iterable[CleanBlock]) -> Iterator[CleanBlock]:
+    """Count the rows of problems from 1 through the whole file."""
+    start = 1
+    for block in blocks:
+        block.problems[:] = [(start + row, name, kind) for row, name, kind in block.problems]
+        start += block.batch.num_rows + block.rows_refused
+        yield block
+
+
+def _add(report: ReportBuilder, block: CleanBlock) -> None:
+    report.add(
+        accepted=block.batch.num_rows,
+        refused=block.rows_refused,
+        changes=block.changes,
+        refusals=block.refusals,
+        problems=(Problem(line=line, column=name, kind=kind) for line, name, kind in block.problems),
+    )

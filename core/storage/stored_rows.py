@@ -1,0 +1,23 @@
+"""The stored form of rows: an Arrow IPC stream (zstd) of clean, typed columns, sealed."""
+
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+
+from core.domain.schema import storage_schema
+from core.domain.table import TableDomain
+
+COMPRESSION_LEVEL: Final = 1
+
+
+def rows_context(key: str) -> str:
+    """Associated data of sealed rows: they open only under the object key they were stored for."""
+    return f"rows:{key}"
+
+
+def open_writer(sink: BinaryIO, domain: TableDomain) -> pa.ipc.RecordBatchStreamWriter:
+    """A writer of batches with ``storage_schema(domain)``."""
+    options = pa.ipc.IpcWriteOptions(
+        compression=pa.Codec("zstd", COMPRESSION_LEVEL), use_threads=False, unify_dictionaries=False
+    )
+    return pa.ipc.new_stream(sink, storage_schema(domain), options=options)

@@ -1,0 +1,73 @@
+"""An upload may not hold far more privacy units than the owner declared.
+
+Formulas use the declared size, so a table several times larger would be sampled several times too often: the public cap
+on one sampled batch (core.synthesis.rules) could then be exceeded, and whether a job fails would depend on how many
+units there are. Within this limit the expected batch is at most twice the planned one, and exceeding the cap - over
+four times the planned one - has a probability below exp(-300) in any step (Chernoff's bound), for every plan. Only the
+owner learns of the refusal, at upload time.
+"""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.storage.errors import TooManyUnits
+
+UNITS_PER_DECLARED: Final = 2
+_FLUSH: Final = 1 << 20
+
+
+class UnitLimit:
+    """Counts the privacy units of an upload, in 8 bytes each, up to the limit.
+
+    Args:
+        declared_size: Public number of units.
+        unit_column: Column that names a record's unit; None where each record is one.
+    """
+
+    def __init__(self, *, declared_size: int, unit_column: str | None) -> None:
+        self._limit = UNITS_PER_DECLARED * declared_size
+        self._unit_column = unit_column
+        self._records = 0
+        self._known = np.empty(0, dtype=np.int64)
+        self._fresh: list[np.typing.NDArray[np.int64]] = []
+        self._fresh_count = 0
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Count the accepted rows of one block.
+
+        Raises:
+            TooManyUnits: The limit is passed.
+        """
+        if self._unit_column is None:
+            self._records += batch.num_rows
+        else:
+            units = pc.unique(batch.column(self._unit_column)).to_pylist()
+            # Python's keyed 64-bit hash: a collision only counts two units as one.
+            self._fresh.append(np.fromiter(map(hash, units), dtype=np.int64, count=len(units)))
+            self._fresh_count += len(units)
+            if self._fresh_count > _FLUSH:
+                self._merge()
+        self._check(max(self._records, len(self._known)))
+
+    def finish(self) -> None:
+        """Check what is left to be counted.
+
+        Raises:
+            TooManyUnits: The limit is passed.
+        """
+        self._merge()
+        self._check(max(self._records, len(self._known)))
+
+    def _merge(self) -> None:
+        self._known = np.unique(np.concatenate([self._known, *self._fresh]))
+        self._fresh, self._fresh_count = [], 0
+
+    def _check(self, units: int) -> None:
+        if units > self._limit:
+            raise TooManyUnits(
+                f"The upload holds more than {UNITS_PER_DECLARED} times as many privacy units as the dataset declares.",
+                remedy="Declare a new dataset whose declared_size is about the number of records (or people) it has.",
+            )

@@ -1,0 +1,101 @@
+"""Bytes as they arrive, counted, and unpacked from gzip under limits."""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from core.storage.errors import DamagedUpload, DecompressionBomb, UploadTooLarge
+
+_PIECE_BYTES: Final = 1 << 20
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_RATIO_FROM_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeLimits:
+    """How much is taken from one upload.
+
+    Attributes:
+        max_bytes: Bytes as sent.
+        max_unpacked_bytes: Bytes after unpacking (gzip) or as declared by a Parquet file's own footer.
+        max_ratio: Unpacked over sent bytes, looked at from 64 MiB on; real tables stay below 100.
+        max_record_bytes: One CSV record.
+        max_column_chunk_bytes: One column of one Parquet row group, unpacked.
+    """
+
+    max_bytes: int = 16 << 30
+    max_unpacked_bytes: int = 64 << 30
+    max_ratio: float = 200.0
+    max_record_bytes: int = 1 << 20
+    max_column_chunk_bytes: int = 256 << 20
+
+
+def pieces_of(stream: Iterable[bytes] | BinaryIO, limits: IntakeLimits) -> Iterator[bytes]:
+    """The pieces of a stream or binary file, none empty, at most ``max_bytes`` in all.
+
+    Raises:
+        UploadTooLarge: there are more bytes.
+    """
+    read = getattr(stream, "read", None)
+    pieces: Iterable[bytes] = iter(lambda: read(_PIECE_BYTES), b"") if read is not None else stream
+    taken = 0
+    for piece in pieces:
+        taken += len(piece)
+        if taken > limits.max_bytes:
+            raise UploadTooLarge(
+                f"The upload has more than {limits.max_bytes} bytes.",
+                remedy="Send it compressed, or ask the operator to raise the limit.",
+                limit_bytes=limits.max_bytes,
+            )
+        for start in range(0, len(piece), _PIECE_BYTES):
+            yield piece[start : start + _PIECE_BYTES]
+
+
+def gunzip(pieces: Iterable[bytes], limits: IntakeLimits) -> Iterator[bytes]:
+    """Unpack gzip, also of several members.
+
+    Raises:
+        DamagedUpload: not gzip, corrupted, or cut off.
+        DecompressionBomb: more unpacked bytes, or a higher ratio, than the limits allow.
+    """
+    unpacker = zlib.decompressobj(_GZIP)
+    sent = unpacked = 0
+    try:
+        for piece in pieces:
+            sent += len(piece)
+            rest = piece
+            while rest:
+                if unpacker.eof:
+                    unpacker = zlib.decompressobj(_GZIP)
+                plain = unpacker.decompress(rest, _PIECE_BYTES)
+                unpacked += len(plain)
+                check_ratio(sent, unpacked, limits)
+                if plain:
+                    yield plain
+                rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+            # A full output piece may leave bytes inside the unpacker although all input is consumed.
+            while not unpacker.eof and (plain := unpacker.decompress(b"", _PIECE_BYTES)):
+                unpacked += len(plain)
+                check_ratio(sent, unpacked, limits)
+                yield plain
+    except zlib.error:
+        raise DamagedUpload("The gzip data is corrupted.", remedy="Compress the file again.") from None
+    if sent and not unpacker.eof:
+        raise DamagedUpload("The gzip data is cut off.", remedy="Compress or send the file again.")
+
+
+def check_ratio(sent: int, unpacked: int, limits: IntakeLimits) -> None:
+    """Refuse what unpacks to too many bytes.
+
+    Raises:
+        DecompressionBomb: a limit is exceeded.
+    """
+    too_dense = unpacked > _RATIO_FROM_BYTES and unpacked > sent * limits.max_ratio
+    if too_dense or unpacked > limits.max_unpacked_bytes:
+        raise DecompressionBomb(
+            "The file unpacks to more bytes than any table of its size would.",
+            remedy="Send the rows uncompressed or in several columns as they are; or ask the operator to raise the limit.",
+            limit_bytes=limits.max_unpacked_bytes,
+            limit_ratio=limits.max_ratio,
+        )

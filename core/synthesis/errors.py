@@ -1,0 +1,17 @@
+"""Errors of specs, options and plans."""
+
+from core.errors import InvalidInput
+
+
+class InvalidSpec(InvalidInput):
+    """A synthesizer, option or declared size that no plan can be made from."""
+
+    code = "invalid-spec"
+    title = "These options do not make a plan"
+
+
+class InvalidPlan(InvalidInput):
+    """A stored plan or certificate that does not agree with itself."""
+
+    code = "invalid-plan"
+    title = "This plan does not agree with itself"

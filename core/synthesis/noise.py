@@ -1,0 +1,138 @@
+"""The noise of a plan's private stages: the anchor's by its fixed share, then the smallest that the steps can have."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from core.privacy import gaussian
+from core.privacy.calibration import (
+    gaussian_noise_multiplier,
+    round_up,
+    sampled_gaussian_guess,
+    smallest_scale,
+)
+from core.privacy.guarantee import PrivacyGuarantee
+from core.privacy.mechanism import Composed, PoissonSampled, leaves
+from core.synthesis import rules
+from core.synthesis.groups import group_count
+from core.synthesis.options import IdpganOptions
+from core.synthesis.schedules import schedule_blocks
+from core.synthesis.stages import (
+    ActsPlan,
+    AnchorPlan,
+    LabelPlan,
+    NoiseBlock,
+    PrivateStages,
+    anchor_sensitivity,
+    training_mechanism,
+)
+
+_LARGEST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanQuestion:
+    """What calibration depends on, hashable so that a quote and its order are calibrated once."""
+
+    guarantee: PrivacyGuarantee
+    options: IdpganOptions
+    automatic_histogram_noise: bool
+    facts: rules.PublicFacts
+    needs_labels: bool
+
+    @property
+    def sampling_rate(self) -> float:
+        """The public Poisson rate: expected batch over declared size."""
+        return self.options.expected_batch_size / self.facts.declared_size
+
+    def anchor(self) -> AnchorPlan | None:
+        """Return the anchor with the noise of its share."""
+        if not self.options.anchor:
+            return None
+        weight = self.options.anchor_diagonal_weight
+        return AnchorPlan(
+            noise_multiplier=gaussian_noise_multiplier(self.guarantee, share=self.options.anchor_share),
+            sensitivity=anchor_sensitivity(self.facts.columns, diagonal_weight=weight),
+            diagonal_weight=weight,
+        )
+
+    def label_histogram(self) -> LabelPlan | None:
+        """Return the label histogram with the noise of its share."""
+        if not self.needs_labels:
+            return None
+        return LabelPlan(noise_multiplier=gaussian_noise_multiplier(self.guarantee, share=rules.LABEL_SHARE))
+
+    def blocks(self, scale: float) -> tuple[NoiseBlock, ...]:
+        """Return the schedule with its first multiplier at `scale`, every multiplier rounded up."""
+        blocks: list[NoiseBlock] = []
+        first = 0
+        for steps, relative in schedule_blocks(self.options):
+            blocks.append(
+                NoiseBlock(first_step=first, steps=steps, noise_multiplier=round_up(scale * relative))
+            )
+            first += steps
+        return tuple(blocks)
+
+    def acts(self, scale: float) -> ActsPlan | None:
+        """Return the thresholds' releases; without a requested noise, theirs is in a fixed ratio to `scale`."""
+        if not self.options.acts:
+            return None
+        groups = group_count(self.options, self.facts.cells)
+        noise = self.options.acts_noise_multiplier
+        if self.automatic_histogram_noise:
+            noise = round_up(scale * math.sqrt(groups / rules.ACTS_SHARE))
+        return ActsPlan(
+            interval=self.options.acts_interval,
+            groups=groups,
+            noise_multiplier=noise,
+            lowest_edge=self.options.acts_lowest_edge,
+            edge_ratio=self.options.acts_edge_ratio,
+            bins=self.options.acts_bins,
+        )
+
+
+@lru_cache(maxsize=512)
+def calibrated_stages(question: PlanQuestion) -> PrivateStages:
+    """Return the stages with the least noise on the steps that keeps all of them within the guarantee.
+
+    Raises:
+        TargetOutOfReach: no noise on the steps does.
+    """
+    anchor, label_histogram = question.anchor(), question.label_histogram()
+
+    def answer(scale: float) -> PrivateStages:
+        return PrivateStages(
+            blocks=question.blocks(scale),
+            acts=question.acts(scale),
+            anchor=anchor,
+            label_histogram=label_histogram,
+        )
+
+    if not question.options.critic:
+        return answer(1.0)
+    taken = question.options.anchor_share + (rules.LABEL_SHARE if label_histogram is not None else 0.0)
+    guess = sampled_gaussian_guess(
+        sampling_rate=question.sampling_rate,
+        squares=lambda scale: _squares(answer(scale)),
+        mu=gaussian.largest_mu(question.guarantee) * math.sqrt(1 - taken),
+    )
+    scale = smallest_scale(
+        lambda scale: answer(scale).mechanism(
+            sampling_rate=question.sampling_rate, step_count=question.options.steps
+        ),
+        guarantee=question.guarantee,
+        guess=guess,
+        slope=1 - taken,
+    )
+    return answer(scale)
+
+
+def _squares(stages: PrivateStages) -> float:
+    """Return the sum over steps of exp(1 / sigma_eff^2) - 1, capped where it overflows."""
+    parts = training_mechanism(stages.blocks, stages.acts, sampling_rate=1.0, step_count=stages.steps)
+    counts = leaves(Composed(parts=parts))
+    return math.fsum(
+        count * math.expm1(min(leaf.mechanism.noise_multiplier**-2, _LARGEST_EXPONENT))
+        for leaf, count in counts.items()
+        if isinstance(leaf, PoissonSampled)
+    )

@@ -1,0 +1,194 @@
+"""Options of the synthesizer "idpgan": what a person may set, and what a plan fixes.
+
+`IdpganRequest` is what arrives: every option may be missing, and then the public rules decide (`rules.py`).
+`IdpganOptions` is what a plan holds: every option has a value. Both refuse unknown names and values out of range.
+Nothing here is computed from private rows.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from core.synthesis.errors import InvalidSpec
+
+Schedule = Literal["constant", "exponential", "step", "polynomial"]
+Grouping = Literal["flat", "layers", "rows"]
+
+Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+CountOrNone = Annotated[int, Field(ge=0, le=10_000_000, strict=True)]
+Width = Annotated[int, Field(ge=1, le=8192, strict=True)]
+Depth = Annotated[int, Field(ge=0, le=32, strict=True)]
+Positive = Annotated[float, Field(gt=0, lt=1e9, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Flag = Annotated[bool, Field(strict=True)]
+CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["adaptive"]
+
+
+class IdpganOptions(BaseModel):
+    """Every option of one IDPGAN training, all of them public constants."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    anchor: Flag = True
+    """Release the noisy moments (section 7 of the design) as warm start and permanent loss."""
+    critic: Flag = True
+    """Train against a private critic."""
+    anchor_share: Share = 0.9
+    """The anchor's share of the budget, in squared Gaussian mu; 1 without a critic, 0 without an anchor."""
+    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000)] = 1.5
+    """Factor on the one-way blocks of the moments before noise is added."""
+
+    steps: CountOrNone = 500
+    """Noisy critic updates, the accounted number; 0 without a critic."""
+    expected_batch_size: Count = 512
+    """Expected units per step; also the public divisor."""
+
+    schedule: Schedule = "constant"
+    """How the noise multiplier falls over the steps (DPBA)."""
+    schedule_decay: Positive = 1.0
+    """Exponential: rate per period. Step: factor per period (below 1). Polynomial: power."""
+    schedule_period: Count = 500
+    """The schedule's unit of time, in steps."""
+    schedule_end: Annotated[float, Field(gt=0, le=1)] = 0.4
+    """Floor of the multiplier, relative to the first step's."""
+    schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
+    """Blocks of constant noise that the schedule is rounded to."""
+
+    acts: Flag = False
+    """Choose clipping thresholds from noisy histograms of gradient norms."""
+    acts_interval: Count = 25
+    """Steps between two refreshes; a step whose index it divides is a refresh step."""
+    acts_noise_multiplier: NotNegative = 0.0
+    """Noise standard deviation per bin (a histogram has sensitivity 1); 0 only where ACTS is off."""
+    acts_lowest_edge: Positive = 2.0**-12
+    """Lowest bin edge; smaller norms fall into the underflow bin."""
+    acts_edge_ratio: Annotated[float, Field(gt=1, le=16)] = 2.0**0.5
+    """Ratio of two neighbouring bin edges."""
+    acts_bins: Annotated[int, Field(ge=2, le=512, strict=True)] = 36
+    """Bins between the underflow and the overflow bin."""
+    acts_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    """Weight of the former threshold in the exponential average."""
+
+    weight_clusters: Flag = False
+    """Cluster the blocks by their thresholds and clip each cluster as one group."""
+    cluster_radius: Positive = 0.5
+    """DBSCAN radius on natural logarithms of thresholds."""
+    cluster_min_blocks: Count = 3
+    """DBSCAN's smallest number of neighbours."""
+    grouping: Grouping = "flat"
+    """Public groups of coordinates: one in all, one per layer, or blocks of rows; biases are one group."""
+    row_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
+    """Blocks per layer where the grouping is by rows."""
+
+    clipping_norm: Positive = 0.1
+    """Bound on the norm of one unit's gradient; where ACTS runs, its first threshold."""
+    gp_weight: NotNegative = 10.0
+    """Weight of the gradient penalty."""
+    critic_width: Width = 128
+    critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] = 1
+    """Hidden layers of the critic; one more weight matrix leads to its output."""
+    critic_steps: CriticSteps = 5
+    """Critic steps per generator step; "adaptive" raises it by the critic's accuracy on fakes only."""
+    critic_learning_rate: Positive = 1e-3
+    generator_width: Width = 128
+    generator_blocks: Depth = 2
+    latent_dimension: Width = 32
+    generator_learning_rate: Positive = 2e-3
+    generator_batch_size: Count = 1000
+    pretraining_steps: CountOrNone = 4000
+    """Generator steps on the anchor alone; free of privacy cost."""
+    anchor_weight: NotNegative = 1.0
+    """Weight of the distance to the noisy moments in the generator's loss."""
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.995
+    """Decay of the exponential average of the generator."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not (self.anchor or self.critic):
+            raise ValueError("either the anchor or the critic must be on")
+        if self.anchor and self.critic and not 0 < self.anchor_share < 1:
+            raise ValueError("anchor_share must lie between 0 and 1 when both parts run")
+        if not (self.anchor and self.critic) and self.anchor_share != float(self.anchor):
+            raise ValueError("anchor_share has a meaning only when both the anchor and the critic run")
+        if self.critic != (self.steps > 0):
+            raise ValueError("steps must be positive with a critic and 0 without")
+        if self.acts and not self.critic:
+            raise ValueError("acts needs a critic")
+        if self.acts != (self.acts_noise_multiplier > 0):
+            raise ValueError("acts_noise_multiplier is positive exactly where acts is on")
+        if self.weight_clusters and not self.acts:
+            raise ValueError("weight_clusters needs acts, whose thresholds it clusters")
+        if self.weight_clusters and self.grouping == "flat":
+            raise ValueError("weight_clusters needs a grouping by layers or rows")
+        if self.schedule == "step" and self.schedule_decay >= 1:
+            raise ValueError("the step schedule's schedule_decay is a factor below 1")
+        return self
+
+
+class IdpganRequest(BaseModel):
+    """What a person asked for; None leaves an option to the public rules."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    anchor: Flag | None = None
+    critic: Flag | None = None
+    anchor_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000)] | None = None
+    steps: Count | None = None
+    expected_batch_size: Count | None = None
+    schedule: Schedule | None = None
+    schedule_decay: Positive | None = None
+    schedule_period: Count | None = None
+    schedule_end: Annotated[float, Field(gt=0, le=1)] | None = None
+    schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] | None = None
+    acts: Flag | None = None
+    acts_interval: Count | None = None
+    acts_noise_multiplier: Positive | None = None
+    acts_lowest_edge: Positive | None = None
+    acts_edge_ratio: Annotated[float, Field(gt=1, le=16)] | None = None
+    acts_bins: Annotated[int, Field(ge=2, le=512, strict=True)] | None = None
+    acts_smoothing: Annotated[float, Field(ge=0, lt=1)] | None = None
+    weight_clusters: Flag | None = None
+    cluster_radius: Positive | None = None
+    cluster_min_blocks: Count | None = None
+    grouping: Grouping | None = None
+    row_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] | None = None
+    clipping_norm: Positive | None = None
+    gp_weight: NotNegative | None = None
+    critic_width: Width | None = None
+    critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] | None = None
+    critic_steps: CriticSteps | None = None
+    critic_learning_rate: Positive | None = None
+    generator_width: Width | None = None
+    generator_blocks: Depth | None = None
+    latent_dimension: Width | None = None
+    generator_learning_rate: Positive | None = None
+    generator_batch_size: Count | None = None
+    pretraining_steps: CountOrNone | None = None
+    anchor_weight: NotNegative | None = None
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] | None = None
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the options that were set, by name."""
+        return self.model_dump(exclude_none=True)
+
+
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "dpgan": {"anchor": False, "schedule": "constant", "acts": False, "weight_clusters": False},
+    "dpba": {"anchor": False, "schedule": "exponential", "acts": False, "weight_clusters": False},
+    "acts": {"anchor": False, "schedule": "constant", "acts": True, "weight_clusters": False, "grouping": "layers"},
+    "dpba+acts": {"anchor": False, "schedule": "exponential", "acts": True, "weight_clusters": False, "grouping": "layers"},
+    "acts+wc": {"anchor": False, "schedule": "constant", "acts": True, "weight_clusters": True, "grouping": "rows"},
+    "dpba+acts+wc": {"anchor": False, "schedule": "exponential", "acts": True, "weight_clusters": True, "grouping": "rows"},
+}  # fmt: skip
+"""The paper's six ablations (without the anchor, which is ours), as options of a spec."""
+
+
+def explain(error: ValidationError) -> InvalidSpec:
+    """Turn the validation library's error into ours: which option, which rule; the options are public."""
+    problems = [
+        f"{'.'.join(map(str, part['loc'])) or 'options'}: {part['msg']}"
+        for part in error.errors(include_url=False)
+    ]
+    return InvalidSpec("; ".join(problems), remedy="correct or leave out these options", options=problems)

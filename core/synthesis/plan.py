@@ -1,0 +1,231 @@
+"""A plan: everything about a job that costs privacy, fixed before any row is read, and how to run it."""
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, Self
+
+from pydantic import ValidationError
+
+from core.privacy import mechanism as mechanisms
+from core.privacy.accountant import Epsilons, epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.privacy.mechanism import Mechanism
+from core.synthesis import rules
+from core.synthesis.errors import InvalidPlan
+from core.synthesis.noise import PlanQuestion, calibrated_stages
+from core.synthesis.options import IdpganOptions
+from core.synthesis.spec import SynthesisSpec
+from core.synthesis.stages import ActsPlan, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
+
+VERSION = 1
+
+
+class DomainShape(Protocol):
+    """What a plan needs to know of a declared domain."""
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Codes per modelled column."""
+
+    @property
+    def target_index(self) -> int | None:
+        """Index of the target among the modelled columns; None if there is no target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one job will do. Private stages: "measure" (anchor or label histogram), then the training steps.
+
+    Raises:
+        InvalidPlan: the blocks do not cover the steps, or the epsilon exceeds the guarantee.
+    """
+
+    synthesizer: str
+    guarantee: PrivacyGuarantee
+    adjacency: Adjacency
+    privacy_unit: PrivacyUnit
+    declared_size: int
+    options: IdpganOptions
+    sampling_rate: float
+    expected_batch_size: int
+    steps: int
+    blocks: tuple[NoiseBlock, ...]
+    acts: ActsPlan | None
+    anchor: AnchorPlan | None
+    label_histogram: LabelPlan | None
+    epsilons: Epsilons
+    max_sampled_batch: int
+
+    def __post_init__(self) -> None:
+        ends = 0
+        for block in self.blocks:
+            if block.first_step != ends or block.steps < 1:
+                raise InvalidPlan("the noise blocks leave a gap or overlap")
+            ends += block.steps
+        if ends != self.steps:
+            raise InvalidPlan("the noise blocks do not cover exactly the steps")
+        if self.epsilons.reported > self.guarantee.epsilon:
+            raise InvalidPlan("the plan's epsilon exceeds its guarantee")
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """All that the job releases: label histogram or anchor first, then the steps in order."""
+        return self.executed(None)
+
+    def executed(self, step_count: int | None) -> Mechanism:
+        """Return what a job has released that has begun `step_count` training steps; None: all of them.
+
+        The anchor or label histogram is always included.
+
+        Raises:
+            InvalidPlan: `step_count` is negative or above the plan's steps.
+        """
+        count = self.steps if step_count is None else step_count
+        if not 0 <= count <= self.steps:
+            raise InvalidPlan("more steps than the plan has, or fewer than none, cannot have been executed")
+        stages = PrivateStages(
+            blocks=self.blocks, acts=self.acts, anchor=self.anchor, label_histogram=self.label_histogram
+        )
+        return stages.mechanism(sampling_rate=self.sampling_rate, step_count=count)
+
+    def noise_multiplier_at(self, step: int) -> float:
+        """Return sigma_t of the clipped sum at `step` (0-based).
+
+        Raises:
+            InvalidPlan: the plan has no such step.
+        """
+        if not 0 <= step < self.steps:
+            raise InvalidPlan("the plan has no such step")
+        index = bisect_right(self.blocks, step, key=lambda block: block.first_step) - 1
+        return self.blocks[index].noise_multiplier
+
+    def is_refresh(self, step: int) -> bool:
+        """Return whether the thresholds are refreshed at `step`."""
+        return self.acts is not None and step % self.acts.interval == 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans."""
+        return {
+            "version": VERSION,
+            "synthesizer": self.synthesizer,
+            "guarantee": self.guarantee.to_json(),
+            "adjacency": self.adjacency.value,
+            "privacy_unit": self.privacy_unit.to_json(),
+            "declared_size": self.declared_size,
+            "options": self.options.model_dump(mode="json"),
+            "sampling_rate": self.sampling_rate,
+            "expected_batch_size": self.expected_batch_size,
+            "steps": self.steps,
+            "blocks": [asdict(block) for block in self.blocks],
+            "acts": None if self.acts is None else asdict(self.acts),
+            "anchor": None if self.anchor is None else asdict(self.anchor),
+            "label_histogram": None if self.label_histogram is None else asdict(self.label_histogram),
+            "epsilons": self.epsilons.to_json(),
+            "max_sampled_batch": self.max_sampled_batch,
+            "mechanism": mechanisms.to_json(self.mechanism),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidPlan: the version is unknown, a member is missing or wrong, or the mechanism in the document is
+                not the one that the plan's numbers give.
+        """
+        if document.get("version") != VERSION:
+            raise InvalidPlan(
+                "the plan's version is not known", remedy="use the software version that wrote it"
+            )
+        try:
+            plan = cls(
+                synthesizer=str(document["synthesizer"]),
+                guarantee=PrivacyGuarantee.from_json(document["guarantee"]),
+                adjacency=Adjacency(document["adjacency"]),
+                privacy_unit=PrivacyUnit.from_json(document["privacy_unit"]),
+                declared_size=int(document["declared_size"]),
+                options=IdpganOptions.model_validate(document["options"]),
+                sampling_rate=float(document["sampling_rate"]),
+                expected_batch_size=int(document["expected_batch_size"]),
+                steps=int(document["steps"]),
+                blocks=tuple(NoiseBlock(**block) for block in document["blocks"]),
+                acts=None if document["acts"] is None else ActsPlan(**document["acts"]),
+                anchor=None if document["anchor"] is None else AnchorPlan(**document["anchor"]),
+                label_histogram=(
+                    None if document["label_histogram"] is None else LabelPlan(**document["label_histogram"])
+                ),
+                epsilons=Epsilons.from_json(document["epsilons"]),
+                max_sampled_batch=int(document["max_sampled_batch"]),
+            )
+            stated = mechanisms.from_json(document["mechanism"])
+        except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
+            raise InvalidPlan("the plan lacks a member or has one of the wrong type") from None
+        if stated != plan.mechanism:
+            raise InvalidPlan("the plan's mechanism is not the one its numbers give")
+        return plan
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the canonical JSON, in hexadecimal."""
+        text = json.dumps(
+            self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def make_plan(
+    *,
+    spec: SynthesisSpec,
+    guarantee: PrivacyGuarantee,
+    declared_size: int,
+    domain: DomainShape,
+    adjacency: Adjacency,
+    privacy_unit: PrivacyUnit,
+) -> Plan:
+    """Return the plan of one job: options by public rules, the smallest noise that keeps all of it in `guarantee`.
+
+    Raises:
+        InvalidSpec: the options exclude each other or do not suit the declared size.
+        TargetOutOfReach: no noise brings these options under the guarantee.
+    """
+    cardinalities = domain.cardinalities
+    facts = rules.PublicFacts(
+        declared_size=declared_size,
+        columns=len(cardinalities),
+        cells=sum(cardinalities),
+        epsilon=guarantee.epsilon,
+    )
+    request = spec.request()
+    # A placeholder that is replaced below: the automatic histogram noise is known only after calibration.
+    options = rules.decide(request, facts, automatic_histogram_noise=1.0)
+    question = PlanQuestion(
+        guarantee=guarantee,
+        options=options,
+        automatic_histogram_noise=options.acts and request.acts_noise_multiplier is None,
+        facts=facts,
+        needs_labels=domain.target_index is not None and not options.anchor,
+    )
+    stages = calibrated_stages(question)
+    if stages.acts is not None:
+        options = options.model_copy(update={"acts_noise_multiplier": stages.acts.noise_multiplier})
+    mechanism = stages.mechanism(sampling_rate=question.sampling_rate, step_count=options.steps)
+    return Plan(
+        synthesizer=spec.synthesizer,
+        guarantee=guarantee,
+        adjacency=adjacency,
+        privacy_unit=privacy_unit,
+        declared_size=declared_size,
+        options=options,
+        sampling_rate=question.sampling_rate,
+        expected_batch_size=options.expected_batch_size,
+        steps=options.steps,
+        blocks=stages.blocks,
+        acts=stages.acts,
+        anchor=stages.anchor,
+        label_histogram=stages.label_histogram,
+        epsilons=epsilons(mechanism, delta=guarantee.delta),
+        max_sampled_batch=rules.sampled_batch_cap(options.expected_batch_size),
+    )

@@ -1,0 +1,112 @@
+"""What an order would cost, said before anything runs and without opening the dataset."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.privacy.accountant import rdp_at
+from core.privacy.charge import FEMTO, MICRO, Charge, charge_of
+from core.privacy.filters import Admission, Cap, admit
+from core.privacy.joint import joint_noise_multiplier
+from core.privacy.mechanism import Gaussian, leaves
+from core.privacy.remaining import remaining_epsilon
+from core.synthesis.plan import Plan
+
+SPLIT_ORDER = 8
+"""The Renyi order at which the parts' shares are stated: close to what decides epsilon at usual targets."""
+
+
+def plan_charge(plan: Plan) -> Charge:
+    """Return what the whole plan costs, at the delta of its guarantee."""
+    return charge_of(plan.mechanism, delta=plan.guarantee.delta)
+
+
+def make_quote(plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+    """Return the quote as a JSON object.
+
+    Args:
+        plan: What would run.
+        cap: The population's cap; None while no budget is set, and then nothing fits.
+        charges: Everything spent and reserved so far.
+    """
+    charge = plan_charge(plan)
+    admission = None if cap is None else admit(cap, [*charges, charge])
+    fits = admission is not None and admission.admitted
+    after = [*charges, charge] if fits else [*charges]
+    return {
+        "synthesizer": plan.synthesizer,
+        "guarantee": plan.guarantee.to_json(),
+        "adjacency": plan.adjacency.value,
+        "privacy_unit": plan.privacy_unit.to_json(),
+        "declared_size": plan.declared_size,
+        "steps": plan.steps,
+        "sampling_rate": plan.sampling_rate,
+        "expected_batch_size": plan.expected_batch_size,
+        "noise": noise_of(plan),
+        "split": split_of(plan),
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge.to_json(),
+        "fits": fits,
+        "carried_by": None if admission is None else admission.carried_by,
+        "filters": {} if admission is None else filters_of(admission),
+        "remaining_epsilon": None if cap is None else remaining_epsilon(cap, charges),
+        "remaining_epsilon_after": None if cap is None else remaining_epsilon(cap, after),
+        "plan_digest": plan.digest(),
+    }
+
+
+def noise_of(plan: Plan) -> list[dict[str, Any]]:
+    """Return the noise multipliers per schedule block; `with_histograms` is the effective one of refresh steps."""
+    rows: list[dict[str, Any]] = []
+    for block in plan.blocks:
+        row: dict[str, Any] = {
+            "first_step": block.first_step,
+            "steps": block.steps,
+            "noise_multiplier": block.noise_multiplier,
+        }
+        if plan.acts is not None:
+            row["with_histograms"] = joint_noise_multiplier(
+                block.noise_multiplier,
+                histograms=plan.acts.groups,
+                histogram_noise_multiplier=plan.acts.noise_multiplier,
+            )
+        rows.append(row)
+    return rows
+
+
+def split_of(plan: Plan) -> dict[str, Any]:
+    """Return the noise and the share of each part, shares in Renyi divergence at `SPLIT_ORDER`; they add up to 1.
+
+    With an anchor the label counts are one of its blocks: no noise and no charge of their own.
+    """
+    whole = rdp_at(plan.mechanism, (SPLIT_ORDER,))[0]
+    noise: dict[str, float | None] = {"label_histogram": None, "anchor": None, "critic": None}
+    share = {"label_histogram": 0.0, "anchor": 0.0, "critic": 0.0}
+    for leaf in leaves(plan.executed(0)):
+        part = "anchor" if isinstance(leaf, Gaussian) else "label_histogram"
+        share[part] = rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
+    if plan.anchor is not None:
+        noise["anchor"] = plan.anchor.noise_multiplier
+    if plan.label_histogram is not None:
+        noise["label_histogram"] = plan.label_histogram.noise_multiplier
+    if plan.blocks:
+        noise["critic"] = plan.blocks[0].noise_multiplier
+        share["critic"] = 1 - share["anchor"] - share["label_histogram"]
+    parts = {name: {"share": share[name], "noise_multiplier": noise[name]} for name in share}
+    return {"order": SPLIT_ORDER} | parts
+
+
+def filters_of(admission: Admission) -> dict[str, dict[str, Any]]:
+    """Return the state of every filter in plain units."""
+    rows: dict[str, dict[str, Any]] = {}
+    for name, room in admission.rooms.items():
+        rows[name] = {
+            "holds": room.holds,
+            "capacity": max(room.capacity_micros, 0) / MICRO,
+            "used": room.used_micros / MICRO,
+        }
+        if room.capacity_femtos is not None and room.used_femtos is not None:
+            rows[name] |= {
+                "capacity_delta": room.capacity_femtos / FEMTO,
+                "used_delta": room.used_femtos / FEMTO,
+            }
+    return rows

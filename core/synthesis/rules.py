@@ -1,0 +1,127 @@
+"""Public rules: what the options are when nobody sets them, from public facts alone.
+
+The facts are the declared size, the number of modelled columns, their one-hot cells and the target epsilon. No
+rule looks at a private row, so choosing by them costs nothing. The constants below are the whole table.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from core.synthesis.errors import InvalidSpec
+from core.synthesis.options import IdpganOptions, IdpganRequest, explain
+
+SAMPLING_RATE = 0.03
+"""Expected share of the units in one step, before the limits on the batch."""
+SMALLEST_BATCH, LARGEST_BATCH = 256, 2048
+"""Limits of the expected batch, in units; a table smaller than the lower one is sampled whole."""
+STEPS_BY_EPSILON = ((1.0, 500), (4.0, 1000), (float("inf"), 2000))
+"""Noisy critic updates, by the smallest epsilon listed that is not below the target."""
+ANCHOR_SHARE_BY_EPSILON = ((1.0, 0.97), (4.0, 0.93), (float("inf"), 0.9))
+"""The anchor's share of squared mu, likewise; the rest is the critic's."""
+LABEL_SHARE = 0.02
+"""The label histogram's share of squared mu where there is no anchor to hold the label counts."""
+ACTS_SHARE = 0.25
+"""What a refresh adds to its step's squared mu, relative to the gradient's, where no histogram noise is set."""
+CLIPPING_NORM = 0.1
+"""Small, so that nearly all gradients are clipped and Adam undoes the scale."""
+ACTS_CLIPPING_NORM = 1.0
+"""First threshold where ACTS replaces it."""
+PERIOD_SHARE = {"constant": 1.0, "exponential": 1.0, "step": 0.25, "polynomial": 1.0}
+"""The schedule's period over the number of steps."""
+DECAY = {"constant": 1.0, "exponential": 1.0, "step": 0.8, "polynomial": 1.0}
+"""The schedule's decay."""
+WIDE_TABLE_CELLS = 400
+"""From this many one-hot cells on, both networks are wide."""
+NARROW, WIDE = (64, 128), (128, 256)
+"""Critic and generator width of narrow and of wide tables: noise grows with the critic's size."""
+CRITIC_STEPS = {True: 1, False: 5}
+"""Critic steps per generator step, with and without an anchor that holds the generator."""
+WIDEST_ANCHOR = 4096
+"""One-hot cells up to which a table gets an anchor; its work and memory grow with their square."""
+PRETRAINING_BY_CELLS = ((512, 4000), (1024, 2000), (2048, 1000), (float("inf"), 500))
+"""Generator steps on the anchor alone, by the smallest number of one-hot cells listed that is not below."""
+CAP_FACTOR, CAP_EXTRA = 4, 256
+"""The public cap on one sampled batch: factor times the expected batch and this many more."""
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicFacts:
+    """All that the rules may look at."""
+
+    declared_size: int
+    columns: int
+    cells: int
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if type(self.declared_size) is not int or not 1 <= self.declared_size <= 10**12:
+            raise InvalidSpec("the declared size must be a whole number between 1 and 10^12")
+        if self.columns < 1 or self.cells < 1:
+            raise InvalidSpec("the domain declares no column to model", remedy="declare at least one column")
+
+
+def row_of(table: tuple[tuple[float, Value], ...], value: float) -> Value:
+    """Return the entry of the first row whose limit is not below the value."""
+    return next(entry for limit, entry in table if value <= limit)
+
+
+def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_noise: float) -> IdpganOptions:
+    """Return every option: the requested ones, the rules' for the rest.
+
+    Args:
+        request: What was asked for.
+        facts: What the rules may look at.
+        automatic_histogram_noise: What to note for ACTS where no histogram noise was asked for; the plan
+            replaces it by the calibrated value.
+
+    Raises:
+        InvalidSpec: options that exclude each other, or a batch above the declared size.
+    """
+    chosen = request.chosen()
+    anchor, critic = chosen.get("anchor", facts.cells <= WIDEST_ANCHOR), chosen.get("critic", True)
+    if anchor and facts.cells > WIDEST_ANCHOR:
+        raise InvalidSpec(
+            "the domain has too many codes for an anchor", remedy='leave out the option "anchor"'
+        )
+    acts = chosen.get("acts", False)
+    schedule = chosen.get("schedule", "constant")
+    steps = chosen.get("steps", row_of(STEPS_BY_EPSILON, facts.epsilon) if critic else 0)
+    batch = min(
+        max(round(SAMPLING_RATE * facts.declared_size), SMALLEST_BATCH), LARGEST_BATCH, facts.declared_size
+    )
+    critic_width, generator_width = WIDE if facts.cells >= WIDE_TABLE_CELLS else NARROW
+    share = row_of(ANCHOR_SHARE_BY_EPSILON, facts.epsilon) if anchor and critic else float(anchor)
+    rules: dict[str, Any] = {
+        "anchor": anchor,
+        "anchor_share": share,
+        "pretraining_steps": row_of(PRETRAINING_BY_CELLS, facts.cells),
+        "steps": steps,
+        "expected_batch_size": batch,
+        "schedule_period": max(1, round(PERIOD_SHARE[schedule] * steps)),
+        "schedule_decay": DECAY[schedule],
+        "acts_noise_multiplier": automatic_histogram_noise if acts else 0.0,
+        "grouping": "rows" if chosen.get("weight_clusters", False) else "layers" if acts else "flat",
+        "clipping_norm": ACTS_CLIPPING_NORM if acts else CLIPPING_NORM,
+        "critic_width": critic_width,
+        "critic_steps": CRITIC_STEPS[anchor],
+        "generator_width": generator_width,
+    }
+    if not anchor:
+        rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
+    try:
+        options = IdpganOptions.model_validate(rules | chosen)
+    except ValidationError as error:
+        raise explain(error) from None
+    if options.expected_batch_size > facts.declared_size:
+        raise InvalidSpec("expected_batch_size is above the declared size", remedy="choose a smaller batch")
+    return options
+
+
+def sampled_batch_cap(expected_batch_size: int) -> int:
+    """Return the public cap on the units in one sampled batch; beyond it a job fails and is charged in full."""
+    return CAP_FACTOR * expected_batch_size + CAP_EXTRA

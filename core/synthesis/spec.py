@@ -1,0 +1,66 @@
+"""Which synthesizer with which options, before any budget or dataset is named."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from core.synthesis.errors import InvalidSpec
+from core.synthesis.options import ABLATIONS, IdpganRequest, explain
+
+SYNTHESIZERS: dict[str, type[IdpganRequest]] = {"idpgan": IdpganRequest}
+"""Each known synthesizer and the type of its options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisSpec:
+    """A synthesizer by name, and the options that were asked for.
+
+    Raises:
+        InvalidSpec: the synthesizer is unknown, or an option is unknown or out of range.
+    """
+
+    synthesizer: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.request()
+
+    def request(self) -> IdpganRequest:
+        """Return the options, typed; `ablation` stands for the options of one of the paper's ablations.
+
+        Raises:
+            InvalidSpec: see the class.
+        """
+        if self.synthesizer not in SYNTHESIZERS:
+            raise InvalidSpec(
+                "this synthesizer is not known", remedy=f"choose one of: {', '.join(SYNTHESIZERS)}"
+            )
+        options = dict(self.options)
+        if (ablation := options.pop("ablation", None)) is not None:
+            if ablation not in ABLATIONS:
+                raise InvalidSpec(
+                    "this ablation is not known", remedy=f"choose one of: {', '.join(ABLATIONS)}"
+                )
+            options = ABLATIONS[ablation] | options
+        try:
+            return SYNTHESIZERS[self.synthesizer].model_validate(options)
+        except ValidationError as error:
+            raise explain(error) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec as a JSON object."""
+        return {"synthesizer": self.synthesizer, "options": self.request().chosen()}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidSpec: a member is missing or of the wrong type, or see the class.
+        """
+        synthesizer, options = document.get("synthesizer"), document.get("options", {})
+        if not isinstance(synthesizer, str) or not isinstance(options, Mapping):
+            raise InvalidSpec("a spec needs the name of a synthesizer and an object of options")
+        return cls(synthesizer=synthesizer, options=options)

@@ -1,0 +1,27 @@
+# The API: accepts uploads, quotes and orders, and draws samples. It has no torch and cannot open private rows.
+FROM python:3.11.14-slim-bookworm AS build
+WORKDIR /build
+COPY pyproject.toml requirements.lock docker/requirements_of.py ./
+RUN python -m venv /opt/venv \
+ && python requirements_of.py pyproject.toml service > service.txt \
+ && /opt/venv/bin/pip install --no-cache-dir --constraint requirements.lock --requirement service.txt
+# The project's metadata only (its version stands on certificates); its code is copied below.
+COPY README.md LICENSE ./
+RUN /opt/venv/bin/pip install --no-cache-dir --no-deps . && rm /opt/venv/bin/understudy
+
+FROM python:3.11.14-slim-bookworm
+RUN useradd --system --uid 10001 --create-home understudy \
+ && install --directory --owner understudy --mode 0700 /scratch
+WORKDIR /app
+COPY --from=build /opt/venv /opt/venv
+COPY core core
+# Health compares the database with the newest migration.
+COPY migrations migrations
+COPY service service
+ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1 \
+    UNDERSTUDY_HOST=0.0.0.0 UNDERSTUDY_PORT=8321 UNDERSTUDY_SCRATCH_FOLDER=/scratch
+USER 10001
+EXPOSE 8321
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=6 \
+  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8321/healthz', timeout=4)"]
+CMD ["uvicorn", "service.asgi:app", "--host", "0.0.0.0", "--port", "8321", "--no-access-log", "--no-server-header"]

@@ -1,0 +1,22 @@
+# Migrations: brings the database to the newest schema and ends.
+FROM python:3.11.14-slim-bookworm AS build
+WORKDIR /build
+COPY pyproject.toml requirements.lock docker/requirements_of.py ./
+RUN python -m venv /opt/venv \
+ && python requirements_of.py pyproject.toml service > service.txt \
+ && /opt/venv/bin/pip install --no-cache-dir --constraint requirements.lock --requirement service.txt
+# The project's metadata only (its version stands on certificates); its code is copied below.
+COPY README.md LICENSE ./
+RUN /opt/venv/bin/pip install --no-cache-dir --no-deps . && rm /opt/venv/bin/understudy
+
+FROM python:3.11.14-slim-bookworm
+RUN useradd --system --uid 10001 --create-home understudy
+WORKDIR /app
+COPY --from=build /opt/venv /opt/venv
+COPY core core
+COPY migrations migrations
+ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
+USER 10001
+# It ends by itself; compose waits for its exit status instead of a health check.
+HEALTHCHECK NONE
+CMD ["python", "-m", "migrations.upgrade"]

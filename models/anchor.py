@@ -1,0 +1,183 @@
+"""The moment anchor: one noisy release of all one-way and two-way counts (idpgan.md, section 7).
+
+For one-hot records `X`, the matrix `X^T X` holds the one-way counts on its diagonal and the two-way counts of every
+pair of columns off it. Where a target with few classes is declared, the statistic is taken per class, so it holds
+the three-way counts with the target as well, at the same sensitivity: a record touches the cells of its own class
+only. It then touches `k - 1` diagonal cells, each standing for the one-way count (weight `w`) and for the pair with
+the target (weight 1) at once, so of weight `sqrt(w^2 + 1)`, one count of its class (weight `w`), and the
+`(k - 1)(k - 2) / 2` pairs of other columns. Either way the squared L2 sensitivity is
+
+    w^2 k + k (k - 1) / 2
+
+A unit with `m` records contributes `floor(2^20 / m) / 2^20` of each of its records, at most their average, whose norm
+is no larger. All sums are integers in units of the public grid 2^-20, so they depend on no order; the noise is
+rounded to the same grid.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from core.synthesis.stages import AnchorPlan
+from models.encoding import PrivateTable, block_starts
+from models.randomness import KeyedStreams, Purpose
+
+GRID = 2.0**-20
+"""Public grid of sums and noise, in records; the noise is larger by five orders of magnitude."""
+LARGEST_STATISTIC = 2**24
+"""Cells of the statistic (classes times squared cells) above which it is not taken."""
+MOST_CLASSES = 16
+"""Classes of the target up to which the statistic is taken per class."""
+SIGNAL_PER_CLASS = 20.0
+"""Least declared units per class, in standard deviations of one count's noise, for a statistic per class."""
+_CHUNK = 1 << 14  # records whose float64 products stay exact: 2^14 * 2^20 < 2^53
+_LABEL_STREAM = 2**32  # the noise of the class counts; slices use the steps below
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentLayout:
+    """Which counts the statistic holds; public.
+
+    Args:
+        cardinalities: codes of every column.
+        target_index: the target, or None.
+        by_class: whether the counts are taken per class of the target.
+    """
+
+    cardinalities: tuple[int, ...]
+    target_index: int | None
+    by_class: bool
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The columns inside the matrices: all, or all but the target."""
+        columns = range(len(self.cardinalities))
+        return tuple(column for column in columns if not (self.by_class and column == self.target_index))
+
+    @property
+    def feature_cardinalities(self) -> tuple[int, ...]:
+        """Codes of every column inside the matrices."""
+        return tuple(self.cardinalities[column] for column in self.features)
+
+    @property
+    def cells(self) -> int:
+        """Width of the matrices."""
+        return sum(self.feature_cardinalities)
+
+    @property
+    def slices(self) -> int:
+        """Number of matrices: one per class, or one."""
+        return self.cardinalities[self.target_index] if self.by_class and self.target_index is not None else 1
+
+    @property
+    def blocks(self) -> tuple[slice, ...]:
+        """The cells of every column inside the matrices."""
+        starts = block_starts(self.feature_cardinalities)
+        return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(starts))
+
+    def diagonal_factor(self, diagonal_weight: float) -> float:
+        """Weight of a diagonal cell relative to a pair's cell; see the module docstring."""
+        return math.sqrt(diagonal_weight**2 + 1.0) if self.by_class else diagonal_weight
+
+    def sensitivity(self, diagonal_weight: float) -> float:
+        """L2 sensitivity of the weighted statistic under adding or removing one unit, counted cell by cell."""
+        columns = len(self.features)
+        squared = columns * self.diagonal_factor(diagonal_weight) ** 2 + columns * (columns - 1) / 2
+        return math.sqrt(squared + (diagonal_weight**2 if self.by_class else 0.0))
+
+
+def moment_layout(
+    cardinalities: tuple[int, ...], target_index: int | None, *, declared_size: int, noise_std: float
+) -> MomentLayout:
+    """Decide by public facts whether the statistic is taken per class.
+
+    Args:
+        cardinalities: codes of every column.
+        target_index: the target, or None.
+        declared_size: declared number of units.
+        noise_std: standard deviation of the noise on one pair's count.
+    """
+    if target_index is None or len(cardinalities) == 1:
+        return MomentLayout(cardinalities=cardinalities, target_index=target_index, by_class=False)
+    classes = cardinalities[target_index]
+    small = classes * (sum(cardinalities) - classes) ** 2 <= LARGEST_STATISTIC
+    strong = declared_size >= SIGNAL_PER_CLASS * noise_std * classes
+    by_class = classes <= MOST_CLASSES and small and strong
+    return MomentLayout(cardinalities=cardinalities, target_index=target_index, by_class=by_class)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Moments:
+    """Counts, exact or noisy, in records.
+
+    Args:
+        pairs: (slices, cells, cells) float64, symmetric, zero inside the diagonal blocks.
+        ones: (slices, cells) float64, the diagonal.
+        classes: (slices,) float64 class counts; empty unless taken per class.
+    """
+
+    pairs: Floats
+    ones: Floats
+    classes: Floats
+
+
+def exact_moments(table: PrivateTable, layout: MomentLayout) -> Moments:
+    """The statistic of private rows, exact on the grid. Private: nothing may read it but `noisy_moments`."""
+    records = np.bincount(table.unit_of_record, minlength=1)[table.unit_of_record]
+    shares = np.floor((1.0 / GRID) / records) if len(records) else np.zeros(0)
+    features = table.codes[:, list(layout.features)].astype(np.int64)
+    cells = features + block_starts(layout.feature_cardinalities)[:-1]
+    label = np.zeros(len(cells), dtype=np.int64)
+    if layout.by_class:
+        label = table.codes[:, layout.target_index].astype(np.int64)
+    sums = np.zeros((layout.slices, layout.cells, layout.cells))
+    for index in range(layout.slices):
+        rows = np.flatnonzero(label == index)
+        for start in range(0, len(rows), _CHUNK):
+            part = rows[start : start + _CHUNK]
+            wide = np.zeros((len(part), layout.cells))
+            np.put_along_axis(wide, cells[part], 1.0, axis=1)
+            sums[index] += (wide * shares[part, None]).T @ wide  # integers below 2^53: exact in any order
+    ones = np.diagonal(sums, axis1=1, axis2=2) * GRID
+    classes: Floats = np.bincount(label, weights=shares, minlength=layout.slices).astype(np.float64) * GRID
+    for block in layout.blocks:
+        sums[:, block, block] = 0.0
+    return Moments(pairs=sums * GRID, ones=ones, classes=classes if layout.by_class else np.zeros(0))
+
+
+def noisy_moments(
+    table: PrivateTable, layout: MomentLayout, anchor: AnchorPlan, streams: KeyedStreams
+) -> Moments:
+    """Release the statistic once: the only place where the anchor touches private rows.
+
+    Every cell gets Gaussian noise of `anchor.noise_std` over the cell's weight.
+
+    Raises:
+        ValueError: the plan's sensitivity is below the statistic's, or the statistic is too large.
+    """
+    if anchor.sensitivity < layout.sensitivity(anchor.diagonal_weight):
+        raise ValueError("the plan's sensitivity is below that of the statistic")
+    if layout.slices * layout.cells**2 > LARGEST_STATISTIC:
+        raise ValueError("the domain has too many codes for an anchor")
+    exact = exact_moments(table, layout)
+    one_std = anchor.noise_std / layout.diagonal_factor(anchor.diagonal_weight)
+    class_std = anchor.noise_std / anchor.diagonal_weight
+    pairs, ones = np.empty_like(exact.pairs), np.empty_like(exact.ones)
+    for index in range(layout.slices):
+        drawn = streams.normals(Purpose.ANCHOR_NOISE, index, (layout.cells, layout.cells))
+        ones[index] = exact.ones[index] + _on_grid(drawn.diagonal() * one_std)
+        upper = np.triu(_on_grid(drawn * anchor.noise_std), 1)
+        pairs[index] = exact.pairs[index] + upper + upper.T
+        for block in layout.blocks:
+            pairs[index, block, block] = 0.0
+    drawn = streams.normals(Purpose.ANCHOR_NOISE, _LABEL_STREAM, len(exact.classes))
+    return Moments(pairs=pairs, ones=ones, classes=exact.classes + _on_grid(drawn * class_std))
+
+
+def _on_grid(noise: Floats) -> Floats:
+    return np.rint(noise / GRID) * GRID

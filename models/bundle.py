@@ -1,0 +1,92 @@
+"""Export: a trained generator becomes a bundle (the format is core.releases.bundle).
+
+The ONNX file is exported by PyTorch's own exporter and then stripped of everything that speaks about the machine
+it ran on (stack traces with file names), so that the same weights give the same bytes everywhere.
+"""
+
+import logging
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import nn
+
+from core.releases.bundle import Bundle, Manifest, pack
+from core.releases.readme import render_readme
+from models.synthesizer import TrainedGenerator
+
+# The exporter's own default, pinned so that a new PyTorch does not silently change what old runtimes can read.
+ONNX_OPSET = 20
+
+
+def write_bundle(
+    *, generator: TrainedGenerator, domain: Mapping[str, Any], certificate: Mapping[str, Any]
+) -> bytes:
+    """Return the ZIP of a release.
+
+    Args:
+        generator: What training returned.
+        domain: The declared domain, as JSON.
+        certificate: The certificate, as JSON.
+    """
+    law = generator.label_probabilities
+    manifest = Manifest(
+        latent_dimension=generator.latent_dimension,
+        cardinalities=generator.cardinalities,
+        label_index=generator.label_index,
+        label_probabilities=None if law is None else tuple(float(p) for p in law),
+    )
+    bundle = Bundle(
+        manifest=manifest,
+        network=export_onnx(generator),
+        weights=_weights(generator.network),
+        domain=dict(domain),
+        certificate=dict(certificate),
+    )
+    return pack(bundle, readme=render_readme(manifest, certificate=certificate))
+
+
+def export_onnx(generator: TrainedGenerator) -> bytes:
+    """Return the network as a serialised ONNX model: ``latent`` and ``label`` in, ``logits`` out.
+
+    The number of rows is free; everything else is fixed.
+    """
+    classes = 0 if generator.label_probabilities is None else len(generator.label_probabilities)
+    # Two rows: with one the exporter would fix the batch size to one.
+    example = (torch.zeros(2, generator.latent_dimension), torch.zeros(2, classes))
+    rows = torch.export.Dim("rows")
+    network = generator.network.eval().float()
+    exporter_log = logging.getLogger("torch.onnx")
+    level = exporter_log.level
+    exporter_log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            # Deprecations inside the exporter, nothing a reader of our logs can act on.
+            warnings.simplefilter("ignore")
+            program = torch.onnx.export(
+                network,
+                example,
+                dynamo=True,
+                verbose=False,
+                opset_version=ONNX_OPSET,
+                input_names=["latent", "label"],
+                output_names=["logits"],
+                dynamic_shapes=({0: rows}, {0: rows}),
+            )
+    finally:
+        exporter_log.setLevel(level)
+    assert program is not None, "the dynamo exporter returns a program"
+    model = program.model_proto
+    del model.metadata_props[:], model.graph.metadata_props[:]
+    for node in model.graph.node:
+        del node.metadata_props[:]
+        node.doc_string = ""
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _weights(network: nn.Module) -> bytes:
+    # One metadata key only: with several, safetensors does not promise an order of bytes.
+    tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in network.state_dict().items()}
+    return bytes(safetensors.torch.save(tensors, metadata={"format": "pt"}))

@@ -1,0 +1,122 @@
+"""The critic: a multilayer perceptron with a piecewise-linear activation and nothing that mixes records."""
+
+import itertools
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from models.randomness import KeyedStreams, Purpose
+
+_aten = torch.ops.aten
+
+
+class Activation(Protocol):
+    """A piecewise-linear function whose slope can be told from its value."""
+
+    def apply_(self, z: Tensor) -> Tensor:
+        """phi(z), written over z."""
+        ...
+
+    def chain_(self, cotangent: Tensor, value: Tensor) -> Tensor:
+        """`cotangent * phi'(z)` written over the cotangent, the slope taken from `value = phi(z)`."""
+        ...
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """phi(z), differentiable by autograd and torch.func."""
+        ...
+
+
+class LeakyReLU:
+    """`max(z, negative_slope z)`; ReLU is the case of slope zero. The slope at zero is the negative one, as in torch.
+
+    Args:
+        negative_slope: in [0, 1).
+    """
+
+    def __init__(self, negative_slope: float = 0.2) -> None:
+        if not 0.0 <= negative_slope < 1.0:
+            raise ValueError("the negative slope lies in [0, 1)")
+        self.negative_slope = negative_slope
+
+    def apply_(self, z: Tensor) -> Tensor:
+        """phi(z), written over z."""
+        return nn.functional.leaky_relu_(z, self.negative_slope)
+
+    def chain_(self, cotangent: Tensor, value: Tensor) -> Tensor:
+        """`cotangent * phi'(z)`, one fused pass."""
+        return _aten.leaky_relu_backward.grad_input(  # type: ignore[no-any-return]
+            cotangent,
+            value,
+            self.negative_slope,
+            True,  # noqa: FBT003 - torch's signature
+            grad_input=cotangent,
+        )
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """phi(z), differentiable."""
+        return nn.functional.leaky_relu(z, self.negative_slope)
+
+
+class HardTanh:
+    """`min(max(z, -1), 1)`: a piecewise-linear activation that is not homogeneous."""
+
+    def apply_(self, z: Tensor) -> Tensor:
+        """phi(z), written over z."""
+        return nn.functional.hardtanh_(z)
+
+    def chain_(self, cotangent: Tensor, value: Tensor) -> Tensor:
+        """`cotangent * phi'(z)`."""
+        return cotangent.mul_(value.abs() < 1.0)
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """phi(z), differentiable."""
+        return nn.functional.hardtanh(z)
+
+
+class Critic(nn.Module):
+    """`D: (batch, inputs) -> (batch,)`, linear layers with one activation between them, a linear output.
+
+    Args:
+        inputs: cells of one record.
+        widths: units of the hidden layers, at least one layer.
+        activation: piecewise linear; LeakyReLU(0.2) unless told.
+    """
+
+    def __init__(self, *, inputs: int, widths: tuple[int, ...], activation: Activation | None = None) -> None:
+        super().__init__()
+        if inputs < 1 or not widths or min(widths) < 1:
+            raise ValueError("a critic has inputs and at least one hidden layer")
+        sizes = (inputs, *widths, 1)
+        self.layers = nn.ModuleList(
+            nn.Linear(below, above, device="meta").to_empty(device="cpu")
+            for below, above in itertools.pairwise(sizes)
+        )
+        self.activation: Activation = activation if activation is not None else LeakyReLU()
+        for layer in self.linear_layers():
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def linear_layers(self) -> tuple[nn.Linear, ...]:
+        """The layers, from the input upwards."""
+        return tuple(layer for layer in self.layers if isinstance(layer, nn.Linear))
+
+    def initialise(self, streams: KeyedStreams, *, step: int = 0) -> "Critic":
+        """Draw He-scaled normal weights (gain sqrt 2, fan-in) and zero biases from the keyed stream."""
+        layers = self.linear_layers()
+        counts = [layer.weight.numel() for layer in layers]
+        drawn = torch.split(streams.torch_normals(Purpose.CRITIC_INIT, step, sum(counts)), counts)
+        with torch.no_grad():
+            for layer, values in zip(layers, drawn, strict=True):
+                scale = math.sqrt((2.0 if layer is not layers[-1] else 1.0) / layer.in_features)
+                layer.weight.copy_(values.reshape(layer.weight.shape) * scale)
+                layer.bias.zero_()
+        return self
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Scores (batch,) of records (batch, inputs)."""
+        *hidden, last = self.layers
+        for layer in hidden:
+            x = self.activation(layer(x))
+        return torch.as_tensor(last(x)).squeeze(-1)

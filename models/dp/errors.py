@@ -1,0 +1,21 @@
+"""What can go wrong inside a private step. The messages are constants: nothing here depends on private rows."""
+
+from core.errors import UnderstudyError
+
+
+class BatchOverCap(UnderstudyError):
+    """A Poisson batch came out larger than the plan's public cap.
+
+    The event has a probability below 1e-12 a step where the declared size is right. It depends on the data, so the job
+    fails, its reservation stays spent in full, and the message never says how large the batch was.
+    """
+
+    code = "batch-over-cap"
+    status = 500
+    title = "A sampled batch exceeded the plan's public cap"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A sampled batch exceeded the plan's public cap; the job's budget stays spent.",
+            remedy="Check that the declared size of the dataset is not far below its real size.",
+        )

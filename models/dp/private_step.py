@@ -1,0 +1,143 @@
+"""One private critic step: norms, clip, sum, noise, divide, Adam."""
+
+import math
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from core.synthesis.groups import group_count
+from core.synthesis.plan import Plan
+from models.acts import AdaptiveThresholds
+from models.critic.closed_form import ClosedForm
+from models.critic.network import Critic
+from models.dp.adam import FlatAdam
+from models.dp.clipping import Layout, Partition
+from models.dp.errors import BatchOverCap
+from models.dp.noise import NoisyMean, noise_plan
+from models.dp.noise_ahead import NoiseAhead
+from models.randomness import KeyedStreams, Purpose
+from models.weight_clusters import cluster_blocks, merged_thresholds
+
+ADAM_BETAS = (0.5, 0.9)
+
+
+class PrivateCritic:
+    """The critic and everything its private training needs.
+
+    Args:
+        critic: trained in place; its parameters become views of one flat buffer.
+        plan: public constants of every step.
+        streams: all randomness.
+        betas: of Adam; its learning rate is the plan's.
+    """
+
+    def __init__(
+        self, critic: Critic, plan: Plan, streams: KeyedStreams, *, betas: tuple[float, float] = ADAM_BETAS
+    ) -> None:
+        options = plan.options
+        layers = critic.linear_layers()
+        self._plan = plan
+        self._streams = streams
+        self.layout = Layout(
+            shapes=tuple((layer.out_features, layer.in_features) for layer in layers),
+            grouping=options.grouping,
+            row_blocks=options.row_blocks,
+        )
+        assert self.layout.blocks == group_count(options, layers[0].in_features), (
+            "the public number of groups"
+        )
+        assert plan.acts is None or plan.acts.groups == self.layout.blocks, "the charged number of histograms"
+        self._flat = _flatten(critic)
+        self._gradient = torch.zeros_like(self._flat)
+        self._adam = FlatAdam(self._flat, learning_rate=options.critic_learning_rate, betas=betas)
+        self._closed_form = ClosedForm(
+            critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
+        )
+        self._mean = NoisyMean(self.layout)
+        self._noise_ahead = NoiseAhead()
+        self._acts = AdaptiveThresholds(plan.acts, smoothing=options.acts_smoothing) if plan.acts else None
+        # One record's whole gradient is bounded by the clipping norm, shared equally by the blocks.
+        first = options.clipping_norm / math.sqrt(self.layout.blocks)
+        self._adopt(torch.full((self.layout.blocks,), first, dtype=torch.float64), range(self.layout.blocks))
+
+    @property
+    def partition(self) -> Partition:
+        """The groups and thresholds that the next step uses; public, for they come from noisy releases."""
+        return self._partition
+
+    def step(self, step: int, real: Tensor, fake: Tensor) -> None:
+        """Perform ONE complete private step.
+
+        On a refresh step the noisy histograms of this very batch set the thresholds from the next step on.
+
+        Args:
+            step: number of the step, from 0.
+            real: the realised Poisson batch, possibly empty: (batch, cells) vectors in the critic's precision, or
+                (batch, columns) int64 cells that are one (the same records in one-hot form, and faster).
+            fake: (batch, cells), one generated record per real one.
+
+        Raises:
+            BatchOverCap: the batch exceeds the plan's public cap.
+        """
+        if real.shape[0] > self._plan.max_sampled_batch:
+            raise BatchOverCap
+        assert real.shape[0] == fake.shape[0], "one generated record per real one"
+        noise = noise_plan(
+            self._partition,
+            noise_multiplier=self._plan.noise_multiplier_at(step),
+            max_batch=self._plan.max_sampled_batch,
+        )
+        reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)
+        self._noise_ahead.begin(partial(self._mean.draw, noise, reader))
+        mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, real.shape[0])
+        total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition)
+        drawn = self._noise_ahead.take()
+        self._mean.write(total, noise, drawn, divisor=self._plan.expected_batch_size, into=self._gradient)
+        self._adam.step(self._gradient)
+        if self._acts is not None and self._plan.is_refresh(step):
+            noisy = self._acts.release(squares, self._streams, step)
+            thresholds = self._acts.update(self._thresholds, noisy)
+            self._adopt(thresholds, self._cluster(thresholds))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """All state as plain tensors: parameters, Adam's moments, thresholds and groups."""
+        return {
+            "parameters": self._flat.clone(),
+            "thresholds": self._thresholds.clone(),
+            "group_of_block": torch.tensor(self._partition.group_of_block),
+            **self._adam.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Restore what `state_dict` gave; the next step is then bit for bit what it would have been."""
+        self._flat.copy_(state["parameters"])
+        self._adopt(state["thresholds"].clone(), state["group_of_block"].tolist())
+        self._adam.load_state_dict(state)
+
+    def _adopt(self, thresholds: Tensor, group_of_block: "range | tuple[int, ...] | list[int]") -> None:
+        groups = tuple(group_of_block)
+        self._thresholds = thresholds
+        self._partition = Partition(
+            sizes=self.layout.sizes, group_of_block=groups, thresholds=merged_thresholds(thresholds, groups)
+        )
+
+    def _cluster(self, thresholds: Tensor) -> tuple[int, ...]:
+        options = self._plan.options
+        if not options.weight_clusters:
+            return self._partition.group_of_block
+        return cluster_blocks(
+            thresholds, radius=options.cluster_radius, min_blocks=options.cluster_min_blocks
+        )
+
+
+def _flatten(critic: Critic) -> Tensor:
+    """One buffer in flat layout; the critic's parameters become views of it."""
+    layers = critic.linear_layers()
+    parts = [*(layer.weight for layer in layers), *(layer.bias for layer in layers)]
+    flat = torch.cat([part.detach().reshape(-1) for part in parts])
+    pieces = torch.split(flat, [part.numel() for part in parts])
+    for part, piece in zip(parts, pieces, strict=True):
+        part.data = piece.view(part.shape)
+        part.requires_grad_(False)  # noqa: FBT003 - torch's signature
+    return flat

@@ -1,0 +1,53 @@
+"""Private rows in coded form: what a synthesizer gets to see, and the cells of their one-hot form."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrivateTable:
+    """Coded private records. Nothing of it may leave a synthesizer but through a charged mechanism.
+
+    Args:
+        codes: (records, columns) integers, each below its column's cardinality.
+        unit_of_record: (records,) int64, the privacy unit of every record; values 0..units-1.
+        cardinalities: codes of every column; public.
+        target_index: the column that is predicted from the others, or None; public.
+    """
+
+    codes: npt.NDArray[np.int16]
+    unit_of_record: npt.NDArray[np.int64]
+    cardinalities: tuple[int, ...]
+    target_index: int | None
+
+    def __post_init__(self) -> None:
+        assert self.codes.ndim == 2 and self.codes.shape[1] == len(self.cardinalities), "one code per column"  # noqa: PLR2004, PT018
+        assert self.unit_of_record.shape == (len(self.codes),), "every record has a unit"
+        assert self.target_index is None or 0 <= self.target_index < len(self.cardinalities), "a known target"
+        if len(self.codes):
+            assert (self.codes >= 0).all(), "codes are not negative"
+            assert (self.codes.max(axis=0) < np.array(self.cardinalities)).all(), "codes are in their domain"
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units; private."""
+        return int(self.unit_of_record.max(initial=-1)) + 1
+
+    @property
+    def cells(self) -> int:
+        """Width of the one-hot form; public."""
+        return sum(self.cardinalities)
+
+
+def block_starts(cardinalities: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """First cell of every column's block, and the number of cells at the end; shape (columns + 1,)."""
+    return np.concatenate([[0], np.cumsum(cardinalities, dtype=np.int64)]).astype(np.int64)
+
+
+def cells_of(codes: npt.NDArray[np.integer], cardinalities: tuple[int, ...]) -> Tensor:
+    """The cells of coded records that are one in their one-hot form: (records, columns) int64."""
+    return torch.from_numpy(codes.astype(np.int64) + block_starts(cardinalities)[:-1])

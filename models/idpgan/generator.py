@@ -1,0 +1,128 @@
+"""The generator: a residual network with one softmax block per column, conditioned on the target."""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from core.synthesis.options import IdpganOptions
+from models.encoding import PrivateTable, block_starts
+from models.randomness import KeyedStreams, Purpose
+
+GIVEN, EXCLUDED = 0.0, -30.0
+"""Logits of the target's block: of the given label, of every other."""
+SLOPE = 0.1
+_BRANCH_GAIN = 0.3
+_OUTPUT_GAIN = 0.5
+_SMALLEST_SHARE = 1e-5
+
+
+class ResidualBlock(nn.Module):
+    """`x + W2 phi(W1 x)`.
+
+    Args:
+        width: units.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.second = nn.Linear(width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Shapes (rows, width) to (rows, width)."""
+        branch: Tensor = self.second(nn.functional.leaky_relu(self.first(x), SLOPE))
+        return x + branch
+
+
+class Generator(nn.Module):
+    """(latent, label one-hot) to the logits of every column's codes.
+
+    Args:
+        cardinalities: codes of every column.
+        target_index: the column that is given, or None.
+        latent_dimension: standard normal inputs.
+        width: hidden units.
+        blocks: residual blocks.
+    """
+
+    def __init__(
+        self,
+        *,
+        cardinalities: tuple[int, ...],
+        target_index: int | None,
+        latent_dimension: int,
+        width: int,
+        blocks: int,
+    ) -> None:
+        super().__init__()
+        starts = block_starts(cardinalities)
+        self.classes = 0 if target_index is None else cardinalities[target_index]
+        self.label_start = int(starts[-1]) if target_index is None else int(starts[target_index])
+        self.enter = nn.Linear(latent_dimension + self.classes, width)
+        self.blocks = nn.ModuleList(ResidualBlock(width) for _ in range(blocks))
+        self.leave = nn.Linear(width, int(starts[-1]) - self.classes)
+
+    def forward(self, latent: Tensor, label: Tensor) -> Tensor:
+        """Shapes (rows, latent_dimension) and (rows, classes) to logits (rows, cells)."""
+        hidden = self.enter(torch.cat([latent, label], dim=1))
+        for block in self.blocks:
+            hidden = block(hidden)
+        logits = self.leave(nn.functional.leaky_relu(hidden, SLOPE))
+        if self.classes == 0:
+            return torch.as_tensor(logits)
+        given = label * (GIVEN - EXCLUDED) + EXCLUDED
+        return torch.cat([logits[:, : self.label_start], given, logits[:, self.label_start :]], dim=1)
+
+    def initialise(self, streams: KeyedStreams, *, shares: npt.NDArray[np.float64] | None) -> None:
+        """Draw fan-in scaled weights from the keyed stream; start every column at its one-way shares.
+
+        Args:
+            streams: of the job.
+            shares: (cells without the target,) noisy one-way shares, or None for the uniform law.
+        """
+        layers = [module for module in self.modules() if isinstance(module, nn.Linear)]
+        counts = [layer.weight.numel() for layer in layers]
+        drawn = torch.split(streams.torch_normals(Purpose.GENERATOR_INIT, 0, sum(counts)), counts)
+        second = {id(block.second) for block in self.blocks if isinstance(block, ResidualBlock)}
+        with torch.no_grad():
+            for layer, values in zip(layers, drawn, strict=True):
+                gain = _BRANCH_GAIN if id(layer) in second else _OUTPUT_GAIN if layer is self.leave else 1.0
+                layer.weight.copy_(values.reshape(layer.weight.shape) * (gain * layer.in_features**-0.5))
+                layer.bias.zero_()
+            if shares is not None:
+                self.leave.bias.copy_(torch.from_numpy(np.log(np.maximum(shares, _SMALLEST_SHARE))))
+
+
+def make_generator(table: PrivateTable, options: IdpganOptions) -> Generator:
+    """The generator of a plan's options for a table's public shape."""
+    return Generator(
+        cardinalities=table.cardinalities,
+        target_index=table.target_index,
+        latent_dimension=options.latent_dimension,
+        width=options.generator_width,
+        blocks=options.generator_blocks,
+    )
+
+
+def probabilities(logits: Tensor, cardinalities: tuple[int, ...]) -> Tensor:
+    """The softmax of every column's block; shapes (rows, cells) to (rows, cells)."""
+    blocks = torch.split(logits, list(cardinalities), dim=1)
+    return torch.cat([torch.softmax(block, dim=1) for block in blocks], dim=1)
+
+
+def draw(shares: Tensor, uniforms: Tensor, cardinalities: tuple[int, ...]) -> Tensor:
+    """Draw one code per column by inversion, as one-hot records; no gradient passes.
+
+    Args:
+        shares: (rows, cells), every block sums to one.
+        uniforms: (rows, columns) in [0, 1).
+        cardinalities: codes of every column.
+    """
+    drawn = []
+    for column, block in enumerate(torch.split(shares.detach(), list(cardinalities), dim=1)):
+        sums = torch.cumsum(block, dim=1)
+        threshold = uniforms[:, column : column + 1] * sums[:, -1:]
+        code = (sums[:, :-1] <= threshold).sum(dim=1)
+        drawn.append(nn.functional.one_hot(code, block.shape[1]))
+    return torch.cat(drawn, dim=1).to(torch.float32)

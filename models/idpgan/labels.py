@@ -1,0 +1,79 @@
+"""Labels of generated batches, by a noisy law of the target."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from core.synthesis.stages import LabelPlan
+from models.dp.discrete import discrete_gaussians
+from models.encoding import PrivateTable
+from models.idpgan.targets import positive_law, project_to_simplex
+from models.randomness import KeyedStreams, Purpose
+
+_FEWEST_ROWS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelledBatch:
+    """Labels of a batch in the order of the classes, each class with at least a few rows.
+
+    Args:
+        one_hot: (rows, classes); classes is 0 without a target.
+        weights: (rows,) share of each row in the whole; their sum is one.
+        bounds: first row of every class, and the number of rows.
+    """
+
+    one_hot: Tensor
+    weights: Tensor
+    bounds: tuple[int, ...]
+
+
+def stratified_batch(law: npt.NDArray[np.float64] | None, rows: int) -> LabelledBatch:
+    """The batch that holds each class in its share, small classes in more rows of less weight.
+
+    Args:
+        law: (classes,) shares, or None without a target.
+        rows: rows of the batch, about.
+    """
+    if law is None:
+        return LabelledBatch(
+            one_hot=torch.zeros(rows, 0), weights=torch.full((rows,), 1.0 / rows), bounds=(0, rows)
+        )
+    fewest = max(1, min(_FEWEST_ROWS, rows // (2 * len(law))))
+    counts = np.maximum(np.rint(law * rows).astype(np.int64), fewest)
+    labels = torch.repeat_interleave(torch.arange(len(law)), torch.from_numpy(counts))
+    return LabelledBatch(
+        one_hot=torch.nn.functional.one_hot(labels, len(law)).float(),
+        weights=torch.from_numpy(law / counts).float()[labels],
+        bounds=(0, *itertools.accumulate(counts.tolist())),
+    )
+
+
+def drawn_labels(law: npt.NDArray[np.float64] | None, uniforms: npt.NDArray[np.float64]) -> Tensor:
+    """One-hot labels (rows, classes) drawn from the law by inversion; (rows, 0) without a target."""
+    if law is None:
+        return torch.zeros(len(uniforms), 0)
+    labels = np.searchsorted(np.cumsum(law)[:-1], uniforms, side="right")
+    return torch.nn.functional.one_hot(torch.from_numpy(labels.astype(np.int64)), len(law)).float()
+
+
+def noisy_label_law(table: PrivateTable, plan: LabelPlan, streams: KeyedStreams) -> npt.NDArray[np.float64]:
+    """Release the law of the target: the only place where labels are counted without an anchor.
+
+    A unit counts once, in the class of its first record, so the counts have sensitivity 1; exact discrete Gaussian
+    noise (Canonne, Kamath and Steinke 2020) on integers.
+    """
+    assert table.target_index is not None, "only a declared target has a law"
+    _, first = np.unique(table.unit_of_record, return_index=True)
+    classes = table.cardinalities[table.target_index]
+    counts = np.bincount(table.codes[first, table.target_index].astype(np.int64), minlength=classes)
+    noise = discrete_gaussians(
+        streams, Purpose.LABEL_NOISE, 0, noise_std=plan.noise_multiplier, count=classes
+    )
+    noisy = (counts + noise).astype(np.float64)
+    total = max(float(noisy.sum()), 1.0)
+    return positive_law(project_to_simplex(noisy, total=total) / total)

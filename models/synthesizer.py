@@ -1,0 +1,80 @@
+"""What every synthesizer is, what trains it, and what it leaves behind."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from core.synthesis.plan import Plan
+from models.encoding import PrivateTable
+from models.randomness import KeyedStreams
+
+
+class TrainingHost(Protocol):
+    """Who runs a training: keeps its durable progress and its checkpoints."""
+
+    def advance(self, *, stage: str, step: int, total: int) -> None:
+        """Mark durably that private rows are about to be touched for all steps below `step`; may raise to abort."""
+        ...
+
+    def load_checkpoint(self) -> bytes | None:
+        """The latest checkpoint of this job, if there is one."""
+        ...
+
+    def checkpoint_due(self) -> bool:
+        """Whether it is time to save one."""
+        ...
+
+    def save_checkpoint(self, state: bytes) -> None:
+        """Keep a checkpoint, sealed."""
+        ...
+
+
+class NullHost:
+    """A host that keeps nothing: for tests and benchmarks."""
+
+    def advance(self, *, stage: str, step: int, total: int) -> None:
+        """Nothing is marked."""
+
+    def load_checkpoint(self) -> bytes | None:
+        """There is never a checkpoint."""
+        return None
+
+    def checkpoint_due(self) -> bool:
+        """Never."""
+        return False
+
+    def save_checkpoint(self, state: bytes) -> None:
+        """Nothing is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainedGenerator:
+    """All that leaves a training; everything in it is differentially private.
+
+    Args:
+        network: (latent (rows, latent_dimension), label one-hot (rows, classes)) to logits (rows, cells); the
+            target's block repeats the given label as logits 0 and -30. Without a target, classes is 0.
+        latent_dimension: standard normal inputs.
+        label_index: the target's column, or None.
+        label_probabilities: (classes,) noisy law of the target, or None.
+        cardinalities: codes of every column.
+    """
+
+    network: nn.Module
+    latent_dimension: int
+    label_index: int | None
+    label_probabilities: npt.NDArray[np.float64] | None
+    cardinalities: tuple[int, ...]
+
+
+class Synthesizer(Protocol):
+    """A way to learn a generator from private rows within a plan."""
+
+    def fit(
+        self, table: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedGenerator:
+        """Run the plan, resuming from the host's checkpoint with byte-identical results."""
+        ...

@@ -1,0 +1,186 @@
+"""The application, put together: edges outside, domains inside, every part injected."""
+
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from anyio import Semaphore
+from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
+from sqlalchemy.pool import QueuePool
+
+from core.access.directory import KeyDirectory
+from core.access.errors import KeyMissing, KeyRefused, RoleMissing
+from core.access.keys import Entropy, pepper_from
+from core.clock import Clock, SystemClock
+from core.db.errors import DatabaseBusy, DatabaseUnavailable
+from core.db.session import Database
+from core.errors import InternalError, InvalidInput, TooLarge
+from core.jobs.queue import CeleryQueue, Queue
+from core.settings import Settings
+from core.storage.objects import ObjectStore, open_store
+from service import health
+from service.auth import endpoints as auth
+from service.budgets import endpoints as budgets
+from service.datasets import endpoints as datasets
+from service.edge.access_log import AccessLog
+from service.edge.body_limit import MAX_JSON_BYTES, BodyLimit
+from service.edge.gate import Gate
+from service.edge.last_resort import LastResort
+from service.edge.request_id import RequestId
+from service.edge.security_headers import SecurityHeaders
+from service.jobs import endpoints as jobs
+from service.parts import Parts
+from service.problem import Problem, install_problems, problems
+from service.quotes import endpoints as quotes
+from service.quotes.planner import Planner
+from service.releases import endpoints as releases
+from service.releases.samplers import SamplerCache
+from service.releases.streaming import Streams
+
+UPLOADS_AT_ONCE = 4
+PLANS_AT_ONCE = 2
+PLANS_KEPT = 256
+PLANNING_PATIENCE_SECONDS = 20.0
+SAMPLERS_KEPT = 8
+PIECES_AT_ONCE = 2
+
+# FastAPI's own telemetry would export bodies of refused requests and texts of exceptions wherever OpenTelemetry is
+# configured, even by an environment variable.
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+_ROWS_PATH = re.compile(r"/v1/datasets/[^/]+/rows")
+_EVERYWHERE = (
+    KeyMissing,
+    KeyRefused,
+    RoleMissing,
+    InvalidInput,
+    TooLarge,
+    DatabaseBusy,
+    DatabaseUnavailable,
+    InternalError,
+)
+_DESCRIPTION = (
+    "Publishes an understudy of private data, never the data. Every refusal is `application/problem+json` with a "
+    "stable `code`; times are rounded up to the minute; nothing that is not the owner's report depends on rows."
+)
+
+
+def create_app(
+    settings: Settings,
+    *,
+    database: Database | None = None,
+    queue: Queue | None = None,
+    store: ObjectStore | None = None,
+    clock: Clock | None = None,
+    entropy: Entropy = os.urandom,
+) -> FastAPI:
+    """Build the API.
+
+    Args:
+        settings: What the operator set.
+        database: Where transactions come from; made from the settings where not given, like the next two.
+        queue: Where trainings are announced.
+        store: Where sealed objects lie.
+        clock: Tells the time.
+        entropy: Random bytes of the operating system.
+    """
+    parts = _make_parts(settings, database, queue, store, clock or SystemClock(), entropy)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        parts.database.close()
+
+    app = FastAPI(
+        title="understudy",
+        version=_software_version(),
+        description=_DESCRIPTION,
+        openapi_url="/v1/openapi.json",
+        # The interactive pages load scripts from elsewhere, which the content policy forbids.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=_NO_TELEMETRY,
+        lifespan=lifespan,
+    )
+    app.state.parts = parts
+    v1 = APIRouter(prefix="/v1", responses=problems(*_EVERYWHERE))
+    for domain in (auth, datasets, budgets, quotes, jobs, releases):
+        v1.include_router(domain.router)
+    app.include_router(v1)
+    app.include_router(health.router)
+    install_problems(app)
+    _describe_problem(app)
+    # The last added is the outermost.
+    app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH,))
+    app.add_middleware(LastResort)
+    app.add_middleware(AccessLog)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestId)
+    return app
+
+
+def _make_parts(
+    settings: Settings,
+    database: Database | None,
+    queue: Queue | None,
+    store: ObjectStore | None,
+    clock: Clock,
+    entropy: Entropy,
+) -> Parts:
+    database = database or Database(settings.database_url)
+    return Parts(
+        settings=settings,
+        database=database,
+        queue=queue or CeleryQueue(settings.broker_url),
+        store=store or open_store(settings.storage_url),
+        clock=clock,
+        entropy=entropy,
+        keys=KeyDirectory(pepper=pepper_from(settings.master_key_bytes), clock=clock, entropy=entropy),
+        planner=Planner(
+            capacity=PLANS_KEPT, places=PLANS_AT_ONCE, patience_seconds=PLANNING_PATIENCE_SECONDS
+        ),
+        samplers=SamplerCache(SAMPLERS_KEPT),
+        streams=Streams(places=PIECES_AT_ONCE, streams=settings.sampling_streams),
+        uploads=Gate(UPLOADS_AT_ONCE, what="uploads"),
+        transactions=Semaphore(_connections_kept(database)),
+    )
+
+
+def _connections_kept(database: Database) -> int:
+    """How many connections the pool keeps open; it opens further ones under load."""
+    pool = database.engine.pool
+    assert isinstance(pool, QueuePool)
+    return pool.size()
+
+
+def _software_version() -> str:
+    try:
+        return version("understudy")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _describe_problem(app: FastAPI) -> None:
+    """Add the shape of problems to the OpenAPI document; routes refer to it by name."""
+    plain = app.openapi
+
+    def with_problem() -> dict[str, Any]:
+        document = plain()
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.setdefault("Problem", Problem.model_json_schema())
+        # The framework's own shape of a 422 is never sent.
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        return document
+
+    app.openapi = with_problem  # type: ignore[method-assign]  # FastAPI's documented way to extend it

@@ -1,0 +1,51 @@
+"""Declaring a dataset: a new population with its own budget, or a new version in its parent's."""
+
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal
+from core.clock import Clock
+from core.db.tables.dataset import Dataset
+from core.domain.table import TableDomain
+from core.ledger import book
+from service.datasets import repository
+from service.datasets.errors import UnitDiffers
+from service.datasets.schemas import DatasetOrder
+
+
+def declare(session: Session, order: DatasetOrder, principal: Principal, *, clock: Clock) -> Dataset:
+    """Check the domain and insert the dataset.
+
+    Raises:
+        DomainInvalid: The domain breaks a rule; the error points at the place.
+        DomainUnconfirmed: The domain is a draft.
+        DatasetNotFound: The parent does not exist or belongs to somebody else.
+        UnitDiffers: The parent protects another unit.
+    """
+    domain = TableDomain.from_json(order.domain)
+    row = Dataset(
+        population_id=_population(session, order, domain, principal, clock),
+        owner_id=principal.id,
+        name=order.name,
+        domain=domain.to_json(),
+        adjacency=order.adjacency.value,
+        privacy_unit=domain.privacy_unit,
+        declared_size=order.declared_size,
+        state="declared",
+        created_at=clock.now(),
+    )
+    repository.add(session, row)
+    return row
+
+
+def _population(
+    session: Session, order: DatasetOrder, domain: TableDomain, principal: Principal, clock: Clock
+) -> UUID:
+    if order.parent_dataset_id is None:
+        return book.open_population(session, rule=order.rule, clock=clock)
+    parent = repository.owned(session, order.parent_dataset_id, principal)
+    # Budgets of different units do not add up: a guarantee for records says little about people.
+    if (parent.privacy_unit, parent.adjacency) != (domain.privacy_unit, order.adjacency.value):
+        raise UnitDiffers
+    return parent.population_id

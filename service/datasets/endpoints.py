@@ -1,0 +1,120 @@
+"""Datasets: declared and filled by their owner; their public facts are visible to analysts and admins."""
+
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+
+from core.domain.errors import DomainInvalid, DomainUnconfirmed
+from core.storage import errors as upload_errors
+from service.audit import record
+from service.datasets import repository
+from service.datasets.declaring import declare
+from service.datasets.errors import (
+    DatasetNotFound,
+    IntakeReportMissing,
+    RowsAlreadyStored,
+    UnitDiffers,
+)
+from service.datasets.schemas import DatasetList, DatasetOrder, DatasetView
+from service.datasets.upload import RowsUpload
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.edge.body_stream import BodyStream, UploadInterrupted
+from service.edge.gate import ServiceBusy
+from service.problem import problems
+from service.wire import DEFAULT_PAGE, Before, PageSize
+
+router = APIRouter(prefix="/datasets", tags=["datasets"])
+
+_UPLOAD_ERRORS = (
+    upload_errors.EmptyUpload,
+    upload_errors.WrongHeader,
+    upload_errors.NotUtf8,
+    upload_errors.NulByte,
+    upload_errors.StrayQuote,
+    upload_errors.BareCarriageReturn,
+    upload_errors.RecordTooLong,
+    upload_errors.DamagedUpload,
+    upload_errors.NoAcceptableRows,
+    upload_errors.UploadTooLarge,
+    upload_errors.DecompressionBomb,
+    upload_errors.UnsupportedUpload,
+)
+_ROWS_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "The rows, streamed; columns as the domain declares them.",
+        "content": {
+            "text/csv": {"schema": {"type": "string", "format": "binary"}},
+            "application/gzip": {"schema": {"type": "string", "format": "binary"}},
+            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Declare a dataset",
+    responses=problems(DomainInvalid, DomainUnconfirmed, DatasetNotFound, UnitDiffers),
+)
+def create_dataset(
+    order: DatasetOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> DatasetView:
+    """Declare the columns and the size of a table. All of it is public; no row is involved yet."""
+    row = declare(session, order, principal, clock=parts.clock)
+    record(session, principal, action="dataset.declare", object_id=row.id, clock=parts.clock)
+    return DatasetView.of(row)
+
+
+@router.get("", summary="List datasets")
+def list_datasets(
+    principal: CurrentPrincipal, session: OpenSession, limit: PageSize = DEFAULT_PAGE, before: Before = None
+) -> DatasetList:
+    """The datasets the key may see, newest first."""
+    rows, next_before = repository.page(session, principal, limit=limit, before=before)
+    return DatasetList(items=[DatasetView.of(row) for row in rows], next_before=next_before)
+
+
+@router.get("/{dataset_id}", summary="Read a dataset's public facts", responses=problems(DatasetNotFound))
+def read_dataset(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> DatasetView:
+    """The declared domain and size, and whether the rows are there."""
+    return DatasetView.of(repository.visible(session, dataset_id, principal))
+
+
+@router.post(
+    "/{dataset_id}/rows",
+    status_code=201,
+    summary="Upload the rows",
+    openapi_extra=_ROWS_BODY,
+    responses=problems(DatasetNotFound, RowsAlreadyStored, UploadInterrupted, ServiceBusy, *_UPLOAD_ERRORS),
+)
+def upload_rows(
+    dataset_id: UUID, request: Request, principal: CurrentPrincipal, parts: InjectedParts
+) -> dict[str, Any]:
+    """Send the rows once, as the raw body. They are checked row by row, encrypted and never shown again.
+
+    The answer is the intake report: what was accepted, refused or mapped, by line, column and kind, never by value.
+    It is for the owner only. If anything fails, nothing is stored.
+    """
+    upload = RowsUpload(parts, principal, dataset_id)
+    with parts.uploads.pass_through():
+        domain, units = upload.require_open()
+        body = BodyStream(request, max_bytes=parts.settings.max_upload_bytes)
+        return upload.receive(
+            body, domain=domain, units=units, content_type=request.headers.get("content-type", "")
+        )
+
+
+@router.get(
+    "/{dataset_id}/intake-report",
+    summary="Read the intake report again",
+    responses=problems(DatasetNotFound, IntakeReportMissing),
+)
+def read_intake_report(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> dict[str, Any]:
+    """The report of the upload. It tells private facts (counts), so only the owner sees it."""
+    report = repository.owned(session, dataset_id, principal).intake_report
+    if report is None:
+        raise IntakeReportMissing
+    return report

@@ -1,0 +1,90 @@
+"""Wire types of datasets."""
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from core.db.tables.dataset import Dataset
+from core.privacy.adjacency import Adjacency
+from core.privacy.filters import AdmissionRule
+from service.wire import Document, Name, coarse
+
+MAX_DECLARED_SIZE = 10**12
+
+_EXAMPLE: dict[str, JsonValue] = {
+    "name": "admissions 2020",
+    "declared_size": 50000,
+    "domain": {
+        "schema": "understudy.domain/1",
+        "target": "readmitted",
+        "privacy_unit": None,
+        "columns": [
+            {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 110, "null": "refuse"},
+            {"name": "readmitted", "kind": "boolean", "true": "yes", "false": "no"},
+        ],
+    },
+}
+
+
+class DatasetOrder(BaseModel):
+    """A dataset to be declared. Everything in it is public: it may appear on certificates."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
+
+    name: Name = Field(description="What people call the dataset.")
+    domain: Document = Field(
+        description="The declared domain: columns, types, bounds, categories, target, unit."
+    )
+    declared_size: int = Field(
+        ge=1, le=MAX_DECLARED_SIZE, description="The public number of units that plans are made for."
+    )
+    adjacency: Adjacency = Field(
+        Adjacency.ADD_OR_REMOVE, description="What neighbouring datasets differ by; the one supported kind."
+    )
+    rule: AdmissionRule = Field(
+        AdmissionRule.FILTERS,
+        description="How the charges of jobs add up; a new version inherits its parent's.",
+    )
+    parent_dataset_id: UUID | None = Field(
+        None, description="The dataset this one is a version, copy or part of; both share one budget."
+    )
+
+
+class DatasetView(BaseModel):
+    """The public facts about a dataset."""
+
+    id: UUID
+    population_id: UUID = Field(
+        description="Who is protected together: versions of a dataset share a population."
+    )
+    name: str
+    domain: dict[str, Any]
+    adjacency: Adjacency
+    privacy_unit: str | None = Field(description="The unit column; null where each record is a unit.")
+    declared_size: int
+    state: str = Field(description="declared, or ready once the rows are stored.")
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: Dataset) -> Self:
+        """Show a row."""
+        return cls(
+            id=row.id,
+            population_id=row.population_id,
+            name=row.name,
+            domain=row.domain,
+            adjacency=Adjacency(row.adjacency),
+            privacy_unit=row.privacy_unit,
+            declared_size=row.declared_size,
+            state=row.state,
+            created_at=coarse(row.created_at),
+        )
+
+
+class DatasetList(BaseModel):
+    """A page of datasets, newest first."""
+
+    items: list[DatasetView]
+    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")

@@ -1,0 +1,110 @@
+"""The upload of rows: streamed, sealed, and stored whole or not at all.
+
+A stream can last for minutes, so no transaction is open meanwhile. The order is: check (short transaction), seal into
+a scratch file, put the object under a key of its own, then one transaction that takes the dataset's row lock, checks
+again and points the row at the object. Until that commit nobody knows the object; if anything fails before, it is
+removed, and a crash leaves at most an unreferenced object sealed under a key that was never stored.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID, uuid4
+
+from core.access.roles import Principal
+from core.domain.table import TableDomain
+from core.storage.intake import store_rows
+from core.storage.intake_report import IntakeReport
+from core.storage.sealing import new_data_key, wrap
+from core.storage.unit_limit import UnitLimit
+from core.storage.unpacking import IntakeLimits
+from service.audit import record
+from service.datasets import repository
+from service.datasets.errors import RowsAlreadyStored
+from service.parts import Parts
+
+
+class RowsUpload:
+    """One upload to one dataset.
+
+    Args:
+        parts: The parts of this process.
+        principal: Who sends; must own the dataset.
+        dataset_id: Where the rows belong.
+    """
+
+    def __init__(self, parts: Parts, principal: Principal, dataset_id: UUID) -> None:
+        self._parts = parts
+        self._principal = principal
+        self._dataset_id = dataset_id
+        # A key of its own for each upload: two at once never write over each other.
+        self._rows_key = f"datasets/{dataset_id}/rows-{uuid4().hex}.sealed"
+
+    def require_open(self) -> tuple[TableDomain, UnitLimit]:
+        """What to check rows against, if the dataset takes rows.
+
+        Raises:
+            DatasetNotFound: No such dataset, or somebody else's.
+            RowsAlreadyStored: It has its rows.
+        """
+        with self._parts.database.read_only() as session:
+            dataset = repository.owned(session, self._dataset_id, self._principal)
+            if dataset.state != "declared":
+                raise RowsAlreadyStored
+            domain = TableDomain.from_json(dataset.domain)
+            limit = UnitLimit(declared_size=dataset.declared_size, unit_column=domain.privacy_unit)
+            return domain, limit
+
+    def receive(
+        self, body: Iterable[bytes], *, domain: TableDomain, units: UnitLimit, content_type: str
+    ) -> dict[str, Any]:
+        """Take the rows in and store them.
+
+        Returns:
+            The intake report, for the owner.
+
+        Raises:
+            RowsAlreadyStored: Another upload was faster.
+            UnderstudyError: What the intake says about the body as a whole.
+        """
+        settings = self._parts.settings
+        data_key = new_data_key()
+        report = store_rows(
+            body,
+            content_type=content_type,
+            domain=domain,
+            store=self._parts.store,
+            key=self._rows_key,
+            data_key=data_key,
+            scratch_folder=settings.scratch_folder,
+            limits=IntakeLimits(
+                max_bytes=settings.max_upload_bytes, max_unpacked_bytes=settings.max_decompressed_bytes
+            ),
+            units=units,
+        )
+        try:
+            return self._attach(report, data_key)
+        except BaseException:
+            self._remove_unless_attached()
+            raise
+
+    def _attach(self, report: IntakeReport, data_key: bytes) -> dict[str, Any]:
+        parts = self._parts
+        with parts.database.transaction() as session:
+            dataset = repository.owned_for_update(session, self._dataset_id, self._principal)
+            if dataset.state != "declared":
+                raise RowsAlreadyStored
+            dataset.state = "ready"
+            dataset.rows_key = self._rows_key
+            dataset.wrapped_data_key = wrap(
+                parts.settings.master_key_bytes, data_key, context=f"dataset:{dataset.id}"
+            )
+            dataset.intake_report = report.to_json()
+            record(session, self._principal, action="dataset.rows", object_id=dataset.id, clock=parts.clock)
+            return dataset.intake_report
+
+    def _remove_unless_attached(self) -> None:
+        # A commit whose answer was lost may have happened: then the row points at the object and it must stay.
+        with self._parts.database.read_only() as session:
+            attached = repository.rows_key_of(session, self._dataset_id) == self._rows_key
+        if not attached:
+            self._parts.store.delete(self._rows_key)

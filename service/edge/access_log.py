@@ -1,0 +1,47 @@
+"""One event per request: method, the route's pattern, status and duration. No path, query or address of a caller."""
+
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.logs import get_logger
+
+QUIET = frozenset({"/healthz", "/v1/health"})
+
+
+class AccessLog:
+    """Log each request once it is answered.
+
+    Args:
+        app: What serves the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve, then log."""
+        if scope["type"] != "http" or scope["path"] in QUIET:
+            await self._app(scope, receive, send)
+            return
+        status = 0
+        began = time.monotonic()
+
+        async def watched_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched_send)
+        finally:
+            route = scope.get("route")
+            get_logger().info(
+                "request",
+                method=scope["method"] if scope["method"].isalpha() else "?",
+                # The pattern, not the path: a caller can put anything into a path.
+                route=getattr(route, "path", "none"),
+                status=status,
+                milliseconds=round((time.monotonic() - began) * 1000),
+            )

@@ -1,0 +1,62 @@
+"""What no handler caught becomes a constant answer, and a log line without the exception's text.
+
+Servers print the traceback of an exception that leaves the application, and the text of a library's exception may
+quote a row. So nothing leaves: the log gets the class and the place in our own code.
+"""
+
+import traceback
+from pathlib import PurePath
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.errors import InternalError
+from core.logs import get_logger
+from service.problem import response_to
+
+
+class AnswerAborted(RuntimeError):
+    """The answer had begun when something failed: the connection is cut so that nobody takes it for whole."""
+
+    def __init__(self) -> None:
+        super().__init__("answer aborted; see the event request-failed with the same request id")
+
+
+class LastResort:
+    """Answer 500 in the one shape for whatever the application raises.
+
+    Args:
+        app: What serves the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve, and answer what was not caught."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watched_send(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        failure: Exception | None = None
+        try:
+            await self._app(scope, receive, watched_send)
+        except Exception as error:  # noqa: BLE001 - the one place where everything is caught
+            failure = error
+        if failure is None:
+            return
+        get_logger().error("request-failed", exc_info=failure, place=_place(failure))
+        if started:
+            raise AnswerAborted
+        await response_to(InternalError())(scope, receive, send)
+
+
+def _place(error: Exception) -> list[str]:
+    """The innermost frames as file:line, file names only."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames[-4:]]

@@ -1,0 +1,129 @@
+"""A request that spends is done once, however often it is sent.
+
+The caller names the request with an ``Idempotency-Key``. The answer is stored in the transaction that does the work,
+so either both exist or neither. A repeat with the same body gets the stored answer and the header
+``Idempotency-Replayed: true``; with another body it is refused. Of several copies racing each other one inserts the
+key; the others wait on the unique index until it has committed, and then read its answer. A request that was
+refused stored nothing and may be sent again.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Header
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from core.db.tables.idempotency_key import IdempotencyKey
+from core.errors import Conflict, InvalidInput
+
+REPLAYED_HEADER = "Idempotency-Replayed"
+MAX_LENGTH = 255
+
+
+class IdempotencyKeyMissing(InvalidInput):
+    """The endpoint spends and needs an Idempotency-Key."""
+
+    code = "idempotency-key-missing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This request can spend privacy budget, so it needs an Idempotency-Key header.",
+            remedy="Send a fresh UUID per intended order, and the same one when repeating the request.",
+        )
+
+
+class IdempotencyKeyReused(Conflict):
+    """The Idempotency-Key was used for another request."""
+
+    code = "idempotency-key-reused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This Idempotency-Key was used for a request with another body.",
+            remedy="Use a fresh key for a new order.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A stored answer.
+
+    Args:
+        status: The HTTP status.
+        body: The JSON body.
+    """
+
+    status: int
+    body: dict[str, Any]
+
+
+IdempotencyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=MAX_LENGTH,
+        pattern=r"^[\x21-\x7e]+$",
+        description="Names this order; a repeat with the same key is answered again instead of done again.",
+    ),
+]
+
+
+def request_digest(*, endpoint: str, body: dict[str, Any]) -> bytes:
+    """SHA-256 over the endpoint and the validated body; the order of members does not matter."""
+    text = json.dumps([endpoint, body], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).digest()
+
+
+def find_answer(session: Session, *, principal_id: UUID, key: str, digest: bytes) -> Answer | None:
+    """The stored answer to this request, if it was done before.
+
+    Raises:
+        IdempotencyKeyReused: The key belongs to another request.
+    """
+    row = session.scalar(
+        select(IdempotencyKey).where(IdempotencyKey.principal_id == principal_id, IdempotencyKey.key == key)
+    )
+    if row is None:
+        return None
+    if row.request_digest != digest:
+        raise IdempotencyKeyReused
+    # The row is only ever committed together with its answer.
+    assert row.response_status is not None
+    assert row.response_body is not None
+    return Answer(status=row.response_status, body=row.response_body)
+
+
+def begin(session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime) -> Answer | None:
+    """Claim the key for this transaction, waiting for a copy of the request that is under way.
+
+    Returns:
+        None where the work is ours to do (``finish`` must follow), else the answer to give again.
+
+    Raises:
+        IdempotencyKeyReused: The key belongs to another request.
+    """
+    claimed = session.execute(
+        insert(IdempotencyKey)
+        .values(principal_id=principal_id, key=key, request_digest=digest, created_at=at)
+        .on_conflict_do_nothing()
+        .returning(IdempotencyKey.key)
+    ).first()
+    if claimed is not None:
+        return None
+    return find_answer(session, principal_id=principal_id, key=key, digest=digest)
+
+
+def finish(session: Session, *, principal_id: UUID, key: str, answer: Answer) -> None:
+    """Store the answer with the claimed key."""
+    session.execute(
+        update(IdempotencyKey)
+        .where(IdempotencyKey.principal_id == principal_id, IdempotencyKey.key == key)
+        .values(response_status=answer.status, response_body=answer.body)
+    )

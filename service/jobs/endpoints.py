@@ -1,0 +1,117 @@
+"""Jobs: ordered by analysts under the ledger, watched by everybody who sees the dataset."""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal, Role
+from core.clock import Clock
+from core.db.tables.job import Job
+from core.errors import BudgetRefused
+from core.jobs import endings
+from core.jobs.errors import DatasetNotReady, JobEnded, JobNotFound
+from service.audit import record
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.idempotency import (
+    REPLAYED_HEADER,
+    IdempotencyHeader,
+    IdempotencyKeyMissing,
+    IdempotencyKeyReused,
+)
+from service.jobs import repository
+from service.jobs.errors import JobOfAnother
+from service.jobs.ordering import ACCEPTED, Ordering
+from service.jobs.schemas import JobList, JobView
+from service.problem import problems
+from service.quotes.endpoints import PLANNING_ERRORS
+from service.quotes.schemas import GeneratorOrder
+from service.releases.repository import ids_of_jobs
+from service.wire import DEFAULT_PAGE, Before, PageSize
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+
+@router.post(
+    "",
+    status_code=ACCEPTED,
+    summary="Order a generator",
+    response_model=JobView,
+    responses=problems(
+        *PLANNING_ERRORS, BudgetRefused, DatasetNotReady, IdempotencyKeyMissing, IdempotencyKeyReused
+    ),
+)
+def create_job(
+    order: GeneratorOrder,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+    idempotency_key: IdempotencyHeader = None,
+) -> JSONResponse:
+    """Reserve the plan's charge and queue the training, or refuse; never half of it.
+
+    Needs an `Idempotency-Key`: a repeat with the same key and body gets the first answer again, with the header
+    `Idempotency-Replayed: true`.
+    """
+    if idempotency_key is None:
+        raise IdempotencyKeyMissing
+    ordering = Ordering(parts, principal, order, key=idempotency_key)
+    answer, replayed = ordering.earlier_answer(), True
+    if answer is None:
+        plan = ordering.plan()
+        answer, replayed = ordering.place(session, plan)
+    headers = {"Location": f"/v1/jobs/{answer.body['id']}"}
+    if replayed:
+        headers[REPLAYED_HEADER] = "true"
+    return JSONResponse(answer.body, status_code=answer.status, headers=headers)
+
+
+@router.get("", summary="List jobs")
+def list_jobs(
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+    dataset_id: UUID | None = None,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> JobList:
+    """The jobs on datasets the key may see, newest first; on one dataset where asked for."""
+    rows, next_before = repository.page(session, principal, dataset_id=dataset_id, limit=limit, before=before)
+    releases = ids_of_jobs(session, [row.id for row in rows])
+    now = parts.clock.now()
+    items = [JobView.of(row, release_id=releases.get(row.id), now=now) for row in rows]
+    return JobList(items=items, next_before=next_before)
+
+
+@router.get("/{job_id}", summary="Watch a job", responses=problems(JobNotFound))
+def read_job(
+    job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> JobView:
+    """State, stage, steps, percent, a rough estimate of the time left, and the planned epsilon."""
+    return _view(session, repository.visible(session, job_id, principal), clock=parts.clock)
+
+
+@router.post(
+    "/{job_id}/cancel", summary="Cancel a job", responses=problems(JobNotFound, JobOfAnother, JobEnded)
+)
+def cancel_job(
+    job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> JobView:
+    """Cancel a queued job and free its reservation, or ask a running one to stop and charge what it has begun."""
+    job = repository.visible(session, job_id, principal)
+    _require_own(job, principal)
+    endings.cancel(session, job_id, clock=parts.clock)
+    record(session, principal, action="job.cancel", object_id=job_id, clock=parts.clock)
+    session.refresh(job)
+    return _view(session, job, clock=parts.clock)
+
+
+def _require_own(job: Job, principal: Principal) -> None:
+    if job.ordered_by != principal.id and not principal.has(Role.ADMIN):
+        raise JobOfAnother
+
+
+def _view(session: Session, job: Job, *, clock: Clock) -> JobView:
+    release_id = ids_of_jobs(session, [job.id]).get(job.id)
+    return JobView.of(job, release_id=release_id, now=clock.now())

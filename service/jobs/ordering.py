@@ -1,0 +1,118 @@
+"""Placing an order: plan first, outside any transaction; then key, reservation, job and answer in one.
+
+The plan takes a moment of arithmetic and must not be made under the ledger's lock or while a connection is held.
+The job's randomness key is 32 bytes of the operating system, sealed under the dataset's data key for this very job:
+whoever resumes the job replays the same noise, and nobody else can read it.
+"""
+
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal
+from core.db.tables.dataset import Dataset
+from core.jobs.orders import place_order
+from core.ledger import book
+from core.storage.sealing import seal_bytes, unwrap
+from core.synthesis.plan import Plan
+from service import idempotency
+from service.audit import record
+from service.datasets import repository
+from service.datasets.facts import DatasetFacts
+from service.idempotency import Answer
+from service.jobs.schemas import JobView
+from service.parts import Parts
+from service.quotes.schemas import GeneratorOrder
+
+RANDOMNESS_KEY_BYTES: Final = 32
+ACCEPTED: Final = 202
+
+
+class Ordering:
+    """One order of one principal under one Idempotency-Key.
+
+    Args:
+        parts: The parts of this process.
+        principal: Who orders.
+        order: What is ordered.
+        key: The Idempotency-Key.
+    """
+
+    def __init__(self, parts: Parts, principal: Principal, order: GeneratorOrder, *, key: str) -> None:
+        self._parts = parts
+        self._principal = principal
+        self._order = order
+        self._key = key
+        self._digest = idempotency.request_digest(endpoint="create_job", body=order.model_dump(mode="json"))
+
+    def earlier_answer(self) -> Answer | None:
+        """The answer to this order if it was placed before.
+
+        Raises:
+            IdempotencyKeyReused: The key names another order.
+        """
+        with self._parts.database.read_only() as session:
+            return idempotency.find_answer(
+                session, principal_id=self._principal.id, key=self._key, digest=self._digest
+            )
+
+    def plan(self) -> Plan:
+        """The plan, from public facts; no connection is held while it is made.
+
+        Raises:
+            DatasetNotFound: No such dataset, or not for this principal.
+            UnderstudyError: As ``Planner.plan``.
+        """
+        with self._parts.database.read_only() as session:
+            row = repository.visible(session, self._order.dataset_id, self._principal)
+            facts = DatasetFacts.of(row)
+            cap = book.cap_of(session, facts.population_id)
+        return self._parts.planner.plan(self._order, facts, cap)
+
+    def place(self, session: Session, plan: Plan) -> tuple[Answer, bool]:
+        """Reserve, queue and remember the answer; or find that a copy of the request was faster.
+
+        Returns:
+            The answer, and whether it is an earlier one.
+
+        Raises:
+            DatasetNotReady: The rows are not there.
+            BudgetNotSet, BudgetRefused: The ledger refuses.
+            IdempotencyKeyReused: The key names another order.
+        """
+        principal_id, clock = self._principal.id, self._parts.clock
+        earlier = idempotency.begin(
+            session, principal_id=principal_id, key=self._key, digest=self._digest, at=clock.now()
+        )
+        if earlier is not None:
+            return earlier, True
+        body = self._new_job(session, plan)
+        answer = Answer(status=ACCEPTED, body=body)
+        idempotency.finish(session, principal_id=principal_id, key=self._key, answer=answer)
+        return answer, False
+
+    def _new_job(self, session: Session, plan: Plan) -> dict[str, Any]:
+        clock = self._parts.clock
+        dataset = repository.visible(session, self._order.dataset_id, self._principal)
+        job_id = uuid4()
+        job = place_order(
+            session,
+            dataset=dataset,
+            plan=plan,
+            ordered_by=self._principal.id,
+            job_id=job_id,
+            sealed_randomness_key=self._sealed_randomness_key(dataset, job_id),
+            queue=self._parts.queue,
+            clock=clock,
+        )
+        record(session, self._principal, action="job.order", object_id=job_id, clock=clock)
+        return JobView.of(job, release_id=None, now=clock.now()).model_dump(mode="json")
+
+    def _sealed_randomness_key(self, dataset: Dataset, job_id: UUID) -> bytes:
+        if dataset.wrapped_data_key is None:
+            return b""  # no rows yet: place_order refuses
+        data_key = unwrap(
+            self._parts.settings.master_key_bytes, dataset.wrapped_data_key, context=f"dataset:{dataset.id}"
+        )
+        return seal_bytes(data_key, self._parts.entropy(RANDOMNESS_KEY_BYTES), context=f"job:{job_id}")

@@ -1,0 +1,44 @@
+"""How far a job is, told from its plan and its public step marks alone, no finer than a person needs."""
+
+from datetime import datetime
+from typing import Final
+
+from core.db.tables.job import Job
+
+# Percent that lie before the first step and after the last one; in between every step counts alike, because a step
+# against the moments and a step with the critic take about the same time.
+_BEFORE: Final = 2
+_AFTER: Final = 2
+_MINUTE: Final = 60
+_SHORT: Final = 5 * _MINUTE
+_FINE: Final = 5
+
+
+def percent_of(job: Job) -> int:
+    """The whole number of percent that is done; 100 only when the generator is published."""
+    if job.state == "succeeded":
+        return 100
+    if job.state != "running" or job.stage is None:
+        return 0
+    pretraining, training = _planned_steps(job)
+    done = {"pretrain": job.step, "train": pretraining + job.step, "export": pretraining + training}.get(
+        job.stage, 0
+    )
+    share = min(1.0, done / max(1, pretraining + training))
+    return int(_BEFORE + (100 - _BEFORE - _AFTER) * share)
+
+
+def _planned_steps(job: Job) -> tuple[int, int]:
+    """Steps against the moments alone, and noisy critic steps: both public numbers of the plan."""
+    return int(job.plan["options"]["pretraining_steps"]), int(job.plan["steps"])
+
+
+def eta_seconds_of(job: Job, *, now: datetime) -> int | None:
+    """Seconds until the end, to five seconds when short and to the minute when long; None while nothing is known."""
+    percent = percent_of(job)
+    if job.state != "running" or job.started_at is None or percent <= _BEFORE:
+        return None
+    elapsed = max(0.0, (now - job.started_at).total_seconds())
+    remaining = elapsed * (100 - percent) / percent
+    unit = _FINE if remaining < _SHORT else _MINUTE
+    return max(unit, round(remaining / unit) * unit)

@@ -1,0 +1,90 @@
+"""Wire types of jobs."""
+
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from core.db.tables.job import Job
+from service.jobs.progress import eta_seconds_of, percent_of
+from service.wire import coarse
+
+_HIDDEN = frozenset({"failed", "cancelled"})
+
+
+class Progress(BaseModel):
+    """How far the job is. Nothing in it is computed from rows."""
+
+    stage: str | None = Field(
+        description="measure, pretrain, train or export; null before and after the run."
+    )
+    step: int
+    total: int
+    percent: int = Field(ge=0, le=100)
+    eta_seconds: int | None = Field(description="A rough estimate; null while nothing is known.")
+    epsilon_planned: float = Field(description="Epsilon of the whole plan, as its accountant reports it.")
+    delta_planned: float
+
+
+class Failure(BaseModel):
+    """Why a job failed, as a constant per code."""
+
+    code: str
+    detail: str
+
+
+class JobView(BaseModel):
+    """An ordered training."""
+
+    id: UUID
+    dataset_id: UUID
+    ordered_by: UUID = Field(description="The principal that ordered it.")
+    state: str = Field(description="queued, running, succeeded, failed or cancelled.")
+    cancel_requested: bool
+    progress: Progress
+    release_id: UUID | None
+    failure: Failure | None
+    plan_digest: str = Field(description="SHA-256 of the plan; the certificate names the same one.")
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Job, *, release_id: UUID | None, now: datetime) -> Self:
+        """Show a row. Times are coarse; where a run ended early, how far it came is not told."""
+        shown = row.stage is not None and row.state not in _HIDDEN
+        epsilons = row.plan["epsilons"]
+        return cls(
+            id=row.id,
+            dataset_id=row.dataset_id,
+            ordered_by=row.ordered_by,
+            state=row.state,
+            cancel_requested=row.cancel_requested_at is not None,
+            progress=Progress(
+                stage=row.stage if shown and row.state == "running" else None,
+                step=row.step if shown else 0,
+                total=row.total_steps if shown else 0,
+                percent=percent_of(row),
+                eta_seconds=eta_seconds_of(row, now=now),
+                epsilon_planned=min(epsilons["pld"], epsilons["rdp"]),
+                delta_planned=row.plan["guarantee"]["delta"],
+            ),
+            release_id=release_id,
+            failure=None if row.failure_code is None else _failure(row.failure_code),
+            plan_digest=row.plan_digest,
+            created_at=coarse(row.created_at),
+            started_at=None if row.started_at is None else coarse(row.started_at),
+            finished_at=None if row.finished_at is None else coarse(row.finished_at),
+        )
+
+
+class JobList(BaseModel):
+    """A page of jobs, newest first."""
+
+    items: list[JobView]
+    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+
+
+def _failure(code: str) -> Failure:
+    return Failure(code=code, detail="The training did not finish; the operator's log has the job's id.")

@@ -1,0 +1,39 @@
+"""Lists are given out newest first, a page at a time; a page names the item to continue before."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+from uuid import UUID
+
+from sqlalchemy import Select, select, tuple_
+from sqlalchemy.orm import Session
+
+from core.db.tables.dataset import Dataset
+from core.db.tables.job import Job
+from core.db.tables.release import Release
+
+Row = TypeVar("Row", Dataset, Job, Release)
+
+
+def page_of(
+    session: Session, query: Select[Row], table: type[Row], *, limit: int, before: UUID | None
+) -> tuple[Sequence[Row], UUID | None]:
+    """Read one page.
+
+    Args:
+        session: The open transaction.
+        query: What to list, already narrowed to what the caller may see.
+        table: The table whose time of creation and id order the list.
+        limit: How many rows at most.
+        before: The last id of the page before; None for the first page.
+
+    Returns:
+        The rows, newest first, and the id to continue before, or None on the last page.
+    """
+    order = tuple_(table.created_at, table.id)
+    if before is not None:
+        query = query.where(
+            order < select(table.created_at, table.id).where(table.id == before).scalar_subquery()
+        )
+    newest_first = query.order_by(table.created_at.desc(), table.id.desc()).limit(limit + 1)
+    rows = session.scalars(newest_first).all()
+    return rows[:limit], rows[limit - 1].id if len(rows) > limit else None

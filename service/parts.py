@@ -1,0 +1,50 @@
+"""Everything an endpoint can reach, made once per process and injected."""
+
+from dataclasses import dataclass
+
+from anyio import Semaphore
+
+from core.access.directory import KeyDirectory
+from core.access.keys import Entropy
+from core.clock import Clock
+from core.db.session import Database
+from core.jobs.queue import Queue
+from core.settings import Settings
+from core.storage.objects import ObjectStore
+from service.edge.gate import Gate
+from service.quotes.planner import Planner
+from service.releases.samplers import SamplerCache
+from service.releases.streaming import Streams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of one API process.
+
+    Args:
+        settings: What the operator set.
+        database: Where transactions come from.
+        queue: Where trainings are announced after a commit.
+        store: Where sealed objects lie.
+        clock: Tells the time.
+        entropy: Random bytes of the operating system.
+        keys: The directory of API keys.
+        planner: Makes plans; pure, cached, a few at a time.
+        samplers: Opened generators.
+        streams: The bounded room in which samples are drawn.
+        uploads: How many uploads run at once.
+        transactions: How many requests hold a transaction across threads at once.
+    """
+
+    settings: Settings
+    database: Database
+    queue: Queue
+    store: ObjectStore
+    clock: Clock
+    entropy: Entropy
+    keys: KeyDirectory
+    planner: Planner
+    samplers: SamplerCache
+    streams: Streams
+    uploads: Gate
+    transactions: Semaphore

@@ -1,0 +1,187 @@
+"""Every refusal has one shape: RFC 9457 ``application/problem+json``.
+
+    {"type": "urn:understudy:problem:budget-refused", "title": "...", "status": 409, "detail": "...",
+     "code": "budget-refused", "remedy": "...", "facts": {...}, "request_id": "..."}
+
+``code`` is stable and is what programs compare; ``detail`` and ``remedy`` are sentences for people; ``facts`` holds
+public values (amounts of budget, limits, positions in the request). What the caller sent is never echoed, and the
+text of a library's exception is never shown: it may quote data.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from core.db.errors import DatabaseBusy
+from core.errors import InternalError, InvalidInput, NotFound, TooLarge, UnderstudyError
+from core.logs import get_logger
+from service.edge.request_id import current_request_id
+
+MEDIA_TYPE = "application/problem+json"
+FIRST_SERVER_ERROR = 500
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: str = Field(description="`urn:understudy:problem:` and the code.")
+    title: str = Field(description="The family of the problem in words.")
+    status: int = Field(description="The HTTP status.", ge=400, le=599)
+    detail: str = Field(description="What is wrong, for people.")
+    code: str = Field(description="What is wrong, for programs; stable.")
+    remedy: str = Field(description="What the caller can do; may be empty.")
+    facts: dict[str, Any] = Field(description="Public facts about the problem.")
+    request_id: str = Field(description="Names this request in the operator's log.")
+
+
+class MethodNotAllowed(UnderstudyError):
+    """The path exists, but not with this method."""
+
+    code = "method-not-allowed"
+    status = 405
+    title = "Method not allowed"
+
+
+class MalformedRequest(UnderstudyError):
+    """The request could not be read as HTTP or JSON."""
+
+    code = "malformed-request"
+    status = 400
+    title = "Malformed request"
+
+
+def document_of(error: UnderstudyError) -> dict[str, Any]:
+    """The body of the answer to an error."""
+    return Problem(
+        type=f"urn:understudy:problem:{error.code}",
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        code=error.code,
+        remedy=error.remedy,
+        facts=json.loads(json.dumps(error.facts, default=str)),
+        request_id=current_request_id(),
+    ).model_dump()
+
+
+def response_to(error: UnderstudyError, *, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The whole answer to an error, with the headers its status asks for."""
+    extra = dict(headers or {})
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        extra.setdefault("WWW-Authenticate", 'Bearer realm="understudy"')
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        extra.setdefault("Retry-After", "2")
+    return JSONResponse(document_of(error), status_code=error.status, media_type=MEDIA_TYPE, headers=extra)
+
+
+def install_problems(app: FastAPI) -> None:
+    """Answer every error of ours, of the framework and of the connection pool in the one shape."""
+    app.add_exception_handler(UnderstudyError, _ours)
+    app.add_exception_handler(HTTPException, _of_framework)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(PoolTimeout, _of_pool)
+
+
+def problems(*errors: type[UnderstudyError]) -> dict[int | str, dict[str, Any]]:
+    """The ``responses`` argument of a route: which problems it answers with, by status, each code as an example."""
+    by_status: dict[int | str, dict[str, Any]] = {}
+    for error in errors:
+        entry = by_status.setdefault(
+            error.status,
+            {"description": "", "content": {MEDIA_TYPE: {"schema": _SCHEMA_REFERENCE, "examples": {}}}},
+        )
+        entry["content"][MEDIA_TYPE]["examples"][error.code] = {
+            "summary": _first_line(error),
+            "value": _example_of(error),
+        }
+    for entry in by_status.values():
+        entry["description"] = "; ".join(f"`{code}`" for code in entry["content"][MEDIA_TYPE]["examples"])
+    return by_status
+
+
+_SCHEMA_REFERENCE = {"$ref": "#/components/schemas/Problem"}
+
+
+def _first_line(error: type[UnderstudyError]) -> str:
+    return (error.__doc__ or error.title).strip().splitlines()[0]
+
+
+def _example_of(error: type[UnderstudyError]) -> dict[str, Any]:
+    return {
+        "type": f"urn:understudy:problem:{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": _first_line(error),
+        "code": error.code,
+        "remedy": "",
+        "facts": {},
+        "request_id": "5f0c6f0e9f5d4f0bb4a1c1f0a1b2c3d4",
+    }
+
+
+async def _ours(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, UnderstudyError)
+    if error.status >= FIRST_SERVER_ERROR:
+        get_logger().error("request-failed", code=error.code)
+    return response_to(error)
+
+
+async def _of_framework(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    known: dict[int, UnderstudyError] = {
+        404: NotFound("There is nothing at this path.", remedy="The paths are listed in /v1/openapi.json."),
+        405: MethodNotAllowed("This path does not take this method.", remedy="See the Allow header."),
+        413: TooLarge("The body of the request is larger than this endpoint takes."),
+        400: MalformedRequest("The request could not be read."),
+    }
+    if error.status_code in known:
+        return response_to(known[error.status_code], headers=error.headers)
+    return response_to(InternalError())
+
+
+async def _of_validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    names = _declared_names(request.app)
+    places = [
+        {"where": _place(problem["loc"], names), "kind": str(problem["type"])} for problem in error.errors()
+    ]
+    return response_to(
+        InvalidInput(
+            "The request does not have the documented form.",
+            remedy="facts.problems lists the places; the form is in /v1/openapi.json.",
+            problems=places,
+        )
+    )
+
+
+async def _of_pool(_request: Request, _error: Exception) -> JSONResponse:
+    get_logger().error("request-failed", code=DatabaseBusy.code)
+    return response_to(
+        DatabaseBusy("All connections to the database are in use.", remedy="Try again in a moment.")
+    )
+
+
+def _place(location: Iterable[object], names: frozenset[str]) -> str:
+    """Spell a position with names of our own only: an unexpected field's name is the caller's text."""
+    return ".".join(str(part) if isinstance(part, int) or part in names else "?" for part in location)
+
+
+def _declared_names(app: FastAPI) -> frozenset[str]:
+    document = app.openapi()
+    names = {"body", "query", "path", "header", "cookie"}
+    for schema in document["components"]["schemas"].values():
+        names.update(schema.get("properties", {}))
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            names.update(parameter["name"] for parameter in operation.get("parameters", []))
+    return frozenset(names)

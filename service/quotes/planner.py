@@ -1,0 +1,113 @@
+"""Makes plans: pure arithmetic over public facts, a few at a time, each distinct plan once.
+
+A plan never sees the dataset, only what is declared about it. Calibrating one takes a good part of a second of
+processor time, so the gate keeps a crowd of quotes from starving every other request.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from core.ledger.errors import BudgetNotSet
+from core.privacy.charge import Charge
+from core.privacy.filters import Cap
+from core.privacy.guarantee import PrivacyGuarantee
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.quote import make_quote
+from core.synthesis.spec import SynthesisSpec
+from service.datasets.facts import DatasetFacts
+from service.edge.gate import Gate
+from service.quotes.schemas import GeneratorOrder
+
+
+class Planner:
+    """Turns orders into plans.
+
+    Args:
+        capacity: How many plans are remembered.
+        places: How many plans are made at once.
+        patience_seconds: How long an order waits for its turn.
+    """
+
+    def __init__(self, *, capacity: int, places: int, patience_seconds: float) -> None:
+        self._capacity = capacity
+        self._gate = Gate(places, what="quotes and orders", patience_seconds=patience_seconds)
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, Plan] = OrderedDict()
+
+    def plan(self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None) -> Plan:
+        """The plan of an order.
+
+        Raises:
+            BudgetNotSet: The order names no delta and no cap says which one to take.
+            InvalidSpec: The options do not make a plan.
+            InvalidGuarantee: The guarantee is out of range.
+            TargetOutOfReach: No amount of noise meets the guarantee with these options.
+            ServiceBusy: Too many plans are being made.
+        """
+        guarantee = PrivacyGuarantee(epsilon=order.epsilon, delta=_delta(order, cap))
+        spec = SynthesisSpec(synthesizer=order.synthesizer, options=order.options)
+        address = _address(spec, guarantee, facts)
+        return self._remembered(address) or self._make(address, spec, guarantee, facts)
+
+    def quote(
+        self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None, charges: Sequence[Charge]
+    ) -> dict[str, Any]:
+        """What the order would do, cost and leave.
+
+        Raises:
+            UnderstudyError: As ``plan``.
+        """
+        plan = self.plan(order, facts, cap)
+        with self._gate.pass_through():
+            return make_quote(plan, cap, charges)
+
+    def _make(
+        self, address: str, spec: SynthesisSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts
+    ) -> Plan:
+        with self._gate.pass_through():
+            plan = make_plan(
+                spec=spec,
+                guarantee=guarantee,
+                declared_size=facts.declared_size,
+                domain=facts.domain,
+                adjacency=facts.adjacency,
+                privacy_unit=facts.privacy_unit,
+            )
+        with self._lock:
+            self._known[address] = plan
+            while len(self._known) > self._capacity:
+                self._known.popitem(last=False)
+        return plan
+
+    def _remembered(self, address: str) -> Plan | None:
+        with self._lock:
+            if address in self._known:
+                self._known.move_to_end(address)
+            return self._known.get(address)
+
+
+def _delta(order: GeneratorOrder, cap: Cap | None) -> float:
+    if order.delta is not None:
+        return order.delta
+    if cap is None:
+        raise BudgetNotSet(
+            "The order names no delta, and no budget has been set to derive one from.",
+            remedy="Name a delta, or ask an admin to set the dataset's budget.",
+        )
+    return cap.default_job_delta()
+
+
+def _address(spec: SynthesisSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> str:
+    """All that a plan depends on, as text."""
+    parts = [
+        spec.to_json(),
+        guarantee.to_json(),
+        facts.declared_size,
+        facts.domain.digest(),
+        facts.adjacency.value,
+        facts.privacy_unit.to_json(),
+    ]
+    return json.dumps(parts, sort_keys=True)

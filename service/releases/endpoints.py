@@ -1,0 +1,135 @@
+"""Releases: the published generator, its certificate, and as many synthetic rows as anybody wants."""
+
+from typing import Annotated, Any, BinaryIO
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from core.releases.formats import MEDIA_TYPES, stream
+from core.releases.sampler import Sampler, open_sampler
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.edge.gate import ServiceBusy
+from service.parts import Parts
+from service.problem import problems
+from service.releases import repository
+from service.releases.errors import ReleaseNotFound
+from service.releases.schemas import ReleaseList, ReleaseView, SampleFormat
+from service.releases.streaming import Pieces
+from service.wire import DEFAULT_PAGE, Before, PageSize
+
+router = APIRouter(prefix="/releases", tags=["releases"])
+
+MAX_ROWS = 10**12
+PIECE_BYTES = 256 * 1024
+
+Responses = dict[int | str, dict[str, Any]]
+
+_BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+_BUNDLE: Responses = {200: {"description": "The ZIP.", "content": {"application/zip": _BINARY}}}
+_CERTIFICATE: Responses = {
+    200: {"description": "The certificate.", "content": {"application/json": {"schema": {"type": "object"}}}}
+}
+_SAMPLES: Responses = {
+    200: {
+        "description": "The rows.",
+        "content": dict.fromkeys(sorted(MEDIA_TYPES.values()), _BINARY),
+    }
+}
+
+Rows = Annotated[int, Query(ge=1, le=MAX_ROWS, description="How many synthetic rows.")]
+Format = Annotated[SampleFormat, Query(alias="format", description="How they are written.")]
+
+
+@router.get("", summary="List releases")
+def list_releases(
+    principal: CurrentPrincipal,
+    session: OpenSession,
+    dataset_id: UUID | None = None,
+    job_id: UUID | None = None,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> ReleaseList:
+    """The releases the key may see, newest first; of one dataset or one job where asked for."""
+    rows, next_before = repository.page(
+        session, principal, dataset_id=dataset_id, job_id=job_id, limit=limit, before=before
+    )
+    return ReleaseList(items=[ReleaseView.of(row) for row in rows], next_before=next_before)
+
+
+@router.get("/{release_id}", summary="Read a release", responses=problems(ReleaseNotFound))
+def read_release(release_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> ReleaseView:
+    """Where the parts of the release are."""
+    return ReleaseView.of(repository.visible(session, release_id, principal))
+
+
+@router.get(
+    "/{release_id}/bundle",
+    summary="Download the generator",
+    response_class=StreamingResponse,
+    responses={**problems(ReleaseNotFound, ServiceBusy), **_BUNDLE},
+)
+def download_bundle(
+    release_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> StreamingResponse:
+    """The generator as a ZIP: weights, ONNX network, domain, certificate, and how to sample without this service."""
+    release = repository.visible(session, release_id, principal)
+    return parts.streams.answer(
+        _object_pieces(parts.store.open(release.bundle_key)),
+        media_type="application/zip",
+        headers={"Content-Disposition": f'attachment; filename="bundle-{release_id}.zip"'},
+    )
+
+
+@router.get(
+    "/{release_id}/certificate",
+    summary="Read the certificate",
+    response_class=JSONResponse,
+    responses={**problems(ReleaseNotFound), **_CERTIFICATE},
+)
+def read_certificate(release_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> JSONResponse:
+    """What was spent, by which mechanism, and what is needed to compute it again."""
+    return JSONResponse(repository.visible(session, release_id, principal).certificate)
+
+
+@router.get(
+    "/{release_id}/samples",
+    summary="Draw synthetic rows",
+    response_class=StreamingResponse,
+    responses={**problems(ReleaseNotFound, ServiceBusy), **_SAMPLES},
+)
+def draw_samples(
+    release_id: UUID,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+    rows: Rows = 1000,
+    file_format: Format = SampleFormat.CSV,
+) -> StreamingResponse:
+    """Rows drawn from the generator and streamed as they are made. This costs no privacy, however many are drawn."""
+    release = repository.visible(session, release_id, principal)
+    bundle_key = release.bundle_key
+    sampler = parts.samplers.get(release.id, lambda: _open(parts, bundle_key))
+    return parts.streams.answer(
+        _sample_pieces(sampler, rows, file_format),
+        media_type=MEDIA_TYPES[file_format.value],
+        headers={"Content-Disposition": f'attachment; filename="samples-{release_id}.{file_format.value}"'},
+    )
+
+
+def _open(parts: Parts, bundle_key: str) -> Sampler:
+    return open_sampler(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)
+
+
+def _sample_pieces(sampler: Sampler, rows: int, file_format: SampleFormat) -> Pieces:
+    batches = sampler.batches(rows)
+    try:
+        yield from stream(batches, file_format.value)
+    finally:
+        batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
+
+
+def _object_pieces(file: BinaryIO) -> Pieces:
+    with file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece

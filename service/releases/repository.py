@@ -1,0 +1,51 @@
+"""All SQL on the table of releases; whoever sees a dataset sees what was released from it."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal
+from core.db.tables.dataset import Dataset
+from core.db.tables.release import Release
+from service.datasets.repository import visible_to
+from service.paging import page_of
+from service.releases.errors import ReleaseNotFound
+
+
+def visible(session: Session, release_id: UUID, principal: Principal) -> Release:
+    """A release the principal may see.
+
+    Raises:
+        ReleaseNotFound: No such release, or not for this principal.
+    """
+    query = select(Release).join(Dataset, Dataset.id == Release.dataset_id)
+    row = session.scalar(query.where(Release.id == release_id, visible_to(principal)))
+    if row is None:
+        raise ReleaseNotFound
+    return row
+
+
+def page(
+    session: Session,
+    principal: Principal,
+    *,
+    dataset_id: UUID | None,
+    job_id: UUID | None,
+    limit: int,
+    before: UUID | None,
+) -> tuple[Sequence[Release], UUID | None]:
+    """A page of the releases the principal may see, of one dataset or job where one is named."""
+    query = select(Release).join(Dataset, Dataset.id == Release.dataset_id).where(visible_to(principal))
+    if dataset_id is not None:
+        query = query.where(Release.dataset_id == dataset_id)
+    if job_id is not None:
+        query = query.where(Release.job_id == job_id)
+    return page_of(session, query, Release, limit=limit, before=before)
+
+
+def ids_of_jobs(session: Session, job_ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """The release of each of these jobs that has one."""
+    rows = session.execute(select(Release.job_id, Release.id).where(Release.job_id.in_(job_ids)))
+    return dict(rows.all())

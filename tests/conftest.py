@@ -1,0 +1,151 @@
+"""Real servers for every test: one Postgres and one redis per test process, one fresh database per test."""
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import psycopg
+import pytest
+from psycopg import sql
+
+from core.settings import Settings
+from understudy.embedded.leftovers import socket_folder
+from understudy.embedded.postgres import PostgresServer
+from understudy.embedded.redis import RedisServer
+
+TEMPLATE = "understudy_template"
+# A busy machine is slow now and then; how long an example takes proves nothing here.
+hypothesis.settings.register_profile("understudy", deadline=None)
+hypothesis.settings.load_profile("understudy")
+
+REAL_DATA_REQUIRED = "UNDERSTUDY_REAL_DATA_REQUIRED"
+MASTER_KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00123456789abcdeffedcba9876543210"
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the settings, keys or data folder of the person who runs it."""
+    for name in list(os.environ):
+        if name.startswith("UNDERSTUDY_") and name not in {"UNDERSTUDY_DATA", REAL_DATA_REQUIRED}:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this test process's servers."""
+    return tmp_path_factory.mktemp("servers")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(server_folder: Path) -> Iterator[PostgresServer]:
+    """A real Postgres 18 of this test process."""
+    server = PostgresServer(
+        server_folder / "postgres",
+        run_folder=socket_folder(server_folder),
+        log=server_folder / "postgres.log",
+        durable=False,
+    )
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server(server_folder: Path) -> Iterator[RedisServer]:
+    """A real redis of this test process."""
+    server = RedisServer(
+        server_folder / "redis", run_folder=socket_folder(server_folder), log=server_folder / "redis.log"
+    )
+    server.start()
+    yield server
+    server.stop()
+
+
+def execute(server: PostgresServer, command: sql.Composed) -> None:
+    """Run one statement outside a transaction, as CREATE DATABASE demands."""
+    address = server.url("postgres").replace("postgresql+psycopg", "postgresql")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(command)
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server: PostgresServer) -> str:
+    """The name of a database that the migrations have built."""
+    execute(postgres_server, sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
+    upgrade(postgres_server.url(TEMPLATE))
+    return TEMPLATE
+
+
+def upgrade(database_url: str) -> None:
+    """Run the migrations as an operator would."""
+    environment = os.environ | {
+        "UNDERSTUDY_DATABASE_URL": database_url,
+        "UNDERSTUDY_BROKER_URL": "memory://",
+        "UNDERSTUDY_STORAGE_URL": "memory://",
+        "UNDERSTUDY_SCRATCH_FOLDER": "/tmp",
+        "UNDERSTUDY_MASTER_KEY": MASTER_KEY,
+    }
+    finished = subprocess.run(
+        [sys.executable, "-m", "migrations.upgrade"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=Path(__file__).parents[1],
+    )
+    assert finished.returncode == 0, finished.stderr
+
+
+@pytest.fixture
+def database_url(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
+    """A fresh database at the newest migration, gone after the test."""
+    name = f"test_{uuid.uuid4().hex}"
+    execute(
+        postgres_server,
+        sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+            sql.Identifier(name), sql.Identifier(migrated_template)
+        ),
+    )
+    yield postgres_server.url(name)
+    execute(postgres_server, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def broker_url(redis_server: RedisServer) -> str:
+    """The queue of this test process in kombu's form, emptied."""
+    redis_server.flush()
+    return redis_server.broker_url
+
+
+@pytest.fixture
+def settings(database_url: str, broker_url: str, tmp_path: Path) -> Settings:
+    """Settings of a server role over the test's own database, queue and folders."""
+    storage, scratch = tmp_path / "objects", tmp_path / "scratch"
+    storage.mkdir()
+    scratch.mkdir()
+    return Settings.model_validate(
+        {
+            "mode": "embedded",
+            "database_url": database_url,
+            "broker_url": broker_url,
+            "storage_url": storage.as_uri(),
+            "scratch_folder": scratch,
+            "master_key": MASTER_KEY,
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def real_data_folder() -> Path:
+    """Where the real tables are; without them the test skips, or fails where they must be present."""
+    folder = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not (folder / "adult").is_dir():
+        message = f"no real tables in {folder}; set UNDERSTUDY_DATA to their folder"
+        if os.environ.get(REAL_DATA_REQUIRED):
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder

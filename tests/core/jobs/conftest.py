@@ -1,0 +1,22 @@
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from core.clock import FixedClock
+from core.db.session import Database
+from core.jobs.queue import MemoryQueue
+from tests.core.jobs.support import Desk
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    database = Database(database_url, pool_size=4, max_overflow=60)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def desk(database: Database) -> Desk:
+    """A dataset with a cap of epsilon 5, and short words for everything done to jobs."""
+    return Desk(database=database, queue=MemoryQueue(), clock=FixedClock(datetime(2026, 3, 1, tzinfo=UTC)))

@@ -1,0 +1,70 @@
+"""Charges and ledgers of tests."""
+
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from hypothesis import strategies as st
+
+from core.clock import FixedClock
+from core.db.session import Database
+from core.ledger import book
+from core.ledger.reservation import EntryKind, Movement
+from core.privacy.charge import MICRO, ORDERS, Charge
+from core.privacy.filters import AdmissionRule
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+CLOCK = FixedClock(NOON)
+MECHANISM = {"version": 1, "kind": "gaussian", "noise_multiplier": 1e22}
+EVERY_FILTER = AdmissionRule.FILTERS
+EXPENSIVE_RDP = (10**12,) * len(ORDERS)
+
+
+def charge(
+    epsilon: float = 1.0, *, delta_femtos: int = 10**6, rdp: tuple[int, ...] = EXPENSIVE_RDP
+) -> Charge:
+    """A charge that only the basic filter could admit, unless `rdp` says otherwise."""
+    return Charge(epsilon_micros=round(epsilon * MICRO), delta_femtos=delta_femtos, rdp_micros=rdp)
+
+
+def movement(kind: EntryKind, job_id: UUID, amount: Charge) -> Movement:
+    return Movement(kind=kind, job_id=job_id, charge=amount)
+
+
+def charges(limit: int = 10**9) -> st.SearchStrategy[Charge]:
+    amounts = st.integers(0, limit)
+    return st.builds(
+        Charge,
+        epsilon_micros=amounts,
+        delta_femtos=amounts,
+        rdp_micros=st.tuples(*(amounts for _ in ORDERS)),
+    )
+
+
+def new_population(
+    database: Database,
+    *,
+    epsilon: float | None = 1.0,
+    delta: float = 1e-5,
+    rule: AdmissionRule = AdmissionRule.FILTERS,
+) -> UUID:
+    """A population with a cap, or without one."""
+    with database.transaction() as session:
+        population_id = book.open_population(session, rule=rule, clock=CLOCK)
+        if epsilon is not None:
+            book.set_cap(session, population_id, epsilon=epsilon, delta=delta)
+    return population_id
+
+
+def reserve(database: Database, population_id: UUID, amount: Charge, *, job_id: UUID | None = None) -> UUID:
+    """Reserve in a transaction of its own. Returns the job's id."""
+    job_id = job_id or uuid4()
+    with database.transaction() as session:
+        book.reserve(
+            session,
+            population_id=population_id,
+            job_id=job_id,
+            charge=amount,
+            mechanism_json=MECHANISM,
+            clock=CLOCK,
+        )
+    return job_id

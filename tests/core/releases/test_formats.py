@@ -1,0 +1,48 @@
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from core.releases.formats import MEDIA_TYPES, stream
+from core.releases.sampler import Sampler
+from tests.core.releases.stand_in import bundle
+
+
+def _file(name, rows=2500):
+    return b"".join(stream(Sampler(bundle()).batches(rows, batch_rows=1000), name))
+
+
+def test_csv_has_a_header_and_quotes_what_needs_it():
+    lines = list(csv.DictReader(io.StringIO(_file("csv").decode())))
+    assert len(lines) == 2500
+    assert set(lines[0]) == {"ward", "age", "sick", "seen"}
+    assert {line["ward"] for line in lines} == {"A", 'B, or "C"', "Ü"}
+    assert all(line["seen"].startswith("2020-01-") for line in lines)
+
+
+def test_parquet_is_one_whole_file():
+    table = pyarrow.parquet.read_table(pa.BufferReader(_file("parquet")))
+    assert table.num_rows == 2500
+    assert table.schema.field("seen").type == pa.date32()
+
+
+def test_jsonl_has_an_object_a_line():
+    lines = [json.loads(line) for line in _file("jsonl").decode().splitlines()]
+    assert len(lines) == 2500
+    assert isinstance(lines[0]["age"], int)
+    assert lines[0]["seen"].startswith("2020-01-")
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_bytes_come_before_all_rows_are_drawn(name):
+    pieces = stream(Sampler(bundle()).batches(10**12, batch_rows=1000), name)
+    assert len(next(pieces)) > 100
+    pieces.close()
+
+
+def test_formats_hold_the_same_law():
+    for name in ("csv", "jsonl"):
+        assert _file(name, rows=1).count(b"\n") == (2 if name == "csv" else 1)

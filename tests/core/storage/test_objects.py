@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+
+from core.storage.errors import ObjectMissing
+from core.storage.objects import ObjectStore, open_store
+
+
+@pytest.fixture(params=["memory", "local"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
+    """Every promise below holds for each kind of store."""
+    return open_store("memory://" if request.param == "memory" else (tmp_path / "a b" / "objects").as_uri())
+
+
+def test_bytes_come_back(store: ObjectStore):
+    store.put_bytes("a/b", b"one")
+    store.put_bytes("a/b", b"two")
+    assert store.get_bytes("a/b") == b"two"
+
+
+def test_an_empty_object_is_an_object(store: ObjectStore):
+    store.put_bytes("a", b"")
+    assert store.exists("a")
+    assert store.get_bytes("a") == b""
+    assert store.open("a").read() == b""
+
+
+def test_a_file_is_stored_by_content(store: ObjectStore, tmp_path: Path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(256)) * 40_000)  # 10 MB: more than one part
+    store.put_file("jobs/1/file", path)
+    path.write_bytes(b"changed")
+    assert store.get_bytes("jobs/1/file") == bytes(range(256)) * 40_000
+
+
+def test_objects_open_as_seekable_files(store: ObjectStore):
+    store.put_bytes("a", bytes(range(100)))
+    with store.open("a") as file:
+        assert file.read(3) == b"\0\1\2"
+        assert file.seek(50) == file.tell() == 50
+        assert file.read(1) == b"2"
+        assert file.seek(0, 2) == 100
+        assert file.read(1) == b""
+        assert file.seekable()
+        assert file.readable()
+
+
+def test_missing_objects(store: ObjectStore):
+    assert not store.exists("a")
+    store.delete("a")
+    for read in (store.get_bytes, store.open):
+        with pytest.raises(ObjectMissing):
+            read("a")
+
+
+def test_deleted_objects_are_gone(store: ObjectStore):
+    store.put_bytes("a", b"1")
+    assert store.exists("a")
+    store.delete("a")
+    assert not store.exists("a")
+
+
+def test_a_local_store_keeps_its_objects(tmp_path: Path):
+    open_store(tmp_path.as_uri()).put_bytes("a", b"1")
+    assert open_store(tmp_path.as_uri()).get_bytes("a") == b"1"
+
+
+def test_s3_is_configured_by_url():
+    backend = open_store("s3://bucket/some/prefix?endpoint=http://localhost:9000&region=eu-1")._backend
+    assert backend.prefix == "some/prefix"
+    assert backend.config["endpoint"] == "http://localhost:9000"
+    assert backend.config["bucket"] == "bucket"
+    assert backend.client_options == {"allow_http": "true"}
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "/tmp/x", "file://host/x", "s3://bucket?secret=x", ""])
+def test_other_urls_are_refused(url: str):
+    with pytest.raises(ValueError, match="URL"):
+        open_store(url)

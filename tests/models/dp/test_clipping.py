@@ -1,0 +1,93 @@
+import itertools
+import math
+
+import hypothesis.strategies as st
+import pytest
+import torch
+from hypothesis import given, settings
+
+from models.dp.clipping import (
+    ClipRule,
+    Layout,
+    Partition,
+    each_block_alone,
+    rounding_allowance,
+)
+
+SHAPES = ((6, 5), (4, 6), (1, 4))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    widths=st.lists(st.integers(1, 12), min_size=2, max_size=5),
+    grouping=st.sampled_from(["flat", "layers", "rows"]),
+    row_blocks=st.integers(1, 9),
+)
+def test_blocks_are_total_disjoint_and_contiguous(widths: list[int], grouping: str, row_blocks: int) -> None:
+    shapes = tuple((above, below) for below, above in itertools.pairwise(widths))
+    layout = Layout(shapes=shapes, grouping=grouping, row_blocks=row_blocks)
+    covered = torch.zeros(layout.coordinates)
+    for piece, size in zip(layout.slices(), layout.sizes, strict=True):
+        assert piece.stop - piece.start == size
+        covered[piece] += 1
+    assert bool((covered == 1).all())
+    # rows and biases map to the block that their coordinates lie in
+    block = torch.repeat_interleave(torch.arange(layout.blocks), torch.tensor(layout.sizes))
+    first = 0
+    for layer, (outputs, inputs) in enumerate(shapes):
+        by_row = block[first : first + outputs * inputs].view(outputs, inputs)
+        assert bool((by_row == layout.block_of_row(layer)[:, None]).all())
+        first += outputs * inputs
+    assert bool((block[first:] == layout.bias_block).all())
+
+
+@pytest.mark.parametrize(("grouping", "blocks"), [("flat", 1), ("layers", 4), ("rows", 3 + 3 + 1 + 1)])
+def test_number_of_blocks(grouping: str, blocks: int) -> None:
+    assert Layout(shapes=SHAPES, grouping=grouping, row_blocks=3).blocks == blocks
+
+
+def test_bad_layouts_are_refused() -> None:
+    with pytest.raises(ValueError, match="grouping"):
+        Layout(shapes=SHAPES, grouping="columns")
+    with pytest.raises(ValueError, match="row block"):
+        Layout(shapes=SHAPES, grouping="rows", row_blocks=0)
+
+
+@pytest.mark.parametrize(
+    ("groups", "thresholds"),
+    [((0, 1), (1.0, 1.0)), ((0, 2, 2), (1.0, 1.0, 1.0)), ((0, 1, 1), (1.0,)), ((0, 1, 1), (1.0, 0.0)), ((0, 0, 0), (math.inf,))],
+)  # fmt: skip
+def test_a_partition_that_is_not_total_is_impossible(
+    groups: tuple[int, ...], thresholds: tuple[float, ...]
+) -> None:
+    with pytest.raises(AssertionError):
+        Partition(sizes=(2, 3, 4), group_of_block=groups, thresholds=thresholds)
+
+
+def test_dimensions_of_groups() -> None:
+    partition = Partition(sizes=(2, 3, 4), group_of_block=(0, 1, 0), thresholds=(1.0, 2.0))
+    assert partition.dimensions == (6, 3)
+
+
+def test_factors_bound_every_group_and_keep_small_norms() -> None:
+    partition = Partition(sizes=(2, 3, 4), group_of_block=(0, 1, 0), thresholds=(1.0, 2.0))
+    bounds = torch.tensor([[9.0, 100.0, 16.0], [0.01, 0.04, 0.0], [0.0, 0.0, 0.0]], dtype=torch.float64)
+    factors = ClipRule(partition, max_batch=100).factors(bounds)
+    assert factors[:, 0].tolist() == factors[:, 2].tolist()
+    assert float(factors[0, 0]) * 5.0 <= 1.0
+    assert float(factors[0, 0]) * 5.0 == pytest.approx(1.0, rel=1e-4)
+    assert float(factors[0, 1]) * 10.0 <= 2.0
+    assert factors[1:].eq(1.0).all()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_one_bad_norm_removes_the_whole_record(bad: float) -> None:
+    bounds = torch.tensor([[1.0, bad, 1.0], [1.0, 1.0, 1.0]], dtype=torch.float64)
+    factors = ClipRule(each_block_alone((2, 3, 4), (1.0, 1.0, 1.0)), max_batch=10).factors(bounds)
+    assert factors[0].tolist() == [0.0, 0.0, 0.0]
+    assert bool((factors[1] > 0.99).all())
+
+
+def test_the_rounding_allowance_is_small_and_grows() -> None:
+    assert 0 < rounding_allowance(1) < rounding_allowance(2500) < 1e-4
+    assert rounding_allowance(2500) >= 2 * 3 * 2500 * 2.0**-53 * 2500 * 2**14

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+import torch
+
+from models.encoding import block_starts
+from models.idpgan.generator import EXCLUDED, GIVEN, Generator, draw, probabilities
+from tests.models.tables import streams
+
+CARDINALITIES = (3, 2, 4)
+
+
+def generator(target: int | None) -> Generator:
+    made = Generator(cardinalities=CARDINALITIES, target_index=target, latent_dimension=5, width=8, blocks=2)
+    made.initialise(streams(), shares=None)
+    return made
+
+
+@pytest.mark.parametrize("target", [None, 0, 1, 2])
+def test_the_targets_block_repeats_the_given_label(target):
+    classes = 0 if target is None else CARDINALITIES[target]
+    labels = torch.eye(classes)[torch.arange(6) % classes] if classes else torch.zeros(6, 0)
+    logits = generator(target)(torch.randn(6, 5, generator=torch.Generator().manual_seed(0)), labels)
+    assert logits.shape == (6, 9)
+    if target is not None:
+        starts = block_starts(CARDINALITIES)
+        block = logits[:, starts[target] : starts[target + 1]]
+        assert (block == torch.where(labels > 0, GIVEN, EXCLUDED)).all()
+
+
+def test_every_block_of_probabilities_sums_to_one():
+    shares = probabilities(generator(None)(torch.zeros(4, 5), torch.zeros(4, 0)), CARDINALITIES)
+    for block in torch.split(shares, list(CARDINALITIES), dim=1):
+        assert torch.allclose(block.sum(dim=1), torch.ones(4))
+
+
+def test_the_generator_starts_at_the_one_way_shares():
+    made = generator(1)
+    shares = np.array([0.7, 0.2, 0.1, 0.4, 0.3, 0.2, 0.1])
+    made.initialise(streams(), shares=shares)
+    with torch.no_grad():
+        made.leave.weight.zero_()
+    found = probabilities(made(torch.zeros(1, 5), torch.eye(2)[[0]]), CARDINALITIES)[0].detach().numpy()
+    assert np.allclose(np.delete(found, [3, 4]), shares, atol=1e-6)
+
+
+def test_drawn_records_follow_the_probabilities():
+    # 40,000 draws per cell: a share is off by more than 0.015 with probability below 1e-8.
+    shares = torch.tensor([[0.2, 0.5, 0.3, 0.9, 0.1, 0.25, 0.25, 0.5, 0.0]]).repeat(40_000, 1)
+    records = draw(shares, streams().torch_uniforms(99, 0, (40_000, 3)), CARDINALITIES)
+    assert (records.sum(dim=1) == 3).all()
+    assert (records.mean(dim=0) - shares[0]).abs().max() < 0.015
+    assert records[:, 8].sum() == 0
+
+
+def test_the_weights_are_replayed_from_the_key():
+    one, again = generator(None).state_dict(), generator(None).state_dict()
+    assert all(torch.equal(one[name], again[name]) for name in one)

@@ -1,0 +1,76 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from core.access.directory import KeyDirectory
+from core.access.errors import KeyRefused
+from core.access.keys import make_key, pepper_from
+from core.access.roles import Role
+from core.clock import SystemClock
+from core.db.tables import ApiKey
+from service.provision import main
+
+
+@pytest.fixture
+def keys() -> dict[str, str]:
+    return {role.value: make_key(os.urandom).text for role in Role}
+
+
+@pytest.fixture
+def keys_file(tmp_path: Path, keys: dict[str, str]) -> Path:
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps(keys))
+    return path
+
+
+def recognise(settings, database, text: str):
+    directory = KeyDirectory(
+        pepper=pepper_from(settings.master_key_bytes), clock=SystemClock(), entropy=os.urandom
+    )
+    with database.read_only() as session:
+        return directory.recognise(session, text)
+
+
+def test_each_key_is_registered_for_its_role_once(settings, database, keys, keys_file) -> None:
+    assert main(["--keys", str(keys_file)], settings=settings) == 0
+    assert main(["--keys", str(keys_file)], settings=settings) == 0
+    for role, text in keys.items():
+        assert recognise(settings, database, text).roles == {role}
+    with database.read_only() as session:
+        assert session.query(ApiKey).count() == len(Role)
+
+
+def test_a_wrong_file_is_refused_without_naming_a_key(settings, database, tmp_path, capsys) -> None:
+    path = tmp_path / "keys.json"
+    for content in (
+        "", "[]", "{}", '{"root": "x"}', '{"owner": "us_short"}', '{"owner": 1}', '{"owner": null}',
+    ):  # fmt: skip
+        path.write_text(content)
+        assert main(["--keys", str(path)], settings=settings) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("provision: ")
+        assert "us_short" not in err
+    with database.read_only() as session:
+        assert session.query(ApiKey).count() == 0
+
+
+def test_a_missing_file_is_refused(settings, tmp_path) -> None:
+    assert main(["--keys", str(tmp_path / "nowhere.json")], settings=settings) == 2
+
+
+def test_production_takes_no_keys_from_files(settings, database, keys, keys_file) -> None:
+    production = settings.model_copy(update={"mode": "production"})
+    assert main(["--keys", str(keys_file)], settings=production) == 2
+    with pytest.raises(KeyRefused):
+        recognise(settings, database, keys["admin"])
+
+
+def test_the_first_admin_key_is_made_once(settings, database, capsys) -> None:
+    production = settings.model_copy(update={"mode": "production"})
+    assert main(["--first-admin"], settings=production) == 0
+    key = capsys.readouterr().out.strip()
+    assert recognise(settings, database, key).roles == {Role.ADMIN}
+    assert main(["--first-admin"], settings=production) == 2
+    assert capsys.readouterr().out == ""

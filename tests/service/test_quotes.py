@@ -1,0 +1,78 @@
+import time
+
+from core.synthesis.plan import make_plan
+from service.quotes import planner as planner_module
+from tests.core.releases.stand_in import DOMAIN
+from tests.service.world import OPTIONS, World, require_problem
+
+
+def body_of(dataset_id: str, **changes: object) -> dict[str, object]:
+    return {"dataset_id": dataset_id, "epsilon": 1.0, "delta": 1e-6, "options": OPTIONS} | changes
+
+
+def test_a_quote_needs_no_rows_and_reserves_nothing(world: World) -> None:
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    answer = world.analyst.post("/v1/quotes", body_of(dataset_id))
+    assert answer.status_code == 200, answer.text
+    quote = answer.json()
+    assert quote["fits"] is True
+    assert {"noise", "steps", "sampling_rate", "split", "epsilon", "remaining_epsilon_after"} <= set(quote)
+    assert world.owner.get(f"/v1/datasets/{dataset_id}/ledger").json()["entries"] == []
+
+
+def test_a_quote_says_when_it_does_not_fit(world: World) -> None:
+    dataset_id = world.declare()
+    world.set_budget(dataset_id, epsilon=0.5)
+    assert world.analyst.post("/v1/quotes", body_of(dataset_id)).json()["fits"] is False
+
+
+def test_a_quote_without_a_budget(world: World) -> None:
+    dataset_id = world.declare()
+    require_problem(
+        world.analyst.post("/v1/quotes", body_of(dataset_id, delta=None)), status=409, code="budget-not-set"
+    )
+
+
+def test_a_quote_is_the_same_before_and_after_the_upload(world: World) -> None:
+    """Nothing in a quote can depend on rows: it is the same before there are any."""
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    before = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()
+    assert world.upload(dataset_id).status_code == 201
+    assert world.analyst.post("/v1/quotes", body_of(dataset_id)).json() == before
+
+
+def test_equal_plans_are_made_once_and_different_ones_are_not_mixed_up(world: World, monkeypatch) -> None:
+    made = []
+
+    def counting(**options: object) -> object:
+        made.append(options)
+        return make_plan(**options)
+
+    monkeypatch.setattr(planner_module, "make_plan", counting)
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    twin = world.declare(name="same facts")
+    world.set_budget(twin)
+    larger = world.declare(declared_size=2000)
+    world.set_budget(larger)
+    narrower = world.declare(domain={**DOMAIN, "columns": DOMAIN["columns"][:3]})
+    world.set_budget(narrower)
+    answers = [
+        world.analyst.post("/v1/quotes", body_of(each)).json() for each in (dataset_id, twin, dataset_id)
+    ]
+    assert len(made) == 1
+    assert answers[0] == answers[1] == answers[2]
+    world.analyst.post("/v1/quotes", body_of(larger))
+    world.analyst.post("/v1/quotes", body_of(narrower))
+    world.analyst.post("/v1/quotes", body_of(dataset_id, epsilon=0.9))
+    assert len(made) == 4
+
+
+def test_a_quote_is_quick(world: World) -> None:
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    began = time.monotonic()
+    assert world.analyst.post("/v1/quotes", body_of(dataset_id, options={})).status_code == 200
+    assert time.monotonic() - began < 2.0

@@ -1,0 +1,199 @@
+"""Over real sockets: slow and vanishing callers, and answers without end."""
+
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+import uvicorn
+
+from tests.service.test_upload import nothing_is_left
+from tests.service.world import World
+
+
+@dataclass(frozen=True)
+class Served:
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+
+@pytest.fixture
+def served(world: World) -> Iterator[Served]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(world.app, log_level="critical", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield Served("127.0.0.1", listener.getsockname()[1])
+    server.should_exit = True
+    thread.join(timeout=10)
+    listener.close()
+    assert not thread.is_alive()
+
+
+def headers_of(world: World) -> dict[str, str]:
+    return {"Authorization": f"Bearer {world.owner.key}"}
+
+
+def sampler_threads() -> int:
+    return sum(thread.name.startswith("sampler") for thread in threading.enumerate())
+
+
+def eventually(condition, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(world: World, served: Served, settings) -> None:
+    dataset_id = world.declare()
+    with socket.create_connection((served.host, served.port)) as connection:
+        head = (
+            f"POST /v1/datasets/{dataset_id}/rows HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\n"
+            f"Authorization: Bearer {world.owner.key}\r\nContent-Length: 1000000\r\n\r\n"
+        )
+        connection.sendall(head.encode() + b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 100)
+        time.sleep(0.3)
+    gate = world.app.state.parts.uploads
+    assert eventually(lambda: gate._places._value == 4)
+    assert nothing_is_left(world, settings, dataset_id)
+
+
+def test_an_upload_that_falls_silent_is_given_up(world: World, served: Served, settings, monkeypatch) -> None:
+    from service.edge.body_stream import BodyStream
+
+    plain = BodyStream.__init__
+    monkeypatch.setattr(
+        BodyStream,
+        "__init__",
+        lambda self, request, *, max_bytes: plain(self, request, max_bytes=max_bytes, silence_seconds=0.2),
+    )
+    dataset_id = world.declare()
+    with socket.create_connection((served.host, served.port)) as connection:
+        head = (
+            f"POST /v1/datasets/{dataset_id}/rows HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\n"
+            f"Authorization: Bearer {world.owner.key}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        connection.sendall(head.encode() + b"5\r\nward,\r\n")
+        connection.settimeout(10)
+        answer = b""
+        while b"}" not in answer and (piece := connection.recv(65536)):  # head and body may come apart
+            answer += piece
+    assert b" 400 " in answer.split(b"\r\n", 1)[0]
+    assert b"upload-interrupted" in answer
+    assert nothing_is_left(world, settings, dataset_id)
+
+
+def test_a_chunked_upload_over_a_socket(world: World, served: Served) -> None:
+    dataset_id = world.declare(declared_size=200_000)
+
+    def pieces() -> Iterator[bytes]:
+        yield b"ward,age,sick,seen\n"
+        for _ in range(2000):
+            yield b"A,30,yes,2020-01-02\n" * 100
+
+    answer = httpx.post(
+        f"{served.url}/v1/datasets/{dataset_id}/rows",
+        content=pieces(),
+        headers=headers_of(world) | {"Content-Type": "text/csv"},
+        timeout=60,
+    )
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["rows_accepted"] == 200_000
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet", "jsonl"])
+def test_an_endless_sample_stops_when_its_reader_leaves(
+    world: World, served: Served, file_format: str
+) -> None:
+    release_id = world.release()
+    path = f"{served.url}/v1/releases/{release_id}/samples?rows={10**12}&format={file_format}"
+    received = 0
+    with httpx.stream("GET", path, headers=headers_of(world), timeout=60) as answer:
+        assert answer.status_code == 200
+        for piece in answer.iter_raw():
+            received += len(piece)
+            if received > 2_000_000:
+                break
+        assert sampler_threads() > 0
+    assert eventually(lambda: sampler_threads() == 0)
+    gate = world.app.state.parts.streams._gate
+    assert eventually(lambda: gate._places._value == 4)
+
+
+def test_memory_does_not_grow_with_the_rows(world: World, served: Served) -> None:
+    release_id = world.release()
+
+    def read(rows: int) -> None:
+        path = f"{served.url}/v1/releases/{release_id}/samples?rows={rows}"
+        with httpx.stream("GET", path, headers=headers_of(world), timeout=120) as answer:
+            for _ in answer.iter_raw():
+                pass
+
+    read(400_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    read(4_000_000)  # about 80 MB of CSV
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert grown < 40_000_000
+
+
+def test_the_api_answers_while_many_sample(world: World, served: Served) -> None:
+    release_id = world.release()
+    path = f"{served.url}/v1/releases/{release_id}/samples?rows={10**9}&format=parquet"
+    leave = threading.Event()
+
+    def sample() -> None:
+        with httpx.stream("GET", path, headers=headers_of(world), timeout=60) as answer:
+            for _ in answer.iter_raw():
+                if leave.is_set():
+                    return
+
+    threads = [threading.Thread(target=sample) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert eventually(lambda: sampler_threads() > 2)
+        busy = httpx.get(path, headers=headers_of(world), timeout=30)
+        assert (busy.status_code, busy.json()["code"]) == (503, "service-busy")
+        slowest = 0.0
+        for _ in range(10):
+            began = time.monotonic()
+            assert (
+                httpx.get(f"{served.url}/v1/datasets", headers=headers_of(world), timeout=30).status_code
+                == 200
+            )
+            slowest = max(slowest, time.monotonic() - began)
+        assert slowest < 5.0
+    finally:
+        leave.set()
+        for thread in threads:
+            thread.join(timeout=20)
+
+
+def test_an_answer_that_fails_midway_is_cut_and_not_ended(
+    world: World, served: Served, monkeypatch, log_text
+) -> None:
+    """Else a reader would take a part of the rows for all of them."""
+
+    def breaks(*_args: object) -> Iterator[bytes]:
+        yield b"ward,age,sick,seen\n"
+        raise RuntimeError("the row was cAnArY")
+
+    release_id = world.release()
+    monkeypatch.setattr("service.releases.endpoints.stream", breaks)
+    with pytest.raises(httpx.RemoteProtocolError):
+        httpx.get(f"{served.url}/v1/releases/{release_id}/samples", headers=headers_of(world))
+    assert eventually(lambda: "request-failed" in log_text())
+    assert "cAnArY" not in log_text()

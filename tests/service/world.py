@@ -1,0 +1,160 @@
+"""An API over a real database with one caller per role, and shortcuts to the usual states."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from httpx2 import Response
+
+from core.access.directory import KeyDirectory
+from core.access.roles import Role
+from core.clock import FixedClock
+from core.db.session import Database
+from core.db.tables import Release
+from core.jobs.queue import MemoryQueue
+from core.releases.bundle import pack
+from core.storage.objects import ObjectStore
+from tests.core.releases.stand_in import DOMAIN, bundle
+
+NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+OPTIONS = {"steps": 40}
+CSV = b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 20 + '"Ü",61,no,2020-01-09\n'.encode() * 20
+
+
+def rows_of(canary: str) -> bytes:
+    """Rows with a value that must never be seen again: an unknown category, so it shows up in the report's counts."""
+    return b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 9 + f"{canary},30,no,2020-01-02\n".encode()
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody with a key."""
+
+    client: TestClient
+    key: str
+
+    def send(self, method: str, path: str, **options: Any) -> Response:
+        headers = {"Authorization": f"Bearer {self.key}"} | dict(options.pop("headers", {}))
+        return self.client.request(method, path, headers=headers, **options)
+
+    def get(self, path: str, **options: Any) -> Response:
+        return self.send("GET", path, **options)
+
+    def post(self, path: str, body: Any = None, **options: Any) -> Response:
+        if body is not None:
+            options["json"] = body
+        return self.send("POST", path, **options)
+
+    def put(self, path: str, body: Any) -> Response:
+        return self.send("PUT", path, json=body)
+
+    def delete(self, path: str) -> Response:
+        return self.send("DELETE", path)
+
+
+@dataclass(frozen=True)
+class World:
+    """The API, its parts and its callers."""
+
+    app: FastAPI
+    client: TestClient
+    database: Database
+    queue: MemoryQueue
+    store: ObjectStore
+    clock: FixedClock
+    directory: KeyDirectory
+    owner: Caller
+    analyst: Caller
+    admin: Caller
+    stranger: Caller  # another owner
+
+    def caller(self, *roles: Role, principal_id: UUID | None = None) -> Caller:
+        with self.database.transaction() as session:
+            _, key = self.directory.issue(session, name="test", roles=roles, principal_id=principal_id)
+        return Caller(self.client, key.text)
+
+    def declare(self, **changes: Any) -> str:
+        """A declared dataset of the owner. Returns its id."""
+        body = {"name": "wards", "domain": DOMAIN, "declared_size": 1000} | changes
+        answer = self.owner.post("/v1/datasets", body)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+    def upload(self, dataset_id: str, rows: bytes | Iterator[bytes] = CSV, **headers: str) -> Response:
+        return self.owner.post(
+            f"/v1/datasets/{dataset_id}/rows",
+            content=rows,
+            headers={"Content-Type": "text/csv"}
+            | {name.replace("_", "-"): text for name, text in headers.items()},
+        )
+
+    def set_budget(self, dataset_id: str, *, epsilon: float = 2.0, delta: float = 1e-5) -> None:
+        answer = self.admin.put(f"/v1/datasets/{dataset_id}/budget", {"epsilon": epsilon, "delta": delta})
+        assert answer.status_code == 200, answer.text
+
+    def ready(self, **changes: Any) -> str:
+        """A dataset with rows and a budget. Returns its id."""
+        dataset_id = self.declare(**changes)
+        answer = self.upload(dataset_id)
+        assert answer.status_code == 201, answer.text
+        self.set_budget(dataset_id)
+        return dataset_id
+
+    def order(
+        self, dataset_id: str, *, key: str | None = None, caller: Caller | None = None, **changes: Any
+    ) -> Response:
+        body = {"dataset_id": dataset_id, "epsilon": 1.0, "delta": 1e-6, "options": OPTIONS} | changes
+        headers = {"Idempotency-Key": key or str(uuid4())}
+        return (caller or self.analyst).post("/v1/jobs", body, headers=headers)
+
+    def job(self) -> dict[str, Any]:
+        """A queued job on a new dataset."""
+        answer = self.order(self.ready())
+        assert answer.status_code == 202, answer.text
+        document: dict[str, Any] = answer.json()
+        return document
+
+    def release(self) -> str:
+        """A release as a worker would have left it. Returns its id."""
+        job = self.job()
+        release_id = uuid4()
+        key = f"releases/{release_id}/bundle.zip"
+        self.store.put_bytes(key, pack(bundle(), readme="read me"))
+        with self.database.transaction() as session:
+            session.add(
+                Release(
+                    id=release_id,
+                    job_id=UUID(job["id"]),
+                    dataset_id=UUID(job["dataset_id"]),
+                    bundle_key=key,
+                    certificate={"schema": "understudy.certificate/1"},
+                    created_at=NOON,
+                )
+            )
+        return str(release_id)
+
+
+PROBLEM_MEMBERS = {"type", "title", "status", "detail", "code", "remedy", "facts", "request_id"}
+
+
+def require_problem(
+    answer: Response, *, status: int | None = None, code: str | None = None
+) -> Mapping[str, Any]:
+    """Check the one shape of refusals. Returns the document."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    document: dict[str, Any] = answer.json()
+    assert set(document) == PROBLEM_MEMBERS
+    assert document["status"] == answer.status_code
+    assert document["type"] == f"urn:understudy:problem:{document['code']}"
+    assert document["request_id"] == answer.headers["x-request-id"]
+    assert document["title"]
+    assert document["detail"]
+    if status is not None:
+        assert answer.status_code == status, answer.text
+    if code is not None:
+        assert document["code"] == code, answer.text
+    return document

@@ -1,0 +1,160 @@
+"""The whole stack as a person starts it, and the command as a person runs it."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.system.processes import Process, descendants
+from understudy.connection import Connection, announced_connection
+from understudy.simulation import write_table
+
+START_SECONDS = 90.0
+# A shell that runs the tests in the background ignores Ctrl-C for all that they start; a person's shell does not.
+_AS_A_PERSON = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+COMMAND = [sys.executable, "-c", f"{_AS_A_PERSON}; from understudy.cli import main; main()"]
+FAST = {
+    "UNDERSTUDY_LEASE_SECONDS": "4",
+    "UNDERSTUDY_HEARTBEAT_SECONDS": "0.5",
+    "UNDERSTUDY_CHECKPOINT_SECONDS": "1",
+    "UNDERSTUDY_UPKEEP_SECONDS": "1",
+    "UNDERSTUDY_TRAINING_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
+    return kept | FAST
+
+
+def understudy(*words: object, timeout: float = 200) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+        env=environment(),
+    )
+
+
+@dataclass
+class Up:
+    """A running ``understudy up``."""
+
+    data_folder: Path
+    process: subprocess.Popen[str]
+    lines: list[str] = field(default_factory=list)
+    reader: threading.Thread = field(default_factory=threading.Thread)
+    arriving: "queue.Queue[str]" = field(default_factory=queue.Queue)
+
+    @classmethod
+    def start(cls, data_folder: Path) -> "Up":
+        words = [*COMMAND, "up", "--data-folder", str(data_folder), "--port", "0"]
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
+        )
+        up = cls(data_folder, process)
+        up.reader = threading.Thread(target=up._read, daemon=True)
+        up.reader.start()
+        return up
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            self.arriving.put(self.lines[-1])
+
+    def wait_for(self, words: str, seconds: float = START_SECONDS) -> str:
+        """Wait for a line of the output that contains these words."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                line = self.arriving.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no line with {words!r} in:\n" + "\n".join(self.lines)) from None
+            if words in line:
+                return line
+
+    def ready(self) -> "Up":
+        self.wait_for("Ctrl-C stops it")
+        return self
+
+    @property
+    def connection(self) -> Connection:
+        found = announced_connection(self.data_folder)
+        assert found is not None
+        return found
+
+    def family(self) -> list[Process]:
+        return descendants(self.process.pid)
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.end()
+
+    def end(self) -> int:
+        """Stop it if it still runs, and read its output to the end."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        status = self.process.wait(timeout=60)
+        self.reader.join(timeout=30)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return status
+
+    def crash(self) -> list[Process]:
+        """Kill the supervisor with -9; give what descended from it."""
+        family = self.family()
+        self.process.kill()
+        self.process.wait()
+        return family
+
+
+Start = Callable[[], Up]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a stack on the data folder of this test, as often as it is called; none outlives the test."""
+    started: list[Up] = []
+
+    def start_one() -> Up:
+        started.append(Up.start(tmp_path / "data"))
+        return started[-1].ready()
+
+    yield start_one
+    for running in started:
+        running.end()
+
+
+@pytest.fixture(scope="session")
+def shared_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """A stack that the tests which do it no harm share."""
+    running = Up.start(tmp_path_factory.mktemp("shared") / "data").ready()
+    yield running
+    running.end()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small simulated table."""
+
+    rows: Path
+    domain: Path
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    rows, domain = write_table(tmp_path_factory.mktemp("table"), rows=600)
+    return Table(rows, domain)

@@ -1,0 +1,260 @@
+"""The main job through the command, over HTTP, on the real stack, with few steps."""
+
+import asyncio
+import csv
+import json
+import signal
+import subprocess
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.system.conftest import COMMAND, Start, Table, Up, environment, understudy
+from tests.system.processes import await_end_of
+from understudy import AsyncClient, NotFound
+from understudy.embedded.folder import DataFolder
+from understudy.table_files import read_table_files
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("stack")]
+
+SMALL = (
+    "generator_width=16",
+    "generator_batch_size=16",
+    "latent_dimension=4",
+    "critic_width=16",
+    "critic_steps=1",
+)
+
+
+def settings(*words: str) -> tuple[str, ...]:
+    """Options of a small synthesizer, as words of the command."""
+    return tuple(part for word in (*SMALL, *words) for part in ("--set", word))
+
+
+FEW_STEPS = settings("steps=3", "pretraining_steps=3")
+GUARANTEE = ("--epsilon", 1, "--delta", 1e-6)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One successful ``understudy publish``."""
+
+    finished: "subprocess.CompletedProcess[str]"
+    out: Path
+
+    def json(self, name: str) -> dict[str, object]:
+        document: dict[str, object] = json.loads((self.out / name).read_text())
+        return document
+
+
+@pytest.fixture(scope="module")
+def published(shared_up: Up, table: Table, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("published")
+    words = ("--domain", table.domain, *GUARANTEE, "--out", out, "--rows", 250, *FEW_STEPS)
+    finished = understudy("publish", table.rows, *words, "--data-folder", shared_up.data_folder)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return Run(finished, out)
+
+
+def test_publishing_leaves_rows_generator_certificate_and_ledger(published: Run, table: Table) -> None:
+    with (published.out / "synthetic.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    declared = [column["name"] for column in json.loads(table.domain.read_text())["columns"]]
+    assert len(rows) == 250
+    assert list(rows[0]) == declared
+    assert zipfile.ZipFile(published.out / "bundle.zip").testzip() is None
+    certificate = published.json("certificate.json")
+    assert certificate["guarantee"] == {"epsilon": 1.0, "delta": 1e-6}
+    statement = published.json("ledger.json")
+    assert statement["cap"] == {"epsilon": 1.0, "delta": 2e-6}
+    spent = statement["spent"]
+    assert isinstance(spent, dict)
+    assert 0 < float(spent["epsilon"]) <= 1
+    assert float(spent["delta"]) == 1e-6
+    entries = statement["entries"]
+    assert isinstance(entries, list)
+    assert [entry["kind"] for entry in entries] == ["RESERVED", "SPENT"]
+
+
+def test_publishing_says_where_everything_is_and_what_was_spent(published: Run) -> None:
+    said = published.finished.stdout
+    for name in ("synthetic.csv", "bundle.zip", "certificate.json", "ledger.json"):
+        assert str(published.out / name) in said
+    assert "Spent so far by this population: epsilon 0.99" in said
+    assert "split of the budget" in said
+    assert "epsilon 1 planned" in said
+
+
+def test_the_same_table_again_is_refused_because_its_budget_is_spent(
+    published: Run, shared_up: Up, table: Table, tmp_path: Path
+) -> None:
+    words = ("--domain", table.domain, *GUARANTEE, "--out", tmp_path, *FEW_STEPS)
+    refused = understudy("publish", table.rows, *words, "--data-folder", shared_up.data_folder)
+    assert refused.returncode == 1
+    assert "same population" in refused.stdout
+    assert "budget-refused" in refused.stderr
+    assert not (tmp_path / "synthetic.csv").exists()
+
+
+def test_the_other_commands_tell_about_the_release(published: Run, shared_up: Up, tmp_path: Path) -> None:
+    folder = ("--data-folder", shared_up.data_folder)
+    with shared_up.connection.client("analyst") as analyst:
+        release = analyst.list_releases()[-1]
+    status = understudy("status", release.job_id, *folder)
+    assert f"{release.job_id}  succeeded  release {release.id}" in status.stdout
+    assert release.job_id in understudy("status", *folder).stdout
+    ledger = understudy("ledger", release.dataset_id, *folder)
+    assert "SPENT" in ledger.stdout
+    quote = understudy("quote", release.dataset_id, "--epsilon", 0.5, "--json", *folder)
+    assert json.loads(quote.stdout)["fits"] is False
+    target = tmp_path / "more.parquet"
+    more = understudy("sample", "--release", release.id, "--rows", 1000, "--out", target, *folder)
+    assert more.returncode == 0, more.stderr
+    offline = understudy(
+        "sample", "--bundle", published.out / "bundle.zip", "--rows", 50, "--out", tmp_path / "o.csv"
+    )
+    assert offline.returncode == 0, offline.stderr
+    with (tmp_path / "o.csv").open() as stream:
+        assert len(stream.readlines()) == 51
+
+
+def test_the_asynchronous_client_reads_the_same(published: Run, shared_up: Up, tmp_path: Path) -> None:
+    connection = shared_up.connection
+
+    async def read() -> tuple[object, ...]:
+        async with AsyncClient(connection.url, key=connection.keys["analyst"]) as client:
+            release = (await client.list_releases())[-1]
+            await client.download_bundle(release.id, tmp_path / "bundle.zip")
+            pieces = [
+                piece async for piece in client.stream_samples(release.id, rows=40, file_format="jsonl")
+            ]
+            job = [job async for job in client.watch_job(release.job_id)][-1]
+            waited = await client.wait_for_release(release.job_id)
+            statement = await client.read_ledger(release.dataset_id)
+            return release, job.state, waited, b"".join(pieces).count(b"\n"), statement.document
+
+    release, state, waited, rows, statement = asyncio.run(read())
+    assert (release, state, rows) == (waited, "succeeded", 40)
+    assert statement == published.json("ledger.json")
+    assert (tmp_path / "bundle.zip").read_bytes() == (published.out / "bundle.zip").read_bytes()
+
+
+def test_the_asynchronous_client_uploads(shared_up: Up, table: Table) -> None:
+    connection = shared_up.connection
+    files = read_table_files(table.rows, table.domain, declared_size=None)
+
+    async def send() -> tuple[int, int, int]:
+        seen: list[int] = []
+        async with AsyncClient(connection.url, key=connection.keys["owner"]) as client:
+            dataset = await client.declare_dataset(name="async", domain=files.domain, declared_size=600)
+            report = await client.upload_rows(dataset.id, table.rows, seen=seen.append)
+            again = await client.read_intake_report(dataset.id)
+            assert again.document == report.document
+        return report.rows_accepted, report.rows_refused, sum(seen)
+
+    assert asyncio.run(send()) == (600, 0, table.rows.stat().st_size)
+
+
+def test_refusals_of_the_service_arrive_as_their_errors(shared_up: Up) -> None:
+    with shared_up.connection.client("owner") as owner, pytest.raises(NotFound) as caught:
+        owner.read_dataset("00000000-0000-0000-0000-000000000000")
+    assert caught.value.code == "dataset-not-found"
+    assert caught.value.request_id
+
+
+def test_what_cannot_work_is_said_before_anything_starts(table: Table, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    tail = ("--out", tmp_path / "out", "--data-folder", folder)
+    for words, message in [
+        (("--domain", table.domain, "--epsilon", 0, "--delta", 1e-6), "positive"),
+        (("--domain", table.domain, "--epsilon", 1, "--delta", 0), "between 0 and 1"),
+        (("--domain", tmp_path / "absent.json", *GUARANTEE), "domain draft"),
+        (("--domain", table.domain, *GUARANTEE, "--set", "steps"), "KEY=VALUE"),
+        (("--domain", table.domain, *GUARANTEE, "--budget-epsilon", 1), "come together"),
+    ]:
+        refused = understudy("publish", table.rows, *words, *tail)
+        assert refused.returncode == 1
+        assert message in refused.stderr
+    assert not folder.exists()
+
+
+def test_the_demo_runs_on_a_stack_of_its_own_and_stops_it(tmp_path: Path) -> None:
+    finished = understudy("demo", "--out", tmp_path, "--rows", 400, *FEW_STEPS)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "no real people" in finished.stdout
+    assert "Ledger statement:" in finished.stdout
+    for name in ("synthetic.csv", "bundle.zip", "certificate.json", "ledger.json"):
+        assert (tmp_path / name).stat().st_size > 0
+    log = (tmp_path / "data-folder" / "logs" / "postgres.log").read_text()
+    assert "database system is shut down" in log
+    DataFolder.prepare(tmp_path / "data-folder").lock().release()
+
+
+def begin(table: Table, data_folder: Path, out: Path, *words: object) -> "subprocess.Popen[str]":
+    """Start ``understudy publish``; give it once the private training has begun."""
+    arguments = (
+        table.rows,
+        "--domain",
+        table.domain,
+        *GUARANTEE,
+        "--out",
+        out,
+        "--data-folder",
+        data_folder,
+        *words,
+    )
+    process = subprocess.Popen(
+        [*COMMAND, "publish", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(("pretrain", "train")):
+            return process
+    raise AssertionError("the training did not begin")
+
+
+def test_ctrl_c_cancels_the_job_and_the_ledger_keeps_what_was_begun(
+    shared_up: Up, table: Table, tmp_path: Path
+) -> None:
+    endless = settings("pretraining_steps=5000000")
+    process = begin(table, shared_up.data_folder, tmp_path, "--name", "endless", *endless)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Cancelling job" in said
+    with shared_up.connection.client("analyst") as analyst:
+        job = analyst.list_jobs()[0]
+        statement = analyst.read_ledger(job.dataset_id)
+    assert job.state == "cancelled"
+    assert [entry["kind"] for entry in statement.entries] == ["RESERVED", "SPENT", "SETTLED"]
+    assert not (tmp_path / "synthetic.csv").exists()
+
+
+def test_a_training_survives_kill_9_of_the_stack_and_is_spent_once(
+    start: Start, table: Table, tmp_path: Path
+) -> None:
+    up = start()
+    process = begin(table, up.data_folder, tmp_path, *settings("steps=200", "pretraining_steps=2000"))
+    family = up.crash()
+    process.kill()
+    process.communicate()
+    assert await_end_of(family, 20.0) == []
+
+    again = start()
+    with again.connection.client("analyst") as analyst:
+        job = analyst.list_jobs()[0]
+        deadline = time.monotonic() + 90
+        while not job.ended and time.monotonic() < deadline:
+            time.sleep(0.5)
+            job = analyst.read_job(job.id)
+        statement = analyst.read_ledger(job.dataset_id)
+    assert job.state == "succeeded", job.document
+    assert [entry["kind"] for entry in statement.entries] == ["RESERVED", "SPENT"]
+    assert again.stop() == 0

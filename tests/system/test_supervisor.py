@@ -1,0 +1,125 @@
+"""The supervisor of the embedded stack, with real processes and real kills."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.system.conftest import Start, Up, understudy
+from tests.system.processes import await_end_of, named
+from understudy.embedded.errors import EmbeddedUnavailable
+from understudy.embedded.supervisor import free_port
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("stack")]
+
+DOMAIN = {
+    "schema": "understudy.domain/1",
+    "target": None,
+    "privacy_unit": None,
+    "columns": [{"name": "x", "kind": "boolean", "true": "1", "false": "0"}],
+}
+
+
+def declare(up: Up, name: str) -> None:
+    with up.connection.client("owner") as owner:
+        owner.declare_dataset(name=name, domain=DOMAIN, declared_size=100)
+
+
+def names(up: Up) -> list[str]:
+    with up.connection.client("owner") as owner:
+        return [dataset.name for dataset in owner.list_datasets()]
+
+
+def test_ctrl_c_stops_everything_and_a_second_start_finds_everything_again(start: Start) -> None:
+    first = start()
+    declare(first, "kept")
+    connection, family = first.connection, first.family()
+    words = " ".join(process.name for process in family)
+    assert all(role in words for role in ("postgres", "redis-server", "uvicorn", "celery", "workers.upkeep"))
+    assert any(connection.url in line for line in first.lines)
+    assert any(str(first.data_folder) in line for line in first.lines)
+    assert all(any(key in line for line in first.lines) for key in connection.keys.values())
+
+    assert first.stop(signal.SIGINT) == 0
+    assert first.lines[-1] == "Stopped."
+    assert await_end_of(family, 0.5) == []
+    assert not (first.data_folder / "connection.json").exists()
+    assert "database system is shut down" in (first.data_folder / "logs" / "postgres.log").read_text()
+
+    second = start()
+    assert second.connection.keys == connection.keys
+    assert names(second) == ["kept"]
+    assert second.stop(signal.SIGTERM) == 0
+
+
+def test_kill_9_leaves_no_orphan_and_the_next_start_recovers(start: Start) -> None:
+    up = start()
+    declare(up, "before the crash")
+    family = up.crash()
+    assert len(family) > 5
+    assert await_end_of(family, 20.0) == []
+
+    second = start()
+    assert names(second) == ["before the crash"]
+    declare(second, "after the crash")
+
+    # Now everything at once, so that no server can write its state down.
+    family = second.crash()
+    for process in family:
+        if process.lives():
+            os.kill(process.pid, signal.SIGKILL)
+    assert await_end_of(family, 10.0) == []
+
+    third = start()
+    assert names(third) == ["after the crash", "before the crash"]
+    assert third.stop() == 0
+
+
+def test_a_second_stack_on_the_same_folder_is_refused_and_harms_nothing(shared_up: Up) -> None:
+    refused = understudy("up", "--data-folder", shared_up.data_folder, "--port", 0)
+    assert refused.returncode == 1
+    assert "in use by another supervisor" in refused.stderr
+    assert str(shared_up.process.pid) in refused.stderr
+    assert httpx.get(shared_up.connection.url + "/healthz", trust_env=False).status_code == 200
+
+
+def test_a_taken_port_is_named(shared_up: Up, tmp_path: Path) -> None:
+    port = shared_up.connection.url.rpartition(":")[2]
+    refused = understudy("up", "--data-folder", tmp_path / "data", "--port", port)
+    assert refused.returncode == 1
+    assert f"port {port} is in use" in refused.stderr
+    with pytest.raises(EmbeddedUnavailable, match=port):
+        free_port(int(port))
+
+
+@pytest.mark.parametrize("role", ["uvicorn", "celery", "workers.upkeep", "redis-server", "bin/postgres"])
+def test_a_role_that_dies_is_started_again(shared_up: Up, role: str) -> None:
+    victim = named(shared_up.family(), role)
+    os.kill(victim.pid, signal.SIGKILL)
+    shared_up.wait_for("was started again", 60)
+    deadline = time.monotonic() + 30
+    while not healthy(shared_up) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert healthy(shared_up)
+    assert named(shared_up.family(), role).pid != victim.pid
+    assert isinstance(names(shared_up), list)
+
+
+def healthy(up: Up) -> bool:
+    try:
+        return httpx.get(up.connection.url + "/healthz", trust_env=False, timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def test_logs_hold_no_key(shared_up: Up) -> None:
+    secrets = [
+        *shared_up.connection.keys.values(),
+        (shared_up.data_folder / "master.key").read_text().strip(),
+    ]
+    for log in (shared_up.data_folder / "logs").iterdir():
+        text = log.read_text(errors="replace")
+        assert [secret for secret in secrets if secret in text] == [], log.name

@@ -1,0 +1,70 @@
+"""The command as words in and words out; what needs a service is in tests/system."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from understudy.cli import app, main
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr("sys.argv", ["understudy", *map(str, words)])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    return int(caught.value.code or 0)
+
+
+def test_the_commands_are_the_promised_ones() -> None:
+    command = typer.main.get_command(app)
+    assert sorted(command.commands) == [
+        "demo",
+        "domain",
+        "ledger",
+        "publish",
+        "quote",
+        "sample",
+        "status",
+        "up",
+    ]  # type: ignore[attr-defined]
+    for name, member in command.commands.items():  # type: ignore[attr-defined]
+        assert member.help, name
+        undescribed = [parameter.name for parameter in member.params if not getattr(parameter, "help", None)]
+        assert undescribed == [], name
+
+
+@pytest.mark.parametrize("words", [("quote", "d", "--epsilon", 1), ("status",), ("ledger", "d")])
+def test_without_a_service_the_way_to_one_is_shown(
+    words: tuple[object, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *words, "--data-folder", tmp_path) == 1
+    assert "start one with `understudy up`" in capsys.readouterr().err
+
+
+def test_a_draft_is_written_once_and_must_be_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, draft = tmp_path / "rows.csv", tmp_path / "domain.json"
+    rows.write_text("age,sick\n" + "".join(f"{20 + n % 50},{'yes' if n % 3 else 'no'}\n" for n in range(100)))
+    assert run(monkeypatch, "domain", "draft", rows, "--out", draft) == 0
+    names = [column["name"] for column in json.loads(draft.read_text())["columns"]]
+    assert names == ["age", "sick"]
+    assert "delete the marks" in capsys.readouterr().out
+    assert run(monkeypatch, "domain", "draft", rows, "--out", draft) == 1
+    assert run(monkeypatch, "domain", "draft", rows, "--out", draft, "--force") == 0
+    capsys.readouterr()
+    out = ("--out", tmp_path / "out", "--data-folder", tmp_path / "data")
+    assert run(monkeypatch, "publish", rows, "--domain", draft, "--epsilon", 1, "--delta", 1e-6, *out) == 1
+    assert "is a draft" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
+def test_demo_with_half_of_a_table_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "demo", "--table", tmp_path / "rows.csv", "--out", tmp_path) == 1
+    assert "both --table ROWS and --domain" in capsys.readouterr().err

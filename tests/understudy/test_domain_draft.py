@@ -1,0 +1,202 @@
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.domain import TableDomain
+from core.domain.errors import DomainUnconfirmed
+from core.storage.intake import CSV, PARQUET, receive
+from understudy.domain_draft import MARK, draft_domain, render_draft
+from understudy.errors import InputUnusable, NotInstalled
+
+ROWS = 60
+LINES = [
+    "id,age,ward,note,paid,score,admitted,seen,born,dead,nothing,code,flag",
+    *(
+        f"P{row:03},{20 + row % 37},{'AB'[row % 2]},text {row * 7919 % 997} {row % 53},{0 if row % 2 else row * 40},"
+        f"{row / 8},2020-0{1 + row % 9}-11,2020-03-04 1{row % 10}:30:0{row % 2},{1 + row % 28}/0{1 + row % 9}/1999,"
+        f"{'yes' if row % 3 else 'no'},,{row % 70},{'?' if row == 5 else row % 2}"
+        for row in range(ROWS)
+    ),
+]
+DATA = ("\n".join(LINES) + "\n").encode()
+
+
+def write(folder: Path, data: bytes, name: str = "rows.csv") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def confirmed(value: object) -> object:
+    """What a person does who agrees with everything: delete the marks (and move the size to the command line)."""
+    if isinstance(value, dict):
+        return {key: confirmed(item) for key, item in value.items() if key not in {MARK, "declared_size"}}
+    return [confirmed(item) for item in value] if isinstance(value, list) else value
+
+
+def column(draft: dict, name: str) -> dict:
+    return next(entry for entry in draft["columns"] if entry["name"] == name)
+
+
+def accepted(path: Path, draft: dict, kind: str = CSV) -> tuple[int, int]:
+    domain = TableDomain.from_json(confirmed(draft))
+    with path.open("rb") as file:
+        report = receive(
+            file, content_type=kind, domain=domain, sink=io.BytesIO(), scratch_folder=path.parent
+        )
+    assert report.changes == {}
+    return report.rows_accepted, report.rows_refused
+
+
+def test_a_confirmed_draft_takes_in_its_own_file_without_changing_a_value(tmp_path: Path):
+    path = write(tmp_path, DATA)
+    assert accepted(path, draft_domain(path)) == (ROWS, 0)
+
+
+def test_an_unconfirmed_draft_is_refused_and_every_value_is_marked(tmp_path: Path):
+    draft = draft_domain(write(tmp_path, DATA))
+    draft.pop("declared_size")
+    with pytest.raises(DomainUnconfirmed) as caught:
+        TableDomain.from_json(draft)
+    assert "/columns/1/lower" in caught.value.pointers
+    for entry in draft["columns"]:
+        assert set(entry) - {MARK, "_note"} == set(entry[MARK])
+    for entry in draft["columns"]:
+        entry.pop(MARK)
+    with pytest.raises(DomainUnconfirmed):  # the marks of the dialect and of the size are still there
+        TableDomain.from_json(draft)
+
+
+def test_kinds_are_found(tmp_path: Path):
+    draft = draft_domain(write(tmp_path, DATA))
+    assert {entry["name"]: entry["kind"] for entry in draft["columns"]} == {
+        "id": "ignored", "age": "numeric", "ward": "categorical", "note": "ignored", "paid": "numeric",
+        "score": "numeric", "admitted": "date", "seen": "datetime", "born": "date", "dead": "boolean",
+        "nothing": "ignored", "code": "ignored", "flag": "categorical",
+    }  # fmt: skip
+    assert (column(draft, "age")["lower"], column(draft, "age")["upper"]) == (20, 56)
+    assert column(draft, "paid")["specials"] == [0]
+    assert column(draft, "score") == {
+        "name": "score", "kind": "numeric", "type": "real", "lower": 0, "upper": 7.5, "decimals": 3,
+        MARK: ["name", "kind", "type", "lower", "upper", "decimals"],
+    }  # fmt: skip
+    assert column(draft, "seen")["resolution"] == "second"
+    assert column(draft, "born")["format"] == "%d/%m/%Y"
+    assert (column(draft, "admitted")["lower"], column(draft, "admitted")["upper"]) == (
+        "2020-01-01",
+        "2020-12-31",
+    )
+    assert (column(draft, "dead")["true"], column(draft, "dead")["false"]) == ("yes", "no")
+    assert column(draft, "flag")["null"] == "category"
+    assert draft["csv"]["null_values"] == ["", "?"]
+    assert draft["declared_size"] == 60
+
+
+def test_bounds_are_widened_to_round_numbers(tmp_path: Path):
+    values = [3.07, 1234.5, 98765.4, 5.25]
+    draft = draft_domain(write(tmp_path, ("x,y\n" + "\n".join(f"{v},1" for v in values)).encode()))
+    assert (column(draft, "x")["lower"], column(draft, "x")["upper"]) == (0, 100000)
+
+
+def test_no_text_of_a_free_text_column_enters_the_draft(tmp_path: Path):
+    text = render_draft(draft_domain(write(tmp_path, DATA)))
+    assert "text 0" not in text
+    assert "P001" not in text
+
+
+def test_files_without_header_with_other_delimiters_blanks_and_gzip(tmp_path: Path):
+    data = b"\xef\xbb\xbf" + b"".join(
+        b" %d ; a ;x;2020-01-01\n %d ; b ;x;2020-01-02\n" % (n, n) for n in range(30)
+    )
+    path = write(tmp_path, gzip.compress(data), "rows.csv.gz")
+    draft = draft_domain(path)
+    assert draft["csv"] == {
+        "delimiter": ";", "header": False, "null_values": [""], "strip_spaces": True,
+        MARK: ["delimiter", "header", "null_values", "strip_spaces"],
+    }  # fmt: skip
+    assert [entry["name"] for entry in draft["columns"]] == ["column1", "column2", "column3", "column4"]
+    assert accepted(write(tmp_path, data), draft) == (60, 0)
+
+
+def test_what_is_told_is_not_guessed(tmp_path: Path):
+    draft = draft_domain(write(tmp_path, b"a|b\nc|d\na|d\n"), header=False, delimiter="|")
+    assert draft["csv"][MARK] == ["null_values", "strip_spaces"]
+    assert column(draft, "column1")["categories"] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("data", "header"),
+    [
+        (b"sex,dead\nm,yes\nf,no\n", True),
+        (b"m,yes\nf,no\nm,no\n", False),
+        (b"a,b\n1,2\n", True),
+        (b"a,b\n", True),
+    ],
+)
+def test_headers_are_guessed(tmp_path: Path, data: bytes, header: bool):
+    path = write(tmp_path, data)
+    if data == b"a,b\n":
+        with pytest.raises(InputUnusable, match="no rows"):
+            draft_domain(path)
+        return
+    assert draft_domain(path)["csv"]["header"] is header
+
+
+def test_parquet(tmp_path: Path):
+    path = tmp_path / "rows.parquet"
+    table = pa.table({
+        "n": [1, 2, None, 4], "d": pa.array([18000, 18001, 18002, 18003], pa.date32()), "w": ["a", "b", "a", "b"],
+        "t": pa.array([0, 60, 120, 180], pa.timestamp("s")), "ok": [True, False, True, True], "list": [[1], [2], [3], [4]],
+    })  # fmt: skip
+    pq.write_table(table, path)
+    draft = draft_domain(path)
+    assert "csv" not in draft
+    assert [entry["kind"] for entry in draft["columns"]] == [
+        "numeric", "date", "categorical", "datetime", "boolean", "ignored"
+    ]  # fmt: skip
+    assert accepted(path, draft, PARQUET) == (4, 0)
+
+
+def test_a_large_file_is_read_in_batches(tmp_path: Path):
+    lines = "".join(f"{row},{row % 7000},w{row % 90},{row % 3}e2\n" for row in range(250_000))
+    draft = draft_domain(write(tmp_path, ("id,n,w,x\n" + lines).encode()))
+    assert [entry["kind"] for entry in draft["columns"]] == ["ignored", "numeric", "ignored", "numeric"]
+    assert draft["declared_size"] == 200_000
+
+
+def test_the_rendered_draft_is_the_draft(tmp_path: Path):
+    draft = draft_domain(write(tmp_path, DATA))
+    assert json.loads(render_draft(draft)) == draft
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (b"", "empty"), (b"\n\n", "empty"), (b"a,b\n1,caf\xe9\n", "UTF-8"), (b"PAR1broken", "cannot be read"), (gzip.compress(b"a,b\n" * 99)[:-12], "cannot be read"),
+    ],
+)  # fmt: skip
+def test_unusable_files(tmp_path: Path, data: bytes, match: str):
+    with pytest.raises(InputUnusable, match=match):
+        draft_domain(write(tmp_path, data))
+
+
+def test_two_columns_of_the_same_name(tmp_path: Path):
+    with pytest.raises(InputUnusable, match="same name"):
+        draft_domain(write(tmp_path, b"a,a\n1,2\n"), header=True)
+
+
+def test_a_missing_file(tmp_path: Path):
+    with pytest.raises(InputUnusable, match="no file"):
+        draft_domain(tmp_path / "none.csv")
+
+
+def test_without_pyarrow_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(NotInstalled, match="pip install"):
+        draft_domain(write(tmp_path, DATA))

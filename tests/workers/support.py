@@ -1,0 +1,211 @@
+"""A dataset with sealed rows and jobs ordered on it: what a worker finds, made by the real parts."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from core.clock import Clock, SystemClock
+from core.db.session import Database
+from core.db.tables import Dataset, Job, Release
+from core.domain.schema import storage_schema
+from core.domain.table import TableDomain
+from core.jobs import claims, repository
+from core.jobs.claims import Claim
+from core.jobs.orders import place_order
+from core.jobs.queue import MemoryQueue, Queue
+from core.jobs.states import JobState
+from core.ledger import book
+from core.ledger.reservation import EntryKind, Reservation
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.filters import AdmissionRule
+from core.privacy.guarantee import PrivacyGuarantee
+from core.settings import Settings
+from core.storage.objects import ObjectStore, open_store
+from core.storage.sealing import SealedWriter, new_data_key, seal_bytes, wrap
+from core.storage.stored_rows import open_writer, rows_context
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
+
+ROWS = 300
+CANARY = "canary-7f3a"
+"""A category that some rows hold; it may stand in no log, row or object outside a seal, save the declared domain."""
+DOCUMENT: dict[str, Any] = {
+    "schema": "understudy.domain/1",
+    "target": "sick",
+    "privacy_unit": None,
+    "columns": [
+        {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9},
+        {"name": "colour", "kind": "categorical", "categories": ["red", "green", CANARY]},
+        {"name": "sick", "kind": "boolean"},
+    ],
+}
+SMALL = {
+    "steps": 60,
+    "expected_batch_size": 64,
+    "critic_width": 16,
+    "critic_layers": 1,
+    "generator_width": 16,
+    "generator_blocks": 1,
+    "latent_dimension": 8,
+    "generator_batch_size": 64,
+    "pretraining_steps": 60,
+    "critic_steps": 2,
+}
+
+
+@cache
+def small_plan(epsilon: float = 2.0, **options: Any) -> Plan:
+    """A plan that trains in a second or two."""
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options=SMALL | options),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-6),
+        declared_size=ROWS,
+        domain=TableDomain.from_json(DOCUMENT),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The environment of a process with these settings."""
+    plain = settings.model_dump(mode="json", exclude={"master_key"})
+    told = {f"UNDERSTUDY_{name.upper()}": str(value) for name, value in plain.items()}
+    told["UNDERSTUDY_MASTER_KEY"] = settings.master_key.get_secret_value()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}
+    return kept | told
+
+
+class Workshop:
+    """One population, one dataset with rows, and jobs on it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        queue: Queue | None = None,
+        clock: Clock | None = None,
+        randomness: Mapping[UUID, bytes] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.database = Database(settings.database_url)
+        self.store: ObjectStore = open_store(settings.storage_url)
+        self.queue = queue or MemoryQueue()
+        self.clock = clock or SystemClock()
+        self.data_key = new_data_key()
+        self.dataset_id = uuid4()
+        self._randomness = dict(randomness or {})
+        with self.database.transaction() as session:
+            self.population_id = book.open_population(session, rule=AdmissionRule.FILTERS, clock=self.clock)
+            book.set_cap(session, self.population_id, epsilon=50.0, delta=1e-4)
+            session.add(self._dataset())
+
+    def _dataset(self) -> Dataset:
+        rows_key = f"datasets/{self.dataset_id}/rows.sealed"
+        self.store_rows(rows_key)
+        return Dataset(
+            id=self.dataset_id,
+            population_id=self.population_id,
+            owner_id=uuid4(),
+            name="tiny",
+            domain=DOCUMENT,
+            adjacency="add-or-remove",
+            privacy_unit=None,
+            declared_size=ROWS,
+            state="ready",
+            rows_key=rows_key,
+            wrapped_data_key=wrap(
+                self.settings.master_key_bytes, self.data_key, context=f"dataset:{self.dataset_id}"
+            ),
+            created_at=self.clock.now(),
+        )
+
+    def store_rows(self, rows_key: str, *, colours: Sequence[str | None] = ("red", "green", CANARY)) -> None:
+        domain = TableDomain.from_json(DOCUMENT)
+        numbers = np.random.default_rng(5).integers(0, 10, ROWS)
+        words = pa.array([colours[number % len(colours)] for number in numbers], pa.string())
+        schema = storage_schema(domain)
+        batch = pa.RecordBatch.from_arrays(
+            [
+                pa.array(numbers).cast(schema.field("age").type),
+                words.cast(schema.field("colour").type),
+                pa.array(numbers > 5).cast(schema.field("sick").type),
+            ],
+            schema=schema,
+        )
+        path = self.settings.scratch_folder / "rows.sealed"
+        with (
+            path.open("wb") as raw,
+            SealedWriter(raw, key=self.data_key, context=rows_context(rows_key)) as sealed,
+            open_writer(sealed, domain) as writer,
+        ):
+            writer.write_batch(batch)
+        self.store.put_file(rows_key, path)
+
+    def order(
+        self, plan: Plan | None = None, *, randomness: bytes | None = None, job_id: UUID | None = None
+    ) -> UUID:
+        job_id = job_id or uuid4()
+        with self.database.transaction() as session:
+            place_order(
+                session,
+                dataset=session.get_one(Dataset, self.dataset_id),
+                plan=plan or small_plan(),
+                ordered_by=uuid4(),
+                job_id=job_id,
+                sealed_randomness_key=seal_bytes(
+                    self.data_key, randomness or os.urandom(32), context=f"job:{job_id}"
+                ),
+                queue=self.queue,
+                clock=self.clock,
+            )
+        return job_id
+
+    def claim(self, job_id: UUID) -> Claim:
+        with self.database.transaction() as session:
+            claim = claims.claim(
+                session,
+                job_id,
+                clock=self.clock,
+                lease_seconds=self.settings.lease_seconds,
+                max_attempts=self.settings.job_attempts,
+            )
+        assert claim is not None
+        return claim
+
+    def advance(self, claim: Claim, *, stage: str, step: int) -> None:
+        with self.database.transaction() as session:
+            claims.advance(session, claim, stage=stage, step=step, total=claim.plan.steps)
+
+    def cancel(self, job_id: UUID) -> JobState:
+        with self.database.transaction() as session:
+            return claims.cancel(session, job_id, clock=self.clock)
+
+    def job(self, job_id: UUID) -> Job:
+        with self.database.read_only() as session:
+            job = repository.find(session, job_id)
+            session.expunge(job)
+            return job
+
+    def release(self, job_id: UUID) -> Release | None:
+        with self.database.read_only() as session:
+            release = session.query(Release).filter_by(job_id=job_id).one_or_none()
+            if release is not None:
+                session.expunge(release)
+            return release
+
+    def reservation(self, job_id: UUID) -> Reservation:
+        with self.database.read_only() as session:
+            return book.reservation_of(session, job_id)
+
+    def movements(self, job_id: UUID) -> list[EntryKind]:
+        with self.database.read_only() as session:
+            entries = book.statement(session, self.population_id).entries
+        return [entry.movement.kind for entry in entries if entry.movement.job_id == job_id]
+
+    def close(self) -> None:
+        self.database.close()

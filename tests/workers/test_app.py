@@ -1,0 +1,81 @@
+"""The Celery application and what it says to the log."""
+
+import ast
+import logging
+from pathlib import Path
+
+import pytest
+import structlog
+
+from core.jobs.queue import TRAINING_TASK
+from core.logs import configure_logs
+from workers import training
+from workers.app import NamesOnly, app
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def _environment(worker_environment):
+    training._trainer.cache_clear()
+    yield
+    training._trainer()._database.close()
+    training._trainer.cache_clear()
+
+
+@pytest.fixture
+def _restored_logs():
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+@pytest.mark.usefixtures("_environment")
+def test_messages_are_hints_acknowledged_late_and_taken_one_at_a_time(settings):
+    assert app.conf.broker_url == settings.broker_url
+    assert app.conf.task_acks_late
+    assert app.conf.task_reject_on_worker_lost
+    assert app.conf.worker_prefetch_multiplier == 1
+    assert app.conf.broker_transport_options["unacked_restore_throttle"] == 1
+    assert app.conf.accept_content == ["json"], "no pickle"
+    assert TRAINING_TASK in app.tasks
+
+
+@pytest.mark.usefixtures("_environment", "_restored_logs")
+@pytest.mark.parametrize("job_id", ["not a uuid", "00000000-0000-0000-0000-000000000000"])
+def test_a_message_that_makes_no_sense_breaks_nothing(job_id, capsys):
+    configure_logs(role="worker")
+    training.train_by_message(job_id)
+    said = "".join(capsys.readouterr())
+    assert "task-broke-off" in said
+    assert "badly formed" not in said
+
+
+@pytest.mark.usefixtures("_restored_logs")
+def test_libraries_are_logged_by_name_without_their_words(capsys):
+    configure_logs(role="worker")
+    logger = logging.getLogger("some.library")
+    logger.propagate = False
+    handler = NamesOnly()
+    logger.addHandler(handler)
+    logger.error("with a private value", exc_info=ValueError("a private value"))
+    logger.removeHandler(handler)
+    said = "".join(capsys.readouterr())
+    assert "some.library" in said
+    assert "ValueError" in said
+    assert "private" not in said
+
+
+def test_only_the_training_child_opens_private_rows():
+    openers = set()
+    for folder in ("core", "service", "workers", "models", "understudy", "migrations", "benchmarks", "docs"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = []
+                if isinstance(node, ast.ImportFrom):
+                    names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+                elif isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                if "core.storage.private_rows" in names:
+                    openers.add(str(path.relative_to(ROOT)))
+    assert openers == {"workers/runner.py"}

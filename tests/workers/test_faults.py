@@ -1,0 +1,139 @@
+"""kill -9 of the training child, of the worker, and of both, with real Celery, redis and Postgres."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from core.jobs.queue import CeleryQueue
+from core.ledger.reservation import EntryKind
+from core.releases.bundle import unpack
+from tests.workers.processes import below, is_gone, runner_below, start_upkeep, start_worker
+from tests.workers.support import CANARY, Workshop, small_plan
+from workers.places import checkpoint_key
+
+PATIENCE = 240.0
+RANDOMNESS = bytes(range(1, 33))
+
+
+class Site:
+    """A workshop with one worker and one upkeep around it."""
+
+    def __init__(self, settings, folder):
+        self.settings = settings
+        self.log = folder / "worker.log"
+        self.queue = CeleryQueue(settings.broker_url)
+        self.workshop = Workshop(settings, queue=self.queue)
+        self.worker = start_worker(settings, self.log)
+        self.upkeep = start_upkeep(settings, self.log)
+
+    def close(self):
+        for process in (self.worker, self.upkeep):
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        self.workshop.close()
+        self.queue.close()
+
+    def wait_for(self, condition, what):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f"{what}\n{self.log.read_text()}"
+            time.sleep(0.03)
+
+    def wait_for_end(self, job_id):
+        self.wait_for(lambda: self.workshop.job(job_id).finished_at is not None, "the job never ended")
+        return self.workshop.job(job_id)
+
+    def wait_for_step(self, job_id, fence, step):
+        """Until an attempt has marked a step in training and kept a checkpoint."""
+
+        def there():
+            job = self.workshop.job(job_id)
+            assert job.finished_at is None, f"it ended before it could be killed\n{self.log.read_text()}"
+            return (job.fence, job.stage) == (fence, "train") and job.step >= step
+
+        self.wait_for(there, f"attempt {fence} never came to step {step}")
+        key = checkpoint_key(job_id, fence)
+        self.wait_for(lambda: self.workshop.store.exists(key), "it kept no checkpoint")
+
+    def kill_worker(self):
+        """kill -9 the worker; what hangs below it must die by itself."""
+        orphans = below(self.worker.pid)
+        assert len(orphans) >= 2, "a pool process and a training child"
+        self.worker.kill()
+        self.worker.wait()
+        self.wait_for(lambda: all(is_gone(pid) for pid in orphans), "an orphan is left")
+
+
+@pytest.fixture
+def site(settings, tmp_path):
+    site = Site(settings, tmp_path)
+    yield site
+    site.close()
+
+
+@pytest.mark.system
+def test_kills_at_random_moments_change_neither_the_generator_nor_the_charge(site):
+    workshop = site.workshop
+    plan = small_plan(steps=300)
+    undisturbed = workshop.order(plan, randomness=RANDOMNESS)
+    assert site.wait_for_end(undisturbed).state == "succeeded", site.log.read_text()
+
+    job_id = workshop.order(plan, randomness=RANDOMNESS)
+    steps = sorted(int(step) for step in np.random.default_rng().integers(0, 260, size=3))
+    site.wait_for_step(job_id, 1, steps[0])
+    child = runner_below(site.worker.pid)
+    assert child is not None
+    os.kill(child, signal.SIGKILL)
+
+    site.wait_for_step(job_id, 2, steps[1])
+    site.kill_worker()
+    site.worker = start_worker(site.settings, site.log)
+
+    site.wait_for_step(job_id, 3, steps[2])
+    child = runner_below(site.worker.pid)
+    assert child is not None
+    os.kill(child, signal.SIGKILL)
+    site.worker.kill()
+    site.worker.wait()
+    site.worker = start_worker(site.settings, site.log)
+
+    job = site.wait_for_end(job_id)
+    assert job.state == "succeeded", (steps, site.log.read_text())
+    assert job.attempts == 4
+    bundles = []
+    for each in (undisturbed, job_id):
+        release = workshop.release(each)
+        assert release is not None
+        bundles.append(unpack(workshop.store.get_bytes(release.bundle_key)))
+    assert bundles[0].weights == bundles[1].weights, f"killed at {steps}"
+    assert bundles[0].network == bundles[1].network, f"killed at {steps}"
+    assert bundles[0].manifest == bundles[1].manifest, f"killed at {steps}"
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    assert job.sealed_randomness_key is None
+    assert not any(workshop.store.exists(checkpoint_key(job_id, fence)) for fence in range(1, 5))
+    log = site.log.read_text()
+    assert CANARY not in log
+    assert "Traceback" not in log
+
+
+@pytest.mark.system
+def test_a_person_cancels_a_training_that_was_delivered_twice(site):
+    workshop = site.workshop
+    job_id = workshop.order(small_plan(steps=3000))
+    site.queue.enqueue_training(job_id)
+    site.wait_for_step(job_id, 1, 25)
+    workshop.cancel(job_id)
+    assert site.wait_for_end(job_id).state == "cancelled"
+    site.wait_for(
+        lambda: site.log.read_text().count("claim-refused") >= 1, "the second delivery was not refused"
+    )
+    job = workshop.job(job_id)
+    assert job.attempts == 1
+    assert 25 <= job.steps_begun < 3000
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT, EntryKind.SETTLED]
+    plan = small_plan(steps=3000)
+    assert workshop.reservation(job_id).in_force.rdp_micros < workshop.reservation(job_id).reserved.rdp_micros
+    assert plan.executed(job.steps_begun) != plan.mechanism

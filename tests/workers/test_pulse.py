@@ -1,0 +1,64 @@
+"""The heartbeat against a real database, and without one."""
+
+import pytest
+
+from core.db.session import Database
+from core.db.tables import Job
+from workers.outcomes import Outcome
+from workers.pulse import Pulse
+
+
+class Watch:
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+@pytest.fixture
+def watch():
+    return Watch()
+
+
+def pulse(workshop, job_id, watch, *, database=None):
+    return Pulse(
+        workshop.claim(job_id),
+        database=database or workshop.database,
+        clock=workshop.clock,
+        lease_seconds=60.0,
+        monotonic=watch,
+    )
+
+
+def test_it_renews_the_lease(workshop, watch):
+    job_id = workshop.order()
+    beat = pulse(workshop, job_id, watch)
+    before = workshop.job(job_id).lease_expires_at
+    assert beat() is None
+    assert workshop.job(job_id).lease_expires_at > before
+
+
+def test_it_tells_of_a_cancel_request(workshop, watch):
+    job_id = workshop.order()
+    beat = pulse(workshop, job_id, watch)
+    workshop.cancel(job_id)
+    assert beat() is Outcome.CANCELLED
+
+
+def test_it_tells_that_another_worker_took_over(workshop, watch):
+    job_id = workshop.order()
+    beat = pulse(workshop, job_id, watch)
+    with workshop.database.transaction() as session:
+        session.get_one(Job, job_id).fence += 1
+    assert beat() is Outcome.LEASE_LOST
+
+
+def test_a_database_that_is_away_is_waited_for_until_the_lease_has_run_out(workshop, watch):
+    job_id = workshop.order()
+    nowhere = Database("postgresql://nobody@127.0.0.1:1/none")
+    beat = pulse(workshop, job_id, watch, database=nowhere)
+    watch.seconds = 59.0
+    assert beat() is None
+    watch.seconds = 60.0
+    assert beat() is Outcome.LEASE_LOST

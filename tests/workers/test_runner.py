@@ -1,0 +1,186 @@
+"""The training child itself: to its end, killed and resumed, without its lease, and failing among the rows."""
+
+import os
+import re
+import time
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from core.clock import SystemClock
+from core.db.tables import Dataset, Job
+from core.ledger.reservation import EntryKind
+from core.releases.bundle import unpack
+from core.releases.certificate import verify_certificate
+from tests.workers.support import CANARY, Workshop, environment_of, small_plan
+from workers.failure_notes import read_failure_note
+from workers.host import AttemptEnded
+from workers.outcomes import ExitCode
+from workers.places import bundle_key, checkpoint_key, failure_note_key, release_id_of
+from workers.runner import attempt
+from workers.supervision import Child, child_environment, runner_command
+from workers.training import Trainer
+
+LONG = 240.0
+
+
+def start(workshop: Workshop, job_id: UUID, fence: int) -> Child:
+    environment = child_environment(environment_of(workshop.settings), threads=1)
+    return Child(runner_command(job_id, fence), environment)
+
+
+def wait_for(condition, *, seconds: float = LONG) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_a_job_becomes_a_release(workshop, capfd):
+    job_id = workshop.order()
+    Trainer(
+        workshop.settings,
+        database=workshop.database,
+        store=workshop.store,
+        queue=workshop.queue,
+        clock=SystemClock(),
+        environment=environment_of(workshop.settings),
+    ).train(job_id)
+    job, release = workshop.job(job_id), workshop.release(job_id)
+    assert release is not None, capfd.readouterr()
+    assert job.state == "succeeded"
+    assert release.id == release_id_of(job_id)
+    assert release.certificate["job_id"] == str(job_id)
+    assert release.certificate["issued_at"] == job.created_at.isoformat()
+    assert release.certificate["plan_digest"] == job.plan_digest
+    assert verify_certificate(release.certificate).reported <= 2.0
+    assert unpack(workshop.store.get_bytes(release.bundle_key)).certificate == release.certificate
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    assert job.sealed_randomness_key is None, "the randomness key is destroyed"
+    assert job.steps_begun == small_plan().steps
+    assert not workshop.store.exists(checkpoint_key(job_id, 1)), "checkpoints are deleted"
+
+
+def forget_marks(workshop: Workshop, job_id: UUID) -> None:
+    """So that the first mark of the next attempt can be seen; what it has begun stays in `steps_begun`."""
+    with workshop.database.transaction() as session:
+        session.get_one(Job, job_id).stage = None
+
+
+def test_killed_at_random_moments_and_resumed_it_leaves_the_same_bytes(workshop):
+    """The first attempt runs undisturbed but is never published; the others must stage exactly its bundle."""
+    workshop.settings = workshop.settings.model_copy(update={"lease_seconds": 0.01})
+    plan = small_plan(steps=300)
+    job_id = workshop.order(plan)
+    workshop.claim(job_id)
+    assert start(workshop, job_id, 1).wait(LONG) == ExitCode.DONE
+    undisturbed = workshop.store.get_bytes(bundle_key(job_id, 1))
+    workshop.store.delete(checkpoint_key(job_id, 1))
+
+    moments = np.sort(np.random.default_rng().uniform(0.05, 0.95, size=2))
+    for fence, moment in enumerate([*moments, 2.0], start=2):
+        forget_marks(workshop, job_id)
+        time.sleep(0.02)
+        assert workshop.claim(job_id).fence == fence
+        child = start(workshop, job_id, fence)
+        wait_for(lambda: workshop.job(job_id).stage is not None)
+        assert (workshop.job(job_id).stage == "measure") <= (fence == 2), f"not resumed; killed at {moments}"
+        if moment > 1:
+            assert child.wait(LONG) == ExitCode.DONE
+            break
+        wait_for(lambda: workshop.job(job_id).stage == "train")
+        while workshop.job(job_id).step < moment * plan.steps:
+            time.sleep(0.02)
+        while not workshop.store.exists(checkpoint_key(job_id, fence)):
+            time.sleep(0.02)
+        assert child.kill() == -9, f"it had ended before it was killed at {moments}"
+    assert workshop.store.get_bytes(bundle_key(job_id, 4)) == undisturbed, f"killed at {moments}"
+    assert not workshop.store.exists(checkpoint_key(job_id, 2)), "older attempts' checkpoints are gone"
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+
+
+def refusal(workshop: Workshop, job_id: UUID, fence: int) -> ExitCode:
+    """How an attempt ends that must not get far; run in this process."""
+    with pytest.raises(AttemptEnded) as ended:
+        attempt(
+            workshop.settings,
+            database=workshop.database,
+            store=workshop.store,
+            job_id=job_id,
+            fence=fence,
+        )
+    return ended.value.code
+
+
+def test_without_its_lease_it_neither_opens_rows_nor_writes(workshop):
+    job_id = workshop.order()
+    workshop.claim(job_id)
+    with workshop.database.transaction() as session:
+        session.get_one(Job, job_id).fence = 2
+    assert refusal(workshop, job_id, 1) is ExitCode.LEASE_LOST
+    assert not workshop.store.exists(bundle_key(job_id, 1))
+    assert not workshop.store.exists(checkpoint_key(job_id, 1))
+
+
+def test_a_lease_lost_on_the_way_ends_it_and_its_checkpoints_do_not_count(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"lease_seconds": 0.01})
+    job_id = workshop.order(small_plan(steps=3000))
+    workshop.claim(job_id)
+    zombie = start(workshop, job_id, 1)
+    wait_for(lambda: workshop.job(job_id).stage == "train")
+    workshop.claim(job_id)
+    forget_marks(workshop, job_id)
+    assert zombie.wait(LONG) == ExitCode.LEASE_LOST
+    assert workshop.job(job_id).stage is None, "it wrote no progress"
+    assert not workshop.store.exists(checkpoint_key(job_id, 2)), "it wrote under its own fence only"
+    assert not workshop.store.exists(bundle_key(job_id, 1))
+
+
+def test_missing_rows_are_a_failure_of_the_machinery(workshop):
+    job_id = workshop.order()
+    workshop.claim(job_id)
+    with workshop.database.read_only() as session:
+        rows_key = session.get_one(Dataset, workshop.dataset_id).rows_key
+    assert rows_key is not None
+    workshop.store.delete(rows_key)
+    assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY
+    assert workshop.job(job_id).stage is None, "nothing private had begun"
+
+
+def test_a_failure_among_the_rows_is_told_to_their_owner_only(workshop, capfd):
+    job_id = workshop.order()
+    workshop.claim(job_id)
+    with workshop.database.read_only() as session:
+        rows_key = session.get_one(Dataset, workshop.dataset_id).rows_key
+    assert rows_key is not None
+    workshop.store_rows(rows_key, colours=[None])
+    assert start(workshop, job_id, 1).wait(LONG) == ExitCode.DATA
+    told = "".join(capfd.readouterr())
+    assert "training-failed" in told, "the operator learns that it failed"
+    assert "DomainMismatch" in told
+    for secret in (CANARY, "colour", "no code for a missing value", "Traceback"):
+        assert secret not in told
+    note = read_failure_note(workshop.store, job_id=job_id, fence=1, data_key=workshop.data_key)
+    assert "no code for a missing value" in note
+    sealed = workshop.store.get_bytes(failure_note_key(job_id, 1))
+    assert b"missing value" not in sealed
+
+
+def test_its_secrets_cannot_be_read_from_outside_and_what_libraries_print_leads_nowhere(workshop):
+    job_id = workshop.order(small_plan(steps=3000))
+    workshop.claim(job_id)
+    child = start(workshop, job_id, 1)
+    try:
+        wait_for(lambda: workshop.job(job_id).stage == "train")
+        targets = {str(Path(f"/proc/{child.pid}/fd/{number}").readlink()) for number in (0, 1, 2)}
+        assert targets == {os.devnull}
+        limits = Path(f"/proc/{child.pid}/limits").read_text()
+        assert re.search(r"Max core file size +0 +0 ", limits)
+        data = re.search(r"Max data size +(\d+) ", limits)
+        assert data is not None
+        assert int(data[1]) == workshop.settings.training_memory_bytes
+        assert child.resident_bytes() > 2**20
+    finally:
+        child.kill()

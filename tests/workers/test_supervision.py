@@ -1,0 +1,109 @@
+"""Real child processes, watched, limited and killed."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from workers.outcomes import ExitCode, Outcome
+from workers.supervision import Child, Limits, child_environment, runner_command, watch
+
+ROOMY = Limits(memory_bytes=2**33, seconds=60.0)
+
+
+def _python(script: str) -> Child:
+    return Child([sys.executable, "-c", script], os.environ)
+
+
+def _watch(child: Child, *, limits=ROOMY, heartbeat=lambda: None, heartbeat_seconds=0.05) -> Outcome:
+    return watch(
+        child, limits=limits, heartbeat_seconds=heartbeat_seconds, heartbeat=heartbeat, look_seconds=0.02
+    )
+
+
+@pytest.mark.parametrize("code", list(ExitCode))
+def test_the_exit_code_of_the_child_is_its_outcome(code):
+    assert _watch(_python(f"raise SystemExit({code.value})")).name == code.name
+
+
+def test_a_killed_child_vanished():
+    assert _watch(_python("import os; os.kill(os.getpid(), 9)")) is Outcome.VANISHED
+
+
+def test_a_child_over_its_time_is_killed():
+    child = _python("import time; time.sleep(60)")
+    assert _watch(child, limits=Limits(memory_bytes=2**33, seconds=0.2)) is Outcome.TOO_LONG
+    assert child.wait(0) == -9
+
+
+def test_a_child_over_its_memory_is_killed():
+    child = _python("kept = b'x' * (300 * 2**20); import time; time.sleep(60)")
+    assert _watch(child, limits=Limits(memory_bytes=200 * 2**20, seconds=60)) is Outcome.TOO_LARGE
+    assert child.wait(0) == -9
+
+
+def test_a_heartbeat_ends_the_attempt_with_its_verdict():
+    verdicts = iter([None, None, Outcome.LEASE_LOST])
+    child = _python("import time; time.sleep(60)")
+    assert _watch(child, heartbeat=lambda: next(verdicts)) is Outcome.LEASE_LOST
+    assert child.wait(0) == -9
+
+
+def test_an_error_in_the_heartbeat_does_not_leave_the_child_behind():
+    child = _python("import time; time.sleep(60)")
+
+    def heartbeat():
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        _watch(child, heartbeat=heartbeat)
+    assert child.wait(0) == -9
+
+
+def test_the_whole_group_of_the_child_is_killed(tmp_path):
+    note = tmp_path / "pid"
+    script = (
+        "import subprocess, sys, time, pathlib\n"
+        "inner = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(note)!r}).write_text(str(inner.pid))\n"
+        "time.sleep(60)\n"
+    )
+    child = _python(script)
+
+    def heartbeat():
+        return Outcome.CANCELLED if note.exists() and note.read_text() else None
+
+    assert _watch(child, heartbeat=heartbeat) is Outcome.CANCELLED
+    inner = int(note.read_text())
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        stat = Path(f"/proc/{inner}/stat")
+        if not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return
+        time.sleep(0.02)
+    pytest.fail("the grandchild still runs")
+
+
+def test_a_child_that_is_gone_has_no_memory_and_can_be_killed_again():
+    child = _python("pass")
+    assert child.kill() in {0, -9}
+    assert child.kill() in {0, -9}
+    assert child.resident_bytes() == 0
+
+
+def test_the_command_line_carries_opaque_numbers_only():
+    job_id = UUID(int=7)
+    command = runner_command(job_id, 3)
+    assert command[1:] == ["-m", "workers.runner", str(job_id), "3", "--parent", str(os.getpid())]
+
+
+def test_the_environment_pins_what_could_change_a_sum():
+    environment = child_environment({"UNDERSTUDY_X": "kept", "OMP_NUM_THREADS": "64"}, threads=2)
+    assert environment["UNDERSTUDY_X"] == "kept"
+    assert environment["OMP_NUM_THREADS"] == environment["MKL_NUM_THREADS"] == "2"
+    assert environment["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert environment["OMP_DYNAMIC"] == environment["MKL_DYNAMIC"] == "FALSE"
+    assert environment["PYTHONHASHSEED"] == "0"

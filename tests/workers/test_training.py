@@ -1,0 +1,192 @@
+"""The task around the child: real database, real child processes that end in every way there is."""
+
+import sys
+import time
+from uuid import UUID
+
+import pytest
+
+from core.clock import SystemClock
+from core.jobs.queue import MemoryQueue
+from core.ledger.reservation import EntryKind
+from core.privacy.charge import charge_of
+from core.storage.sealing import seal_bytes
+from tests.workers.support import Workshop, environment_of, small_plan
+from workers.outcomes import ExitCode
+from workers.places import bundle_key, checkpoint_key
+from workers.training import Trainer
+
+SPENT = [EntryKind.RESERVED, EntryKind.SPENT]
+SETTLED = [*SPENT, EntryKind.SETTLED]
+
+
+def trainer(workshop: Workshop, script: str) -> Trainer:
+    """A trainer whose child runs a script instead of a training; `job` and `fence` are its arguments."""
+    return Trainer(
+        workshop.settings,
+        database=workshop.database,
+        store=workshop.store,
+        queue=workshop.queue,
+        clock=SystemClock(),
+        environment=environment_of(workshop.settings),
+        command=lambda job_id, fence: [sys.executable, "-c", script, str(job_id), str(fence)],
+    )
+
+
+def ends(code: int) -> str:
+    return f"raise SystemExit({code})"
+
+
+def test_the_spend_is_durable_before_the_child_starts(workshop):
+    job_id = workshop.order()
+    script = """
+import os, sys, psycopg
+url = os.environ["UNDERSTUDY_DATABASE_URL"].replace("+psycopg", "")
+with psycopg.connect(url) as connection:
+    kinds = [row[0].lower() for row in connection.execute("SELECT kind FROM ledger_entries ORDER BY sequence")]
+raise SystemExit(42 if kinds == ["reserved", "spent"] else 43)
+"""
+    trainer(workshop, script).train(job_id)
+    assert workshop.job(job_id).state == "failed", "the child saw the spend"
+
+
+def test_a_failure_that_could_depend_on_rows_is_charged_in_full_under_one_constant_code(workshop):
+    job_id = workshop.order()
+    trainer(workshop, ends(ExitCode.DATA)).train(job_id)
+    job = workshop.job(job_id)
+    assert (job.state, job.failure_code) == ("failed", "training-failed")
+    assert job.sealed_randomness_key is None
+    assert workshop.movements(job_id) == SPENT
+
+
+def test_a_public_limit_met_by_the_child_is_charged_in_full(workshop):
+    job_id = workshop.order()
+    workshop.settings = workshop.settings.model_copy(update={"training_seconds": 0.2})
+    trainer(workshop, "import time; time.sleep(60)").train(job_id)
+    assert workshop.job(job_id).failure_code == "training-failed"
+    assert workshop.movements(job_id) == SPENT
+
+
+def test_a_vanished_child_goes_back_to_the_queue_and_at_last_is_charged_in_full(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"job_attempts": 3})
+    job_id = workshop.order()
+    for attempt in (1, 2):
+        trainer(workshop, "import os; os.kill(os.getpid(), 9)").train(job_id)
+        job = workshop.job(job_id)
+        assert (job.state, job.attempts) == ("queued", attempt)
+        assert job.sealed_randomness_key is not None, "the next attempt replays the same noise"
+    assert isinstance(workshop.queue, MemoryQueue)
+    assert workshop.queue.sent == [job_id] * 3, "ordered once, sent again twice"
+    trainer(workshop, "import os; os.kill(os.getpid(), 9)").train(job_id)
+    assert workshop.job(job_id).failure_code == "training-failed"
+    assert workshop.movements(job_id) == SPENT
+
+
+def test_failing_machinery_is_given_time_and_at_last_charged_for_what_began(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"job_attempts": 2, "lease_seconds": 0.3})
+    job_id = workshop.order()
+    trainer(workshop, ends(ExitCode.MACHINERY)).train(job_id)
+    assert workshop.job(job_id).state == "running", "its lease is left to run out"
+    trainer(workshop, ends(ExitCode.DATA)).train(job_id)
+    assert workshop.job(job_id).state == "running", "a second delivery stops at the claim"
+    time.sleep(0.4)
+    trainer(workshop, ends(ExitCode.MACHINERY)).train(job_id)
+    job = workshop.job(job_id)
+    assert (job.state, job.failure_code) == ("failed", "infrastructure-failed")
+    assert workshop.movements(job_id) == SETTLED
+    assert workshop.reservation(job_id).in_force.epsilon_micros == 0, "nothing private had begun"
+
+
+def marking(job_id: UUID, *, step: int) -> str:
+    """A child that marks `step` steps and waits."""
+    return f"""
+import sys, time
+from uuid import UUID
+from core.db.session import Database
+from core.jobs import claims
+from core.settings import Settings
+database = Database(Settings().database_url)
+with database.transaction() as session:
+    claim = claims.held_claim(session, UUID(sys.argv[1]), fence=int(sys.argv[2]))
+    claims.advance(session, claim, stage="train", step={step}, total=claim.plan.steps)
+    claims.cancel(session, UUID("{job_id}"), clock=__import__("core.clock").clock.SystemClock())
+time.sleep(60)
+"""
+
+
+def test_a_cancelled_job_is_stopped_and_charged_for_the_steps_begun(workshop):
+    job_id = workshop.order()
+    workshop.store.put_bytes(checkpoint_key(job_id, 1), b"left over")
+    began = time.monotonic()
+    trainer(workshop, marking(job_id, step=25)).train(job_id)
+    assert time.monotonic() - began < 30, "the child was killed, not waited for"
+    plan = small_plan()
+    assert workshop.job(job_id).state == "cancelled"
+    assert workshop.movements(job_id) == SETTLED
+    expected = charge_of(plan.executed(25), delta=plan.guarantee.delta)
+    assert workshop.reservation(job_id).in_force == expected
+    assert expected.rdp_micros < charge_of(plan.mechanism, delta=plan.guarantee.delta).rdp_micros
+    assert not workshop.store.exists(checkpoint_key(job_id, 1))
+
+
+def test_a_child_that_says_cancelled_when_nobody_cancelled_is_not_believed(workshop):
+    job_id = workshop.order()
+    trainer(workshop, ends(ExitCode.CANCELLED)).train(job_id)
+    assert workshop.job(job_id).state == "queued"
+    assert workshop.movements(job_id) == SPENT
+
+
+def test_a_worker_that_lost_its_lease_kills_its_child_and_touches_nothing(workshop):
+    job_id = workshop.order()
+    steal = f"""
+import os, time, psycopg
+with psycopg.connect(os.environ["UNDERSTUDY_DATABASE_URL"].replace("+psycopg", "")) as connection:
+    connection.execute("UPDATE jobs SET fence = fence + 1, attempts = attempts + 1 WHERE id = '{job_id}'")
+time.sleep(60)
+"""
+    began = time.monotonic()
+    trainer(workshop, steal).train(job_id)
+    assert time.monotonic() - began < 30
+    job = workshop.job(job_id)
+    assert (job.state, job.fence) == ("running", 2)
+    assert job.sealed_randomness_key is not None
+    assert workshop.movements(job_id) == SPENT
+
+
+def test_a_worker_that_lost_its_lease_cannot_publish(workshop):
+    job_id = workshop.order()
+    stolen = f"""
+import os, psycopg
+with psycopg.connect(os.environ["UNDERSTUDY_DATABASE_URL"].replace("+psycopg", "")) as connection:
+    connection.execute("UPDATE jobs SET fence = fence + 1, attempts = attempts + 1 WHERE id = '{job_id}'")
+raise SystemExit({int(ExitCode.LEASE_LOST)})
+"""
+    trainer(workshop, stolen).train(job_id)
+    assert workshop.release(job_id) is None
+    assert workshop.job(job_id).state == "running"
+
+
+def test_a_child_that_claims_success_without_a_bundle_publishes_nothing(workshop):
+    job_id = workshop.order()
+    with pytest.raises(Exception, match="stored object does not exist"):
+        trainer(workshop, ends(ExitCode.DONE)).train(job_id)
+    assert workshop.release(job_id) is None
+    assert workshop.job(job_id).state == "running", "upkeep will send it again"
+
+
+def test_a_cancelled_order_is_not_trained(workshop):
+    job_id = workshop.order()
+    workshop.cancel(job_id)
+    trainer(workshop, ends(ExitCode.DATA)).train(job_id)
+    assert workshop.job(job_id).state == "cancelled"
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.VOIDED]
+
+
+def test_an_ended_job_leaves_no_unpublished_objects(workshop):
+    job_id = workshop.order()
+    sealed = seal_bytes(bytes(range(32)), b"state", context="any")
+    for key in (checkpoint_key(job_id, 1), bundle_key(job_id, 1)):
+        workshop.store.put_bytes(key, sealed)
+    trainer(workshop, ends(ExitCode.DATA)).train(job_id)
+    assert not workshop.store.exists(checkpoint_key(job_id, 1))
+    assert not workshop.store.exists(bundle_key(job_id, 1))

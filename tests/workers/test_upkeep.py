@@ -1,0 +1,159 @@
+"""Upkeep's chores on a real database: lost messages, dead workers, leftovers, restored backups."""
+
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import text
+
+from core.clock import FixedClock
+from core.jobs.queue import MemoryQueue
+from tests.workers.support import Workshop, environment_of
+from workers.ledger_audit import audit_ledgers, witness_key
+from workers.places import bundle_key, checkpoint_key, failure_note_key
+from workers.sweeping import sweep, sweep_recent
+from workers.upkeep import AUDIT_SECONDS, SWEEP_SECONDS, Upkeep, main, sign_of_life
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock():
+    return FixedClock(NOON)
+
+
+@pytest.fixture
+def workshop(settings, clock):
+    workshop = Workshop(settings, clock=clock)
+    yield workshop
+    workshop.close()
+
+
+def upkeep(workshop, *, monotonic=time.monotonic) -> Upkeep:
+    return Upkeep(
+        workshop.settings,
+        database=workshop.database,
+        store=workshop.store,
+        queue=workshop.queue,
+        clock=workshop.clock,
+        monotonic=monotonic,
+    )
+
+
+def test_a_job_whose_message_was_lost_is_sent_again_once_per_lease(workshop, clock):
+    job_id = workshop.order()
+    workshop.queue = MemoryQueue()
+    keeper = upkeep(workshop)
+    assert keeper.resend() == 0, "its message is still fresh"
+    clock.advance(seconds=2.5)
+    assert keeper.resend() == 1
+    assert keeper.resend() == 0
+    assert workshop.queue.sent == [job_id]
+
+
+def test_a_job_whose_worker_fell_silent_is_sent_again_and_a_live_one_is_not(workshop, clock):
+    silent, live = workshop.order(), workshop.order()
+    workshop.claim(silent)
+    clock.advance(seconds=2.5)
+    workshop.claim(live)
+    workshop.queue = MemoryQueue()
+    assert upkeep(workshop).resend() == 1
+    assert workshop.queue.sent == [silent]
+
+
+def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop):
+    seconds = [0.0]
+    keeper = upkeep(workshop, monotonic=lambda: seconds[0])
+    calls = {"sweep": 0, "audit": 0}
+
+    def chore(name, error=None):
+        calls[name] += 1
+        if error is not None:
+            raise error
+
+    keeper._chores["sweep"] = (SWEEP_SECONDS, lambda: chore("sweep"))
+    keeper._chores["audit"] = (AUDIT_SECONDS, lambda: chore("audit", OSError("away")))
+    for _ in range(3):
+        keeper.round()
+    assert calls == {"sweep": 1, "audit": 3}
+    seconds[0] = SWEEP_SECONDS
+    keeper.round()
+    assert calls["sweep"] == 2
+
+
+def test_sweeping_removes_what_is_not_published_and_keeps_what_the_owner_may_read(workshop):
+    job_id = uuid4()
+    keys = [key(job_id, fence) for key in (checkpoint_key, bundle_key, failure_note_key) for fence in (1, 2)]
+    for key in keys:
+        workshop.store.put_bytes(key, b"x")
+    sweep(workshop.store, job_id, 2, published=None)
+    assert [key for key in keys if workshop.store.exists(key)] == keys[4:], "a failed job keeps its notes"
+    for key in keys:
+        workshop.store.put_bytes(key, b"x")
+    sweep(workshop.store, job_id, 2, published=bundle_key(job_id, 2))
+    assert [key for key in keys if workshop.store.exists(key)] == [bundle_key(job_id, 2)]
+
+
+def test_what_a_lost_worker_wrote_after_the_end_is_swept_too(workshop, clock):
+    ended, running = workshop.order(), workshop.order()
+    workshop.claim(ended)
+    clock.advance(seconds=3)
+    workshop.cancel(ended)
+    workshop.claim(running)
+    for job_id in (ended, running):
+        workshop.store.put_bytes(checkpoint_key(job_id, 1), b"x")
+    assert sweep_recent(workshop.database, workshop.store, clock=clock) == 1
+    assert not workshop.store.exists(checkpoint_key(ended, 1))
+    assert workshop.store.exists(checkpoint_key(running, 1))
+    clock.advance(seconds=2 * 86400)
+    assert sweep_recent(workshop.database, workshop.store, clock=clock) == 0
+
+
+def test_an_intact_ledger_moves_its_witness_along(workshop, clock):
+    for expected in (1, 2):
+        workshop.order()
+        found = audit_ledgers(workshop.database, workshop.store, clock=clock)
+        assert found[workshop.population_id].intact
+        assert found[workshop.population_id].checked == expected
+        assert f'"sequence": {expected}'.encode() in workshop.store.get_bytes(
+            witness_key(workshop.population_id)
+        )
+
+
+def test_a_restored_backup_is_found_recorded_and_stays_found(workshop, clock):
+    workshop.order()
+    audit_ledgers(workshop.database, workshop.store, clock=clock)
+    noted = workshop.store.get_bytes(witness_key(workshop.population_id))
+    with workshop.database.transaction() as session:
+        session.execute(text("ALTER TABLE ledger_entries DISABLE TRIGGER ALL"))
+        session.execute(text("DELETE FROM ledger_entries"))
+        session.execute(text("UPDATE budgets SET head_sequence = 0, head_hash = :none"), {"none": bytes(32)})
+    for _ in range(2):
+        found = audit_ledgers(workshop.database, workshop.store, clock=clock)[workshop.population_id]
+        assert not found.intact
+        assert workshop.store.get_bytes(witness_key(workshop.population_id)) == noted
+    with workshop.database.read_only() as session:
+        events = session.execute(text("SELECT action, outcome FROM audit_events")).all()
+    assert [tuple(event) for event in events] == [("ledger.verify", "broken")] * 2
+
+
+@pytest.mark.usefixtures("worker_environment")
+def test_the_process_makes_rounds_shows_signs_of_life_and_leaves_when_told(workshop):
+    assert main(["--alive"]) == 1
+    process = subprocess.Popen(
+        [sys.executable, "-m", "workers.upkeep"], env=environment_of(workshop.settings)
+    )
+    try:
+        end = time.monotonic() + 60
+        while main(["--alive"]) != 0:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        process.terminate()
+    assert process.wait(timeout=30) == 0
+    os.utime(sign_of_life(workshop.settings), (0, 0))
+    assert main(["--alive"]) == 1

@@ -1,0 +1,348 @@
+"""The asynchronous client: the same calls as `understudy.client`, sent from asyncio."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx
+
+from understudy import calls
+from understudy.calls import Call
+from understudy.client import POLL_SECONDS, Seen, release_of, unseen
+from understudy.exchange import (
+    FIRST_ERROR,
+    PIECE_BYTES,
+    TIMEOUT,
+    UPLOAD_TIMEOUT,
+    Repetitions,
+    headers_of,
+    refused_by,
+    result_of,
+    trusts_environment,
+    unreachable,
+)
+from understudy.results import (
+    Budget,
+    Dataset,
+    IntakeReport,
+    Job,
+    Json,
+    NewKey,
+    Quote,
+    Release,
+    Statement,
+)
+
+Result = TypeVar("Result")
+
+
+class AsyncClient:
+    """One API key at one service, for asyncio; close it or use it as a context manager."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str,
+        transport: httpx.AsyncBaseTransport | None = None,
+        repetitions: Repetitions | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Describe the connection; nothing is sent yet.
+
+        Args:
+            url: address of the service, without ``/v1``.
+            key: the API key.
+            transport: another way to send requests, for tests.
+            repetitions: how often requests that may be sent twice are repeated.
+            sleep: waits, in seconds.
+        """
+        self.url = url.rstrip("/")
+        self._repetitions = repetitions or Repetitions()
+        self._sleep = sleep
+        self._http = httpx.AsyncClient(
+            base_url=self.url,
+            headers=dict(headers_of(key)),
+            timeout=TIMEOUT,
+            transport=transport,
+            trust_env=trusts_environment(self.url),
+        )
+
+    async def __aenter__(self) -> Self:
+        """Give the client itself."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def run(self, call: Call[Result]) -> Result:
+        """Send a call and give its result, repeating it where that is safe and may help.
+
+        Args:
+            call: the call.
+
+        Raises:
+            ServiceUnreachable: if no answer came.
+            Refused: if the service said no.
+            UnexpectedAnswer: if the answer is not of the documented form.
+        """
+        attempt = 1
+        while True:
+            failure: httpx.HTTPError | httpx.Response
+            try:
+                failure = await self._http.send(self._request(call))
+            except httpx.HTTPError as error:
+                failure = error
+            pause = self._repetitions.pause(call, failure, attempt=attempt)
+            if pause is None:
+                break
+            await self._sleep(pause)
+            attempt += 1
+        if isinstance(failure, httpx.HTTPError):
+            raise unreachable(self.url, failure) from failure
+        return result_of(call, failure)
+
+    def _request(self, call: Call[Result]) -> httpx.Request:
+        return self._http.build_request(
+            call.method, call.path, params=dict(call.query), json=call.body, headers=dict(call.headers)
+        )
+
+    async def declare_dataset(
+        self,
+        *,
+        name: str,
+        domain: Json,
+        declared_size: int,
+        rule: str | None = None,
+        parent_dataset_id: str | None = None,
+    ) -> Dataset:
+        """Declare a private table (owner). See `calls.declare_dataset`."""
+        return await self.run(
+            calls.declare_dataset(
+                name=name,
+                domain=domain,
+                declared_size=declared_size,
+                rule=rule,
+                parent_dataset_id=parent_dataset_id,
+            )
+        )
+
+    async def list_datasets(self) -> tuple[Dataset, ...]:
+        """Give all datasets that the key may see, newest first."""
+        found: list[Dataset] = []
+        before: str | None = None
+        while True:
+            page, before = await self.run(calls.list_datasets(before=before))
+            found += page
+            if before is None:
+                return tuple(found)
+
+    async def read_dataset(self, dataset_id: str) -> Dataset:
+        """Give a dataset's public facts."""
+        return await self.run(calls.read_dataset(dataset_id))
+
+    async def upload_rows(self, dataset_id: str, rows: Path, *, seen: Seen = unseen) -> IntakeReport:
+        """Stream a file of rows to the service (owner); never repeated.
+
+        Args:
+            dataset_id: the dataset.
+            rows: a ``.csv``, ``.csv.gz`` or ``.parquet`` file.
+            seen: told the number of bytes of each piece sent.
+        """
+        call = calls.upload_rows(dataset_id, rows)
+        try:
+            response = await self._http.request(
+                call.method,
+                call.path,
+                content=async_pieces(rows, seen),
+                headers=dict(call.headers),
+                timeout=UPLOAD_TIMEOUT,
+            )
+        except httpx.HTTPError as error:
+            raise unreachable(self.url, error) from error
+        return result_of(call, response)
+
+    async def read_intake_report(self, dataset_id: str) -> IntakeReport:
+        """Give what happened to the uploaded rows (owner)."""
+        return await self.run(calls.read_intake_report(dataset_id))
+
+    async def set_budget(self, dataset_id: str, *, epsilon: float, delta: float) -> Budget:
+        """Set the cap of the dataset's population (admin)."""
+        return await self.run(calls.set_budget(dataset_id, epsilon=epsilon, delta=delta))
+
+    async def read_budget(self, dataset_id: str) -> Budget:
+        """Give the cap of the dataset's population."""
+        return await self.run(calls.read_budget(dataset_id))
+
+    async def ask_quote(
+        self,
+        dataset_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        synthesizer: str = "idpgan",
+        options: Json | None = None,
+    ) -> Quote:
+        """Ask what a job would do and cost (analyst); nothing is spent."""
+        return await self.run(
+            calls.ask_quote(
+                dataset_id, epsilon=epsilon, delta=delta, synthesizer=synthesizer, options=options
+            )
+        )
+
+    async def order_job(
+        self,
+        dataset_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        synthesizer: str = "idpgan",
+        options: Json | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Order a publication (analyst). A lost answer is asked for again under one idempotency key."""
+        return await self.run(
+            calls.order_job(
+                dataset_id,
+                epsilon=epsilon,
+                delta=delta,
+                synthesizer=synthesizer,
+                options=options,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    async def list_jobs(self) -> tuple[Job, ...]:
+        """Give the newest jobs."""
+        return await self.run(calls.list_jobs())
+
+    async def read_job(self, job_id: str) -> Job:
+        """Give how far a job is."""
+        return await self.run(calls.read_job(job_id))
+
+    async def cancel_job(self, job_id: str) -> Job:
+        """Cancel a job."""
+        return await self.run(calls.cancel_job(job_id))
+
+    async def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[Job]:
+        """Yield the job again and again until it has ended; the last one has.
+
+        Args:
+            job_id: the job.
+            poll_seconds: pause between two looks.
+        """
+        while True:
+            job = await self.read_job(job_id)
+            yield job
+            if job.ended:
+                return
+            await self._sleep(poll_seconds)
+
+    async def wait_for_release(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Release:
+        """Wait for a job's release.
+
+        Args:
+            job_id: the job.
+            poll_seconds: pause between two looks.
+
+        Raises:
+            JobFailed: if it failed.
+            JobCancelled: if it was cancelled.
+        """
+        job = await self.read_job(job_id)
+        async for job in self.watch_job(job_id, poll_seconds=poll_seconds):  # noqa: B007 - the last one is used
+            pass
+        return await self.read_release(release_of(job))
+
+    async def list_releases(self) -> tuple[Release, ...]:
+        """Give the newest releases."""
+        return await self.run(calls.list_releases())
+
+    async def read_release(self, release_id: str) -> Release:
+        """Give a release."""
+        return await self.run(calls.read_release(release_id))
+
+    async def read_certificate(self, release_id: str) -> Json:
+        """Give a release's certificate."""
+        return await self.run(calls.read_certificate(release_id))
+
+    async def download_bundle(self, release_id: str, target: Path, *, seen: Seen = unseen) -> None:
+        """Write the generator bundle to a file, whole or not at all."""
+        await self.download(calls.download_bundle(release_id), target, seen=seen)
+
+    async def download_samples(
+        self, release_id: str, target: Path, *, rows: int, file_format: str = "csv", seen: Seen = unseen
+    ) -> None:
+        """Write synthetic rows to a file, whole or not at all. It costs nothing, however many."""
+        call = calls.draw_samples(release_id, rows=rows, file_format=file_format)
+        await self.download(call, target, seen=seen)
+
+    def stream_samples(self, release_id: str, *, rows: int, file_format: str = "csv") -> AsyncIterator[bytes]:
+        """Yield synthetic rows as the bytes of a file, as they are drawn."""
+        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format))
+
+    async def read_ledger(self, dataset_id: str) -> Statement:
+        """Give the ledger statement of the dataset's population."""
+        return await self.run(calls.read_ledger(dataset_id))
+
+    async def create_key(self, *, name: str, roles: tuple[str, ...]) -> NewKey:
+        """Make an API key (admin)."""
+        return await self.run(calls.create_key(name=name, roles=roles))
+
+    async def check_health(self) -> Json:
+        """Ask whether the service lives."""
+        return await self.run(calls.check_health())
+
+    async def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:
+        """Write a streamed answer beside the target, then move it there.
+
+        Args:
+            call: the call.
+            target: the file; replaced only by a complete answer.
+            seen: told the number of bytes of each piece received.
+        """
+        partial = target.with_name(f"{target.name}.part")
+        try:
+            with partial.open("wb") as file:
+                async for piece in self._stream(call):
+                    await asyncio.to_thread(file.write, piece)
+                    seen(len(piece))
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    async def _stream(self, call: Call[None]) -> AsyncIterator[bytes]:
+        try:
+            async with self._http.stream(call.method, call.path, params=dict(call.query)) as response:
+                if response.status_code >= FIRST_ERROR:
+                    await response.aread()
+                    raise refused_by(response)
+                async for piece in response.aiter_bytes():
+                    yield piece
+        except httpx.HTTPError as error:
+            raise unreachable(self.url, error) from error
+
+
+async def async_pieces(file: Path, seen: Seen) -> AsyncIterator[bytes]:
+    """Read a file in pieces of a mebibyte, off the event loop.
+
+    Args:
+        file: the file.
+        seen: told the length of each piece once the next one is asked for.
+    """
+    with file.open("rb") as stream:
+        while piece := await asyncio.to_thread(stream.read, PIECE_BYTES):
+            yield piece
+            seen(len(piece))

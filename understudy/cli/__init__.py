@@ -1,0 +1,48 @@
+"""The ``understudy`` command."""
+
+import signal
+import sys
+from types import FrameType
+
+import typer
+
+from understudy.cli import demo, jobs, publish, sample, stack
+from understudy.cli.domain import app as domain_app
+from understudy.errors import UnderstudyError
+
+app = typer.Typer(
+    name="understudy",
+    help="Publish an understudy of the data, never the data: differentially private synthetic tables.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("up")(stack.up)
+app.command("publish")(publish.publish)
+app.command("quote")(jobs.quote)
+app.command("status")(jobs.status)
+app.command("sample")(sample.sample)
+app.command("ledger")(jobs.ledger)
+app.command("demo")(demo.demo)
+app.add_typer(domain_app, name="domain")
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command; an error becomes one line on standard error and exit status 1, Ctrl-C status 130."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app()
+    except UnderstudyError as error:
+        print(f"understudy: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("understudy: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Treat a polite kill as Ctrl-C, so that a job is cancelled and a private stack stopped."""
+    raise KeyboardInterrupt

@@ -1,0 +1,87 @@
+"""``understudy demo``: publish the simulated hospital admissions, or one's own table, at epsilon 1."""
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.jobs import statement_lines
+from understudy.cli.options import DeclaredSize, Settings
+from understudy.cli.publish import check_guarantee, some_service, summary
+from understudy.cli.screen import TerminalScreen
+from understudy.errors import InputUnusable, NotInstalled
+from understudy.publishing import Order, parse_options
+from understudy.publishing import publish as publish_order
+from understudy.sanity import sanity_lines
+from understudy.table_files import read_table_files
+
+ROWS = 50_000
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("understudy-demo"),
+    table: Annotated[Path | None, typer.Option("--table", help="Your own rows; else simulated ones.")] = None,
+    domain: Annotated[
+        Path | None, typer.Option("--domain", help="The declared domain of your own rows.")
+    ] = None,
+    declared_size: DeclaredSize = None,
+    rows: Annotated[int, typer.Option("--rows", min=100, help="Rows of the simulated table.")] = ROWS,
+    epsilon: Annotated[float, typer.Option("--epsilon", min=0, help="Epsilon of the guarantee.")] = 1.0,
+    delta: Annotated[float, typer.Option("--delta", min=0, max=1, help="Delta of the guarantee.")] = 1e-6,
+    settings: Settings = None,
+) -> None:
+    """Publish a table at epsilon 1 on a stack of its own: simulated hospital admissions, or your own rows."""
+    screen = TerminalScreen(Console())
+    check_guarantee(epsilon, delta)
+    if (table is None) != (domain is None):
+        raise InputUnusable("your own table needs both --table ROWS and --domain DOMAIN.json")
+    name = None
+    if table is None or domain is None:
+        # Nobody is in a simulated table, so each demo may have a budget of its own; your own table keeps one.
+        name = f"simulated-admissions-{secrets.token_hex(3)}"
+        table, domain = simulated(out / "simulated-table", rows, screen)
+    files = read_table_files(table, domain, declared_size=declared_size)
+    order = Order(
+        table=files,
+        name=name or table.name.partition(".")[0],
+        epsilon=epsilon,
+        delta=delta,
+        options=parse_options(settings or []),
+        sample_rows=files.declared_size,
+        out=out,
+    )
+    with some_service(url=None, key=None, data_folder=out / "data-folder", screen=screen) as connection:
+        published = publish_order(connection, order, screen)
+    for line in [
+        *summary(published, order),
+        "",
+        "Ledger statement:",
+        *statement_lines(published.statement),
+        "",
+    ]:
+        screen.say(line)
+    for line in sanity_lines(published.files[0], files.domain):
+        screen.say(line)
+
+
+def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Path]:
+    """Write the simulated table.
+
+    Args:
+        folder: where.
+        rows: number of rows.
+        screen: told, loudly, that nobody in it is real.
+
+    Raises:
+        NotInstalled: if numpy is missing.
+    """
+    try:
+        from understudy.simulation import NOTE, write_table
+    except ImportError as error:
+        raise NotInstalled(
+            f"the simulated table needs {error.name}: pip install 'understudy[offline]'"
+        ) from None
+    screen.say(NOTE)
+    return write_table(folder, rows=rows)

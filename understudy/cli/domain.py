@@ -1,0 +1,43 @@
+"""``understudy domain``: help with declaring a domain."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.screen import TerminalScreen
+from understudy.domain_draft import MARK, draft_domain, render_draft
+from understudy.errors import InputUnusable
+
+app = typer.Typer(help="Declare what may be said about a table.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def group() -> None:
+    """Declare what may be said about a table."""
+
+
+@app.command("draft")
+def draft(
+    rows: Annotated[Path, typer.Argument(help="The private rows: .csv, .csv.gz or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", help="File for the draft.")] = Path("domain.json"),
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", help="The character between fields.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a first draft of a table's domain, on this machine, every value from the data marked for you to confirm."""
+    if out.exists() and not force:
+        raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
+    document = draft_domain(rows, header=header, delimiter=delimiter)
+    out.write_text(render_draft(document) + "\n")
+    screen = TerminalScreen(Console())
+    screen.say(f"Draft: {out.resolve()}")
+    screen.say(
+        f"Values listed under {MARK!r} come from the rows, and a domain is public: look at each one, edit what would "
+        "tell something about somebody, then delete the marks. Publishing refuses a domain that still has them."
+    )

@@ -1,0 +1,137 @@
+"""``understudy quote``, ``status`` and ``ledger``: what a job would cost, how far it is, what was spent."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.options import DataFolderPath, Epsilon, Key, Settings, Synthesizer, Url
+from understudy.cli.screen import TerminalScreen, left_text, stage_text
+from understudy.connection import find_connection
+from understudy.publishing import parse_options, quote_lines
+from understudy.results import Job, Json, Statement
+
+DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")]
+
+
+def quote(
+    dataset: DatasetId,
+    epsilon: Epsilon,
+    delta: Annotated[
+        float | None, typer.Option("--delta", min=0, max=1, help="Delta; else a sixteenth of the cap's.")
+    ] = None,
+    synthesizer: Synthesizer = "idpgan",
+    settings: Settings = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Say what a job would do and cost, and what would remain; nothing is spent and no row is read."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("analyst") as client:
+        answer = client.ask_quote(
+            dataset,
+            epsilon=epsilon,
+            delta=delta,
+            synthesizer=synthesizer,
+            options=parse_options(settings or []),
+        )
+    if as_json:
+        print(json.dumps(answer.document, indent=2))
+        return
+    screen = TerminalScreen(Console())
+    for line in quote_lines(answer):
+        screen.say(line)
+
+
+def status(
+    job: Annotated[str | None, typer.Argument(help="Id of a job; without it, the newest jobs.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Stay until the job has ended.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Say how far a job is, or list the newest jobs."""
+    screen = TerminalScreen(Console())
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.any_client() as client:
+        if job is not None and watch:
+            with screen.training() as look:
+                for found in client.watch_job(job):
+                    look(found)
+        jobs = client.list_jobs() if job is None else (client.read_job(job),)
+    if as_json:
+        documents = [found.document for found in jobs]
+        print(json.dumps(documents if job is None else documents[0], indent=2))
+        return
+    if not jobs:
+        screen.say("no jobs yet")
+    for found in jobs:
+        screen.say(job_line(found))
+
+
+def ledger(
+    dataset: DatasetId,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Show what was spent and reserved for a dataset's population, entry by entry."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.any_client() as client:
+        statement = client.read_ledger(dataset)
+    if as_json:
+        print(json.dumps(statement.document, indent=2))
+        return
+    screen = TerminalScreen(Console())
+    for line in statement_lines(statement):
+        screen.say(line)
+
+
+def job_line(job: Job) -> str:
+    """Put a job on one line.
+
+    Args:
+        job: the job.
+    """
+    parts = [job.id, job.state]
+    if not job.ended:
+        parts += [stage_text(job), f"{job.progress.percent:.0f} %", left_text(job)]
+    if job.release_id is not None:
+        parts.append(f"release {job.release_id}")
+    if job.failure is not None:
+        parts.append(job.failure)
+    return "  ".join(part for part in parts if part)
+
+
+def statement_lines(statement: Statement) -> list[str]:
+    """Put a ledger statement into lines.
+
+    Args:
+        statement: the statement.
+    """
+    cap = statement.cap
+    return [
+        "cap       not set" if cap is None else f"cap       epsilon {cap['epsilon']}  delta {cap['delta']}",
+        f"spent     epsilon {statement.spent['epsilon']}  delta {statement.spent['delta']}",
+        f"reserved  epsilon {statement.reserved['epsilon']}  delta {statement.reserved['delta']}",
+        f"carried by filter {statement.carried_by}",
+        *map(entry_line, statement.entries),
+    ]
+
+
+def entry_line(entry: Json) -> str:
+    """Put a ledger entry on one line.
+
+    Args:
+        entry: the entry.
+    """
+    return (
+        f"{entry['sequence']:>5}  {entry['at']}  {entry['kind']:<9} epsilon {entry['epsilon']}  "
+        f"delta {entry['delta']}  job {entry['job_id']}  {str(entry['hash'])[:12]}"
+    )

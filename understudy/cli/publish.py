@@ -1,0 +1,175 @@
+"""``understudy publish``: from a private table to synthetic rows, a generator and a certificate."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.options import (
+    DataFolderPath,
+    DeclaredSize,
+    Delta,
+    Epsilon,
+    Key,
+    Settings,
+    Synthesizer,
+    Url,
+)
+from understudy.cli.screen import TerminalScreen
+from understudy.connection import (
+    Connection,
+    announced_connection,
+    default_data_folder,
+    named_connection,
+    running_connection,
+)
+from understudy.embedded.background import background_stack
+from understudy.errors import InputUnusable, NoService
+from understudy.publishing import Order, Published, Screen, parse_options
+from understudy.publishing import publish as publish_order
+from understudy.table_files import read_table_files
+
+
+def publish(
+    rows: Annotated[Path, typer.Argument(help="The private rows: .csv, .csv.gz or .parquet.")],
+    domain: Annotated[Path, typer.Option("--domain", help="The declared domain, JSON.")],
+    epsilon: Epsilon,
+    delta: Delta,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the results.")],
+    sample_rows: Annotated[
+        int | None, typer.Option("--rows", min=1, help="Synthetic rows to draw; else the declared size.")
+    ] = None,
+    declared_size: DeclaredSize = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", help="Name of the dataset; the same name shares one budget. Else the file's name."
+        ),
+    ] = None,
+    synthesizer: Synthesizer = "idpgan",
+    settings: Settings = None,
+    budget_epsilon: Annotated[
+        float | None,
+        typer.Option("--budget-epsilon", min=0, help="Set the population's cap to this epsilon."),
+    ] = None,
+    budget_delta: Annotated[
+        float | None,
+        typer.Option("--budget-delta", min=0, max=1, help="Set the population's cap to this delta."),
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Publish a private table under a guarantee: synthetic.csv, bundle.zip, certificate.json, ledger.json.
+
+    Uses the service named by --url or running on the data folder, else starts the local stack for the purpose and
+    stops it at the end. Ctrl-C cancels the job. The exit status is 0 only if everything was published.
+    """
+    check_guarantee(epsilon, delta)
+    table = read_table_files(rows, domain, declared_size=declared_size)
+    order = Order(
+        table=table,
+        name=name or rows.name.partition(".")[0] or rows.name,
+        epsilon=epsilon,
+        delta=delta,
+        synthesizer=synthesizer,
+        options=parse_options(settings or []),
+        sample_rows=sample_rows or table.declared_size,
+        out=out,
+        budget=chosen_budget(budget_epsilon, budget_delta),
+    )
+    screen = TerminalScreen(Console())
+    with some_service(url=url, key=key, data_folder=data_folder, screen=screen) as connection:
+        published = publish_order(connection, order, screen)
+    for line in summary(published, order):
+        screen.say(line)
+
+
+def check_guarantee(epsilon: float, delta: float) -> None:
+    """Refuse what cannot be a guarantee, before anything is started.
+
+    Args:
+        epsilon: of the job.
+        delta: of the job.
+
+    Raises:
+        InputUnusable: if they are not.
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputUnusable("--epsilon must be a positive number; 1 is a common choice")
+    if not 0 < delta < 1:
+        raise InputUnusable(
+            "--delta must lie between 0 and 1; well below one over the declared size, such as 1e-6"
+        )
+
+
+def chosen_budget(epsilon: float | None, delta: float | None) -> tuple[float, float] | None:
+    """Pair the two halves of a cap.
+
+    Args:
+        epsilon: the cap's epsilon, or None.
+        delta: the cap's delta, or None.
+
+    Raises:
+        InputUnusable: if only one is given.
+    """
+    if epsilon is None and delta is None:
+        return None
+    if epsilon is None or delta is None:
+        raise InputUnusable("--budget-epsilon and --budget-delta come together")
+    return epsilon, delta
+
+
+@contextmanager
+def some_service(
+    *, url: str | None, key: str | None, data_folder: Path | None, screen: Screen
+) -> Iterator[Connection]:
+    """Give a service: the named one, the one running on the data folder, or one started for the time being.
+
+    Args:
+        url: address from the command line.
+        key: key from the command line.
+        data_folder: data folder from the command line.
+        screen: told what happens.
+    """
+    folder = data_folder or default_data_folder()
+    found = None if data_folder and not url else named_connection(url=url, key=key)
+    found = found or running_connection(folder)
+    if found is not None:
+        screen.say(f"Using the service at {found.url}.")
+        yield found
+        return
+    screen.say(f"Starting the local stack on {folder} ...")
+    with background_stack(folder) as address:
+        connection = announced_connection(folder)
+        if connection is None:
+            raise NoService("the local stack started but did not announce its keys; see its logs")
+        screen.say(f"The local stack answers at {address}.")
+        yield connection
+        screen.say("Stopping the local stack ...")
+
+
+def summary(published: Published, order: Order) -> list[str]:
+    """Say where everything is and what was spent.
+
+    Args:
+        published: what came of the order.
+        order: the order.
+    """
+    spent = published.statement.spent
+    cap = published.statement.cap or {}
+    headline = (
+        f"Published {order.name!r}: {order.sample_rows} synthetic rows under (epsilon {order.epsilon:g}, "
+        f"delta {order.delta:g}) differential privacy."
+    )
+    paid = (
+        f"Spent so far by this population: epsilon {spent.get('epsilon')}, delta {spent.get('delta')} "
+        f"of a cap of epsilon {cap.get('epsilon')}, delta {cap.get('delta')} "
+        f"(carried by filter {published.statement.carried_by})."
+    )
+    more = f"More rows cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
+    return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid, more]

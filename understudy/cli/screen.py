@@ -1,0 +1,119 @@
+"""What a person sees: progress bars on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TransferSpeedColumn,
+)
+
+from understudy.client import Seen
+from understudy.results import Job
+
+LINE_SECONDS = 15.0
+MINUTE_SECONDS = 60
+
+
+class TerminalScreen:
+    """Shows the flow on a console; satisfies `understudy.publishing.Screen`."""
+
+    def __init__(self, console: Console) -> None:
+        """Take the console.
+
+        Args:
+            console: where to write.
+        """
+        self.console = console
+
+    def say(self, line: str) -> None:
+        """Show one line, as it is: ids and paths are neither broken nor coloured."""
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    @contextmanager
+    def transfer(self, title: str, total: int | None) -> Iterator[Seen]:
+        """Show bytes going by."""
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self.console, disable=not self.console.is_terminal) as progress:
+            task = progress.add_task(title, total=total)
+            yield lambda count: progress.advance(task, count)
+            if total is None:
+                progress.update(task, total=progress.tasks[0].completed)
+
+    @contextmanager
+    def training(self) -> Iterator[Callable[[Job], None]]:
+        """Show stage, step, percent, time to the end and the planned epsilon of a job."""
+        if not self.console.is_terminal:
+            yield self._lines()
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+        )
+        with Progress(*columns, console=self.console) as progress:
+            task = progress.add_task("queued", total=100, left="")
+
+            def look(job: Job) -> None:
+                progress.update(
+                    task, description=stage_text(job), completed=job.progress.percent, left=left_text(job)
+                )
+
+            yield look
+
+    def _lines(self) -> Callable[[Job], None]:
+        """Give a look that writes a line when the stage changes, and now and then."""
+        last: dict[str, object] = {"stage": None, "at": 0.0}
+
+        def look(job: Job) -> None:
+            stage = job.progress.stage or job.state
+            if stage != last["stage"] or time.monotonic() - float(str(last["at"])) > LINE_SECONDS:
+                last.update(stage=stage, at=time.monotonic())
+                self.say(f"{stage_text(job)}  {job.progress.percent:.0f} %  {left_text(job)}".rstrip())
+
+        return look
+
+
+def stage_text(job: Job) -> str:
+    """Say what a job is doing.
+
+    Args:
+        job: the job.
+    """
+    progress = job.progress
+    if progress.stage is None:
+        return job.state
+    steps = f" {progress.step}/{progress.total}" if progress.total else ""
+    return f"{progress.stage}{steps}"
+
+
+def left_text(job: Job) -> str:
+    """Say how long it may take and what it spends.
+
+    Args:
+        job: the job.
+    """
+    progress = job.progress
+    parts = []
+    if progress.eta_seconds is not None and not job.ended:
+        minutes, seconds = divmod(round(progress.eta_seconds), MINUTE_SECONDS)
+        parts.append(f"about {minutes}:{seconds:02d} left")
+    if progress.epsilon_planned is not None:
+        parts.append(f"epsilon {progress.epsilon_planned:.4g} planned")
+    return ", ".join(parts)

@@ -1,0 +1,380 @@
+"""The synchronous client.
+
+>>> from understudy import Client
+>>> with Client("http://127.0.0.1:8321", key="us_...") as client:  # doctest: +SKIP
+...     client.list_datasets()
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx
+
+from understudy import calls
+from understudy.calls import Call
+from understudy.errors import JobCancelled, JobFailed
+from understudy.exchange import (
+    FIRST_ERROR,
+    PIECE_BYTES,
+    TIMEOUT,
+    UPLOAD_TIMEOUT,
+    Repetitions,
+    headers_of,
+    refused_by,
+    result_of,
+    trusts_environment,
+    unreachable,
+)
+from understudy.results import (
+    Budget,
+    Dataset,
+    IntakeReport,
+    Job,
+    Json,
+    NewKey,
+    Quote,
+    Release,
+    Statement,
+)
+
+Result = TypeVar("Result")
+Seen = Callable[[int], None]
+POLL_SECONDS = 0.5
+
+
+def unseen(_count: int) -> None:
+    """Nobody watches the bytes go by."""
+
+
+class Client:
+    """One API key at one service. Safe to use from several threads; close it or use it as a context manager."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str,
+        transport: httpx.BaseTransport | None = None,
+        repetitions: Repetitions | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Describe the connection; nothing is sent yet.
+
+        Args:
+            url: address of the service, without ``/v1``.
+            key: the API key.
+            transport: another way to send requests, for tests.
+            repetitions: how often requests that may be sent twice are repeated.
+            sleep: waits, in seconds.
+        """
+        self.url = url.rstrip("/")
+        self._repetitions = repetitions or Repetitions()
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=dict(headers_of(key)),
+            timeout=TIMEOUT,
+            transport=transport,
+            trust_env=trusts_environment(self.url),
+        )
+
+    def __enter__(self) -> Self:
+        """Give the client itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def run(self, call: Call[Result]) -> Result:
+        """Send a call and give its result, repeating it where that is safe and may help.
+
+        Args:
+            call: the call.
+
+        Raises:
+            ServiceUnreachable: if no answer came.
+            Refused: if the service said no.
+            UnexpectedAnswer: if the answer is not of the documented form.
+        """
+        attempt = 1
+        while True:
+            failure: httpx.HTTPError | httpx.Response
+            try:
+                failure = self._http.send(self._request(call))
+            except httpx.HTTPError as error:
+                failure = error
+            pause = self._repetitions.pause(call, failure, attempt=attempt)
+            if pause is None:
+                break
+            self._sleep(pause)
+            attempt += 1
+        if isinstance(failure, httpx.HTTPError):
+            raise unreachable(self.url, failure) from failure
+        return result_of(call, failure)
+
+    def _request(self, call: Call[Result]) -> httpx.Request:
+        return self._http.build_request(
+            call.method, call.path, params=dict(call.query), json=call.body, headers=dict(call.headers)
+        )
+
+    def declare_dataset(
+        self,
+        *,
+        name: str,
+        domain: Json,
+        declared_size: int,
+        rule: str | None = None,
+        parent_dataset_id: str | None = None,
+    ) -> Dataset:
+        """Declare a private table (owner). See `calls.declare_dataset`."""
+        return self.run(
+            calls.declare_dataset(
+                name=name,
+                domain=domain,
+                declared_size=declared_size,
+                rule=rule,
+                parent_dataset_id=parent_dataset_id,
+            )
+        )
+
+    def list_datasets(self) -> tuple[Dataset, ...]:
+        """Give all datasets that the key may see, newest first."""
+        found: list[Dataset] = []
+        before: str | None = None
+        while True:
+            page, before = self.run(calls.list_datasets(before=before))
+            found += page
+            if before is None:
+                return tuple(found)
+
+    def read_dataset(self, dataset_id: str) -> Dataset:
+        """Give a dataset's public facts."""
+        return self.run(calls.read_dataset(dataset_id))
+
+    def upload_rows(self, dataset_id: str, rows: Path, *, seen: Seen = unseen) -> IntakeReport:
+        """Stream a file of rows to the service (owner); never repeated.
+
+        Args:
+            dataset_id: the dataset.
+            rows: a ``.csv``, ``.csv.gz`` or ``.parquet`` file.
+            seen: told the number of bytes of each piece sent.
+        """
+        call = calls.upload_rows(dataset_id, rows)
+        try:
+            response = self._http.request(
+                call.method,
+                call.path,
+                content=pieces(rows, seen),
+                headers=dict(call.headers),
+                timeout=UPLOAD_TIMEOUT,
+            )
+        except httpx.HTTPError as error:
+            raise unreachable(self.url, error) from error
+        return result_of(call, response)
+
+    def read_intake_report(self, dataset_id: str) -> IntakeReport:
+        """Give what happened to the uploaded rows (owner)."""
+        return self.run(calls.read_intake_report(dataset_id))
+
+    def set_budget(self, dataset_id: str, *, epsilon: float, delta: float) -> Budget:
+        """Set the cap of the dataset's population (admin)."""
+        return self.run(calls.set_budget(dataset_id, epsilon=epsilon, delta=delta))
+
+    def read_budget(self, dataset_id: str) -> Budget:
+        """Give the cap of the dataset's population."""
+        return self.run(calls.read_budget(dataset_id))
+
+    def ask_quote(
+        self,
+        dataset_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        synthesizer: str = "idpgan",
+        options: Json | None = None,
+    ) -> Quote:
+        """Ask what a job would do and cost (analyst); nothing is spent."""
+        return self.run(
+            calls.ask_quote(
+                dataset_id, epsilon=epsilon, delta=delta, synthesizer=synthesizer, options=options
+            )
+        )
+
+    def order_job(
+        self,
+        dataset_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        synthesizer: str = "idpgan",
+        options: Json | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Order a publication (analyst). A lost answer is asked for again under one idempotency key."""
+        return self.run(
+            calls.order_job(
+                dataset_id,
+                epsilon=epsilon,
+                delta=delta,
+                synthesizer=synthesizer,
+                options=options,
+                idempotency_key=idempotency_key,
+            )
+        )
+
+    def list_jobs(self) -> tuple[Job, ...]:
+        """Give the newest jobs."""
+        return self.run(calls.list_jobs())
+
+    def read_job(self, job_id: str) -> Job:
+        """Give how far a job is."""
+        return self.run(calls.read_job(job_id))
+
+    def cancel_job(self, job_id: str) -> Job:
+        """Cancel a job."""
+        return self.run(calls.cancel_job(job_id))
+
+    def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Iterator[Job]:
+        """Yield the job again and again until it has ended; the last one has.
+
+        Args:
+            job_id: the job.
+            poll_seconds: pause between two looks.
+        """
+        while True:
+            job = self.read_job(job_id)
+            yield job
+            if job.ended:
+                return
+            self._sleep(poll_seconds)
+
+    def wait_for_release(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Release:
+        """Wait for a job's release.
+
+        Args:
+            job_id: the job.
+            poll_seconds: pause between two looks.
+
+        Raises:
+            JobFailed: if it failed.
+            JobCancelled: if it was cancelled.
+        """
+        job = self.read_job(job_id)
+        for job in self.watch_job(job_id, poll_seconds=poll_seconds):  # noqa: B007 - the last one is used
+            pass
+        return self.read_release(release_of(job))
+
+    def list_releases(self) -> tuple[Release, ...]:
+        """Give the newest releases."""
+        return self.run(calls.list_releases())
+
+    def read_release(self, release_id: str) -> Release:
+        """Give a release."""
+        return self.run(calls.read_release(release_id))
+
+    def read_certificate(self, release_id: str) -> Json:
+        """Give a release's certificate."""
+        return self.run(calls.read_certificate(release_id))
+
+    def download_bundle(self, release_id: str, target: Path, *, seen: Seen = unseen) -> None:
+        """Write the generator bundle to a file, whole or not at all."""
+        self.download(calls.download_bundle(release_id), target, seen=seen)
+
+    def download_samples(
+        self, release_id: str, target: Path, *, rows: int, file_format: str = "csv", seen: Seen = unseen
+    ) -> None:
+        """Write synthetic rows to a file, whole or not at all. It costs nothing, however many."""
+        call = calls.draw_samples(release_id, rows=rows, file_format=file_format)
+        self.download(call, target, seen=seen)
+
+    def stream_samples(self, release_id: str, *, rows: int, file_format: str = "csv") -> Iterator[bytes]:
+        """Yield synthetic rows as the bytes of a file, as they are drawn."""
+        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format))
+
+    def read_ledger(self, dataset_id: str) -> Statement:
+        """Give the ledger statement of the dataset's population."""
+        return self.run(calls.read_ledger(dataset_id))
+
+    def create_key(self, *, name: str, roles: tuple[str, ...]) -> NewKey:
+        """Make an API key (admin)."""
+        return self.run(calls.create_key(name=name, roles=roles))
+
+    def check_health(self) -> Json:
+        """Ask whether the service lives."""
+        return self.run(calls.check_health())
+
+    def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:
+        """Write a streamed answer beside the target, then move it there.
+
+        Args:
+            call: the call.
+            target: the file; replaced only by a complete answer.
+            seen: told the number of bytes of each piece received.
+        """
+        partial = target.with_name(f"{target.name}.part")
+        try:
+            with partial.open("wb") as file:
+                for piece in self._stream(call):
+                    file.write(piece)
+                    seen(len(piece))
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _stream(self, call: Call[None]) -> Iterator[bytes]:
+        try:
+            with self._http.stream(call.method, call.path, params=dict(call.query)) as response:
+                if response.status_code >= FIRST_ERROR:
+                    response.read()
+                    raise refused_by(response)
+                yield from response.iter_bytes()
+        except httpx.HTTPError as error:
+            raise unreachable(self.url, error) from error
+
+
+def pieces(file: Path, seen: Seen) -> Iterator[bytes]:
+    """Read a file in pieces of a mebibyte.
+
+    Args:
+        file: the file.
+        seen: told the length of each piece once the next one is asked for.
+    """
+    with file.open("rb") as stream:
+        while piece := stream.read(PIECE_BYTES):
+            yield piece
+            seen(len(piece))
+
+
+def release_of(job: Job) -> str:
+    """Give the release of an ended job.
+
+    Args:
+        job: the job.
+
+    Raises:
+        JobFailed: if it failed.
+        JobCancelled: if it was cancelled.
+    """
+    if job.state == "cancelled":
+        message = f"job {job.id} was cancelled; `understudy ledger {job.dataset_id}` says what it was charged"
+        raise JobCancelled(message)
+    if job.release_id is None:
+        why = job.failure or "no reason was given"
+        message = (
+            f"job {job.id} failed ({why}); `understudy ledger {job.dataset_id}` says what it was charged"
+        )
+        raise JobFailed(message)
+    return job.release_id

@@ -1,0 +1,140 @@
+"""Where the service is and which keys to use: told, from the environment, or from the data folder of a running stack."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from understudy.client import Client
+from understudy.errors import InputUnusable, NoKey, NoService, ServiceUnreachable, UnexpectedAnswer
+from understudy.exchange import Repetitions
+
+ROLES = ("owner", "admin", "analyst")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A service and the keys for it.
+
+    Attributes:
+        url: address of the service.
+        keys: API key by role; one key may stand for several roles.
+    """
+
+    url: str
+    keys: Mapping[str, str]
+
+    def client(self, role: str) -> Client:
+        """Give a client that acts in a role.
+
+        Args:
+            role: ``owner``, ``admin`` or ``analyst``.
+
+        Raises:
+            NoKey: if there is no key for it.
+        """
+        if role not in self.keys:
+            message = f"this needs the {role}'s API key: give --key, or set UNDERSTUDY_{role.upper()}_KEY"
+            raise NoKey(message)
+        return Client(self.url, key=self.keys[role])
+
+    def any_client(self) -> Client:
+        """Give a client for what every role may read.
+
+        Raises:
+            NoKey: if there is no key at all.
+        """
+        return self.client(next((role for role in reversed(ROLES) if role in self.keys), ROLES[0]))
+
+
+def default_data_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Give the data folder used when none is named.
+
+    Args:
+        environment: environment variables.
+    """
+    if named := environment.get("UNDERSTUDY_DATA_FOLDER"):
+        return Path(named)
+    base = environment.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "understudy"
+
+
+def named_connection(
+    *, url: str | None, key: str | None, environment: Mapping[str, str] = os.environ
+) -> Connection | None:
+    """Give the connection that options or the environment name, or None where they name no address.
+
+    Args:
+        url: address from the command line.
+        key: key from the command line, used for every role.
+        environment: environment variables.
+    """
+    address = url or environment.get("UNDERSTUDY_URL")
+    if not address:
+        return None
+    for_all = key or environment.get("UNDERSTUDY_KEY")
+    for_each = {} if key else {role: environment.get(f"UNDERSTUDY_{role.upper()}_KEY") for role in ROLES}
+    keys = {role: for_each.get(role) or for_all for role in ROLES}
+    return Connection(address, {role: text for role, text in keys.items() if text})
+
+
+def running_connection(data_folder: Path) -> Connection | None:
+    """Give the connection to the stack that runs on a data folder, or None if none answers.
+
+    A stack that was killed leaves its announcement behind, so the service is asked whether it lives.
+
+    Args:
+        data_folder: the data folder.
+    """
+    connection = announced_connection(data_folder)
+    if connection is None:
+        return None
+    with Client(connection.url, key="", repetitions=Repetitions(attempts=1)) as client:
+        try:
+            client.check_health()
+        except (ServiceUnreachable, UnexpectedAnswer):
+            return None
+    return connection
+
+
+def announced_connection(data_folder: Path) -> Connection | None:
+    """Read the announcement in a data folder.
+
+    Args:
+        data_folder: the data folder.
+
+    Raises:
+        InputUnusable: if it is there but cannot be read.
+    """
+    file = data_folder.expanduser() / "connection.json"
+    try:
+        document = json.loads(file.read_text())
+        return Connection(str(document["url"]), dict(document["keys"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        message = f"{file} cannot be read; stop the stack and start it again, or give --url and --key"
+        raise InputUnusable(message) from None
+
+
+def find_connection(*, url: str | None, key: str | None, data_folder: Path | None) -> Connection:
+    """Find the service to talk to.
+
+    Args:
+        url: address from the command line.
+        key: key from the command line.
+        data_folder: data folder from the command line.
+
+    Raises:
+        NoService: if nothing names one and none runs here.
+    """
+    folder = data_folder or default_data_folder()
+    named = None if data_folder and not url else named_connection(url=url, key=key)
+    found = named or running_connection(folder)
+    if found is None:
+        message = (
+            f"no service: none runs on {folder}; start one with `understudy up`, or give --url and --key"
+        )
+        raise NoService(message)
+    return found

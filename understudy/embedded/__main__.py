@@ -1,0 +1,61 @@
+"""Run a stack as a child of another command: ``python -m understudy.embedded DATA_FOLDER PORT``.
+
+Writes one JSON line to standard output when the service answers, or an error to standard error and status 1.
+"""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+from understudy.embedded.errors import EmbeddedError
+from understudy.embedded.folder import DataFolder
+from understudy.embedded.supervisor import Supervisor
+
+
+def main(data_folder: str, port: str) -> int:
+    """Supervise until told to stop.
+
+    Args:
+        data_folder: path of the data folder.
+        port: port of the API, 0 for a free one.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        supervisor = Supervisor(DataFolder.prepare(Path(data_folder)), int(port), notice=tell)
+        stop_on_signals(supervisor)
+        supervisor.run(announce=lambda ready: print(json.dumps({"url": ready.url}), flush=True))
+    except EmbeddedError as error:
+        tell(str(error))
+        return 1
+    return 0
+
+
+def stop_on_signals(supervisor: Supervisor) -> None:
+    """Let Ctrl-C, a closed terminal and a polite kill end the stack cleanly.
+
+    Args:
+        supervisor: told to stop by the signals.
+    """
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        supervisor.stopping = True
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+
+
+def tell(line: str) -> None:
+    """Write a line for people.
+
+    Args:
+        line: the line.
+    """
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,170 @@
+"""The data folder of an embedded stack: mode 0700, one supervisor at a time, secrets in files of mode 0600.
+
+::
+
+  supervisor.lock   held (flock) while a supervisor lives; the kernel lets go of it however that process ends
+  master.key        wraps every data key; without it the stored rows, checkpoints and API keys are useless
+  keys.json         the API keys of the three roles
+  connection.json   where the running service listens and the keys: what the client looks for
+  postgres/ redis/  the servers' files;  objects/  sealed rows, checkpoints, bundles;  scratch/  spool files
+  logs/             one log per role;  run/  sockets
+"""
+
+import fcntl
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from understudy.embedded.errors import FolderInUse, FolderUnusable
+from understudy.embedded.leftovers import PRIVATE, socket_folder
+
+ROLES = ("owner", "admin", "analyst")
+SUBFOLDERS = ("postgres", "redis", "objects", "scratch", "logs")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """Paths and secrets of one embedded stack.
+
+    Attributes:
+        path: absolute path of the folder.
+    """
+
+    path: Path
+
+    @classmethod
+    def prepare(cls, path: Path) -> "DataFolder":
+        """Make the folder and what is missing in it.
+
+        Args:
+            path: where it is or shall be.
+
+        Raises:
+            FolderUnusable: if it is a file, belongs to another user, or holds other things.
+        """
+        path = path.expanduser().resolve()
+        try:
+            path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"cannot make the data folder {path}: {error.strerror}"
+            raise FolderUnusable(message) from error
+        if path.stat().st_uid != os.geteuid():
+            message = f"{path} belongs to another user; choose another --data-folder"
+            raise FolderUnusable(message)
+        if any(path.iterdir()) and not (path / "supervisor.lock").exists():
+            message = (
+                f"{path} holds other files and is no data folder of understudy; choose another --data-folder"
+            )
+            raise FolderUnusable(message)
+        (path / "supervisor.lock").touch(mode=0o600)
+        path.chmod(PRIVATE)
+        for name in SUBFOLDERS:
+            (path / name).mkdir(mode=PRIVATE, exist_ok=True)
+        return cls(path)
+
+    def lock(self) -> "FolderLock":
+        """Take the folder for this process.
+
+        Raises:
+            FolderInUse: if another supervisor has it.
+        """
+        return FolderLock(self.path / "supervisor.lock")
+
+    @property
+    def run_folder(self) -> Path:
+        """Where the sockets are."""
+        return socket_folder(self.path)
+
+    @property
+    def connection_file(self) -> Path:
+        """What the client reads to find the service."""
+        return self.path / "connection.json"
+
+    @property
+    def keys_file(self) -> Path:
+        """The API keys in plain text, for the provisioning of the database."""
+        return self.path / "keys.json"
+
+    def log(self, role: str) -> Path:
+        """Give the log file of a role.
+
+        Args:
+            role: name of the role.
+        """
+        return self.path / "logs" / f"{role}.log"
+
+    def master_key(self) -> str:
+        """Give the master key as 64 hexadecimal digits, made at the first call."""
+        file = self.path / "master.key"
+        if not file.exists():
+            write_private(file, secrets.token_hex(32) + "\n")
+        return file.read_text().strip()
+
+    def keys(self) -> dict[str, str]:
+        """Give the API key of each role, made at the first call (``us_``, 8 hexadecimal digits, 256 random bits)."""
+        if not self.keys_file.exists():
+            made = {role: f"us_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}" for role in ROLES}
+            write_private(self.keys_file, json.dumps(made, indent=2) + "\n")
+        keys: dict[str, str] = json.loads(self.keys_file.read_text())
+        return keys
+
+    def announce(self, url: str) -> None:
+        """Tell clients of this user where the service is.
+
+        Args:
+            url: address of the API.
+        """
+        write_private(self.connection_file, json.dumps({"url": url, "keys": self.keys()}, indent=2) + "\n")
+
+    def withdraw(self) -> None:
+        """Take the announcement back."""
+        self.connection_file.unlink(missing_ok=True)
+
+
+class FolderLock:
+    """The exclusive right to supervise a data folder, held until closed or the process ends."""
+
+    def __init__(self, file: Path) -> None:
+        """Take the lock without waiting.
+
+        Args:
+            file: the lock file; its content is the holder's process id, for people only.
+
+        Raises:
+            FolderInUse: if another process holds it.
+        """
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._descriptor, 20, 0).decode().strip()
+            os.close(self._descriptor)
+            message = (
+                f"{file.parent} is in use by another supervisor (process {holder or 'unknown'}); "
+                "stop that one, or choose another --data-folder"
+            )
+            raise FolderInUse(message) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let go of the folder."""
+        os.close(self._descriptor)
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a whole file of mode 0600 or nothing: written beside its place, then moved there.
+
+    Args:
+        file: the file.
+        text: its content.
+    """
+    partial = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(file)

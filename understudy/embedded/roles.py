@@ -1,0 +1,91 @@
+"""The commands of the roles that the supervisor starts, and the environment that tells them where everything is."""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from understudy.embedded.child import Command
+from understudy.embedded.folder import DataFolder
+
+HOST = "127.0.0.1"
+
+
+def role_environment(folder: DataFolder, *, database_url: str, broker_url: str, port: int) -> dict[str, str]:
+    """Give the environment of every role.
+
+    Args:
+        folder: the data folder.
+        database_url: SQLAlchemy address of the database.
+        broker_url: kombu address of the queue.
+        port: port of the API on the loopback interface.
+    """
+    here = str(Path(__file__).parents[2])
+    path = os.pathsep.join(part for part in (here, os.environ.get("PYTHONPATH", "")) if part)
+    return dict(os.environ) | {
+        "PYTHONPATH": path,
+        "PYTHONUTF8": "1",
+        "PYTHONUNBUFFERED": "1",
+        "UNDERSTUDY_MODE": "embedded",
+        "UNDERSTUDY_DATABASE_URL": database_url,
+        "UNDERSTUDY_BROKER_URL": broker_url,
+        "UNDERSTUDY_STORAGE_URL": (folder.path / "objects").as_uri(),
+        "UNDERSTUDY_SCRATCH_FOLDER": str(folder.path / "scratch"),
+        "UNDERSTUDY_MASTER_KEY": folder.master_key(),
+        "UNDERSTUDY_HOST": HOST,
+        "UNDERSTUDY_PORT": str(port),
+    }
+
+
+def migrations(folder: DataFolder, environment: Mapping[str, str]) -> Command:
+    """Bring the database to the newest migration; runs once and ends."""
+    return _python(folder, environment, "migrations", ["-m", "migrations.upgrade"])
+
+
+def provision(folder: DataFolder, environment: Mapping[str, str]) -> Command:
+    """Register the API keys of the data folder; runs once and ends."""
+    return _python(
+        folder, environment, "provision", ["-m", "service.provision", "--keys", str(folder.keys_file)]
+    )
+
+
+def api(folder: DataFolder, environment: Mapping[str, str]) -> Command:
+    """Serve the HTTP API on the loopback interface."""
+    words = ["-m", "uvicorn", "service.asgi:app", "--host", HOST, "--port", environment["UNDERSTUDY_PORT"]]
+    quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
+    return _python(folder, environment, "api", words + quiet)
+
+
+def worker(folder: DataFolder, environment: Mapping[str, str]) -> Command:
+    """Train, one job at a time.
+
+    The clean end asked for is celery's cold shutdown: a training is not waited for, since it resumes from its
+    sealed checkpoint at the next start.
+    """
+    words = ["-m", "celery", "-A", "workers.app", "worker", "--pool", "prefork", "--concurrency", "1"]
+    quiet = ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
+    return _python(folder, environment, "worker", words + quiet, stop_signal=signal.SIGQUIT)
+
+
+def upkeep(folder: DataFolder, environment: Mapping[str, str]) -> Command:
+    """Send lost messages again and audit the ledger."""
+    return _python(folder, environment, "upkeep", ["-m", "workers.upkeep"])
+
+
+def _python(
+    folder: DataFolder,
+    environment: Mapping[str, str],
+    name: str,
+    words: list[str],
+    *,
+    stop_signal: int = signal.SIGTERM,
+) -> Command:
+    return Command(
+        name=name,
+        arguments=[sys.executable, *words],
+        log=folder.log(name),
+        environment=environment,
+        stop_signal=stop_signal,
+        folder=folder.path,
+    )

@@ -1,0 +1,212 @@
+"""The supervisor: starts the stack in order, restarts a role that dies, stops the stack in reverse order.
+
+Order of start: postgres, redis, migrations, keys, API, worker, upkeep. Every child dies with this process, even
+when it is killed with -9 (the kernel's death signal); what a crash leaves is repaired at the next start.
+"""
+
+import contextlib
+import http.client
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from understudy.embedded import roles
+from understudy.embedded.child import Child, Command, log_tail
+from understudy.embedded.errors import EmbeddedError, EmbeddedUnavailable, ServerFailed
+from understudy.embedded.folder import DataFolder
+from understudy.embedded.postgres import PostgresServer
+from understudy.embedded.redis import RedisServer
+
+FIRST_DELAY_SECONDS = 0.5
+LONGEST_DELAY_SECONDS = 30.0
+STEADY_SECONDS = 60.0
+API_START_SECONDS = 60.0
+LOOK_SECONDS = 0.2
+
+Notice = Callable[[str], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Watched:
+    """One long-running role.
+
+    Attributes:
+        name: for messages.
+        start: starts it and gives its child.
+        child: the running child, if any.
+        delay_seconds: pause before the next restart; doubles with each quick death.
+        due: monotonic time of the next restart, or None while it runs.
+    """
+
+    name: str
+    start: Callable[[], Child]
+    child: Child | None = None
+    delay_seconds: float = FIRST_DELAY_SECONDS
+    due: float | None = None
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """Runs one embedded stack over one data folder.
+
+    Attributes:
+        folder: the data folder.
+        port: port of the API; 0 chooses a free one.
+        notice: receives one line for each thing a person may want to know.
+    """
+
+    folder: DataFolder
+    port: int = 0
+    notice: Notice = print
+    stopping: bool = field(default=False, init=False)
+    _watched: list[Watched] = field(default_factory=list, init=False)
+
+    @property
+    def url(self) -> str:
+        """Address of the API."""
+        return f"http://{roles.HOST}:{self.port}"
+
+    def run(self, *, announce: Callable[["Supervisor"], None]) -> None:
+        """Start everything, stay until ``stopping`` is set (by a signal handler), stop everything.
+
+        Args:
+            announce: called once, when the API answers.
+
+        Raises:
+            EmbeddedError: if the stack cannot start; what had started is stopped first.
+        """
+        lock = self.folder.lock()
+        try:
+            self._start()
+            if not self.stopping:
+                self.folder.announce(self.url)
+                announce(self)
+            while not self.stopping:
+                self._look_after()
+                time.sleep(LOOK_SECONDS)
+        finally:
+            self.folder.withdraw()
+            self._stop()
+            lock.release()
+
+    def _start(self) -> None:
+        self.port = free_port(self.port)
+        run_folder = self.folder.run_folder
+        postgres = PostgresServer(
+            self.folder.path / "postgres", run_folder=run_folder, log=self.folder.log("postgres")
+        )
+        redis = RedisServer(self.folder.path / "redis", run_folder=run_folder, log=self.folder.log("redis"))
+        self._watch("postgres", postgres.start)
+        self._watch("redis", redis.start)
+        self.folder.keys()
+        environment = roles.role_environment(
+            self.folder, database_url=postgres.url(), broker_url=redis.broker_url, port=self.port
+        )
+        for once in (roles.migrations, roles.provision):
+            if not self.stopping:
+                self._run_once(once(self.folder, environment))
+        for role in (roles.api, roles.worker, roles.upkeep):
+            if not self.stopping:
+                command = role(self.folder, environment)
+                self._watch(command.name, lambda command=command: Child(command))  # type: ignore[misc]
+        self._await_api()
+
+    def _watch(self, name: str, start: Callable[[], Child]) -> None:
+        watched = Watched(name=name, start=start)
+        watched.child = start()
+        self._watched.append(watched)
+
+    def _run_once(self, command: Command) -> None:
+        child = Child(command)
+        while child.exit_status is None and not self.stopping:
+            time.sleep(0.02)
+        if child.stop() != 0 and not self.stopping:
+            message = f"{command.name} failed; the end of its log says:\n{log_tail(command.log)}"
+            raise ServerFailed(message)
+
+    def _await_api(self) -> None:
+        deadline = time.monotonic() + API_START_SECONDS
+        while not self.stopping and not answers(self.port):
+            api = next(watched.child for watched in self._watched if watched.name == "api")
+            if time.monotonic() > deadline or (api is not None and api.exit_status is not None):
+                message = (
+                    f"the API did not start; the end of its log says:\n{log_tail(self.folder.log('api'))}"
+                )
+                raise ServerFailed(message)
+            time.sleep(0.05)
+
+    def _look_after(self) -> None:
+        """Notice deaths, and restart each dead role when its pause is over."""
+        now = time.monotonic()
+        for watched in self._watched:
+            child = watched.child
+            if child is not None and child.exit_status is not None:
+                child.kill_group()
+                if now - child.started_seconds > STEADY_SECONDS:
+                    watched.delay_seconds = FIRST_DELAY_SECONDS
+                self._postpone(watched, f"ended with status {child.exit_status}")
+            elif child is None and watched.due is not None and now >= watched.due:
+                self._restart(watched)
+
+    def _restart(self, watched: Watched) -> None:
+        try:
+            watched.child = watched.start()
+        except (EmbeddedError, OSError) as error:
+            self._postpone(watched, f"did not start: {error}")
+        else:
+            watched.due = None
+            self.notice(f"{watched.name} was started again")
+
+    def _postpone(self, watched: Watched, what: str) -> None:
+        watched.child = None
+        watched.due = time.monotonic() + watched.delay_seconds
+        self.notice(
+            f"{watched.name} {what}; starting it again in {watched.delay_seconds:g} s "
+            f"(log: {self.folder.log(watched.name)})"
+        )
+        watched.delay_seconds = min(2 * watched.delay_seconds, LONGEST_DELAY_SECONDS)
+
+    def _stop(self) -> None:
+        """Stop the roles in reverse order of their start: first those that use others."""
+        while self._watched:
+            child = self._watched.pop().child
+            if child is not None:
+                child.stop()
+
+
+def free_port(port: int) -> int:
+    """Give a port of the loopback interface that nobody listens on.
+
+    Args:
+        port: the wanted port, or 0 for any.
+
+    Raises:
+        EmbeddedUnavailable: if the wanted port is taken.
+    """
+    with contextlib.closing(socket.socket()) as probe:
+        # As servers do, so that connections of a former run in TIME_WAIT do not count as taken.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((roles.HOST, port))
+        except OSError:
+            message = f"port {port} is in use; choose another with --port"
+            raise EmbeddedUnavailable(message) from None
+        chosen: int = probe.getsockname()[1]
+        return chosen
+
+
+def answers(port: int) -> bool:
+    """Tell whether the API answers its health check.
+
+    Args:
+        port: port of the API on the loopback interface.
+    """
+    connection = http.client.HTTPConnection(roles.HOST, port, timeout=5)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,156 @@
+"""Everything that can go wrong for a user of the client, as one tree.
+
+::
+
+  * UnderstudyError
+    x ServiceUnreachable    no answer: refused, broken off, timed out
+    x UnexpectedAnswer      an answer, but not in the documented form
+    x NoService             neither told where the service is, nor one running here
+    x NoKey                 no API key for the needed role
+    x InputUnusable         a file or value given to a command cannot be used
+    x NotInstalled          an extra of the distribution is needed and missing
+    x JobEnded              a job that was waited for ended without a release
+      + JobFailed
+      + JobCancelled
+    x Refused               the service said no; code, detail, remedy and facts say why
+      + InvalidInput        400, 422
+      + Unauthenticated     401
+      + Forbidden           403
+      + NotFound            404
+      + Conflict            409
+        - BudgetRefused       the ledger would exceed a cap
+      + TooLarge            413
+      + Unsupported         415
+      + ServiceFailed       5xx
+    x EmbeddedError         the embedded stack; see understudy/embedded/errors.py
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class UnderstudyError(Exception):
+    """The root; the message says what is wrong and what to do."""
+
+
+class ServiceUnreachable(UnderstudyError):
+    """The service gave no answer."""
+
+
+class UnexpectedAnswer(UnderstudyError):
+    """The answer is not in the documented form: another program, or another version, listens there."""
+
+
+class NoService(UnderstudyError):
+    """It is not known where the service is."""
+
+
+class NoKey(UnderstudyError):
+    """There is no API key for the needed role."""
+
+
+class InputUnusable(UnderstudyError):
+    """A file or value given to a command cannot be used."""
+
+
+class NotInstalled(UnderstudyError):
+    """An extra of the distribution is needed and missing."""
+
+
+class JobEnded(UnderstudyError):
+    """A job that was waited for ended without a release."""
+
+
+class JobFailed(JobEnded):
+    """The job failed; the ledger says what it was charged."""
+
+
+class JobCancelled(JobEnded):
+    """The job was cancelled; the ledger says what it was charged."""
+
+
+class Refused(UnderstudyError):
+    """The service refused the request.
+
+    Attributes:
+        status: HTTP status.
+        code: stable name of the reason.
+        title: the kind of refusal.
+        detail: what is wrong.
+        remedy: what to do; may be empty.
+        facts: public values, such as the remaining budget.
+        request_id: what to tell the operator; may be empty.
+    """
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        """Read a problem document (RFC 9457)."""
+        self.status = status
+        self.code = str(problem.get("code", f"http-{status}"))
+        self.title = str(problem.get("title", ""))
+        self.detail = str(problem.get("detail", "")) or self.title or f"HTTP status {status}"
+        self.remedy = str(problem.get("remedy", ""))
+        self.facts: Mapping[str, Any] = problem.get("facts") or {}
+        self.request_id = str(problem.get("request_id", ""))
+        super().__init__(f"{self.detail} {self.remedy}".strip() + f" [{self.code}]")
+
+
+class InvalidInput(Refused):
+    """What was sent breaks a stated rule."""
+
+
+class Unauthenticated(Refused):
+    """No key was sent, or it is not a valid one."""
+
+
+class Forbidden(Refused):
+    """The key is valid but its roles do not allow this."""
+
+
+class NotFound(Refused):
+    """No such thing, or it belongs to somebody else."""
+
+
+class Conflict(Refused):
+    """The thing is not in a state that allows this."""
+
+
+class BudgetRefused(Conflict):
+    """The ledger would exceed a cap; ``facts`` says by how much."""
+
+
+class TooLarge(Refused):
+    """More bytes than the service takes."""
+
+
+class Unsupported(Refused):
+    """A format or version the service does not know."""
+
+
+class ServiceFailed(Refused):
+    """The service failed; give the operator the request id."""
+
+
+BY_CODE: Mapping[str, type[Refused]] = {"budget-refused": BudgetRefused}
+BY_STATUS: Mapping[int, type[Refused]] = {
+    400: InvalidInput,
+    401: Unauthenticated,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    413: TooLarge,
+    415: Unsupported,
+    422: InvalidInput,
+}
+FIRST_SERVER_ERROR = 500
+
+
+def refusal(status: int, problem: Mapping[str, Any]) -> Refused:
+    """Choose the class of a refusal: by its code, else by its status.
+
+    Args:
+        status: HTTP status, 400 or more.
+        problem: the problem document; may be empty.
+    """
+    fallback = ServiceFailed if status >= FIRST_SERVER_ERROR else Refused
+    kind = BY_CODE.get(str(problem.get("code")), BY_STATUS.get(status, fallback))
+    return kind(status, problem)

@@ -1,0 +1,142 @@
+"""What both clients do around a request, without input or output: reading answers, deciding about repetitions."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+
+from understudy.calls import Call
+from understudy.errors import ServiceUnreachable, UnderstudyError, UnexpectedAnswer, refusal
+
+Result = TypeVar("Result")
+
+ATTEMPTS = 4
+FIRST_PAUSE_SECONDS = 0.25
+LONGEST_PAUSE_SECONDS = 10.0
+FIRST_ERROR = 400
+TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+UPLOAD_TIMEOUT = httpx.Timeout(900.0, connect=10.0)
+PIECE_BYTES = 1 << 20
+# The service says with these that it did nothing yet and that a later attempt may work.
+WORTH_REPEATING = frozenset({429, 502, 503, 504})
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Repetitions:
+    """How often and how slowly a request is repeated.
+
+    Attributes:
+        attempts: attempts in all.
+        first_pause_seconds: pause after the first failure; doubles with each further one.
+    """
+
+    attempts: int = ATTEMPTS
+    first_pause_seconds: float = FIRST_PAUSE_SECONDS
+
+    def pause(
+        self, call: Call[Result], failure: httpx.HTTPError | httpx.Response, *, attempt: int
+    ) -> float | None:
+        """Decide whether to send a call again.
+
+        Args:
+            call: the call; only one that may be sent twice ever is.
+            failure: no answer, or an answer.
+            attempt: how many attempts were made.
+
+        Returns:
+            Seconds to wait, or None to accept the outcome.
+        """
+        if attempt >= self.attempts or not call.repeatable:
+            return None
+        if isinstance(failure, httpx.HTTPError):
+            return self._growing(attempt) if isinstance(failure, httpx.TransportError) else None
+        if failure.status_code not in WORTH_REPEATING:
+            return None
+        asked = failure.headers.get("Retry-After", "")
+        wanted = float(asked) if asked.isdigit() else self._growing(attempt)
+        return min(wanted, LONGEST_PAUSE_SECONDS)
+
+    def _growing(self, attempt: int) -> float:
+        return min(self.first_pause_seconds * 2.0 ** (attempt - 1), LONGEST_PAUSE_SECONDS)
+
+
+def headers_of(key: str) -> Mapping[str, str]:
+    """Give the headers that every request of a client carries.
+
+    Args:
+        key: the API key; empty for what needs none, such as the health check.
+    """
+    try:
+        software = version("understudy")
+    except PackageNotFoundError:
+        software = "source"
+    agent = {"User-Agent": f"understudy-client/{software}"}
+    return agent | ({"Authorization": f"Bearer {key}"} if key else {})
+
+
+def trusts_environment(url: str) -> bool:
+    """Tell whether proxies named in the environment are asked; never for a service on this machine.
+
+    Args:
+        url: address of the service.
+    """
+    return urlsplit(url).hostname not in LOOPBACK
+
+
+def result_of(call: Call[Result], response: httpx.Response) -> Result:
+    """Turn a complete answer into a result.
+
+    Args:
+        call: the call.
+        response: its answer, read to the end.
+
+    Raises:
+        Refused: if the service said no.
+        UnexpectedAnswer: if the answer is not JSON of the documented form.
+    """
+    if response.status_code >= FIRST_ERROR:
+        raise refused_by(response)
+    document = _json(response)
+    if document is None:
+        message = f"the answer to {call.method} {call.path} is not JSON; is this the address of an understudy service?"
+        raise UnexpectedAnswer(message)
+    return call.read(document)
+
+
+def refused_by(response: httpx.Response) -> UnderstudyError:
+    """Turn a refusal into an error.
+
+    Args:
+        response: the answer, read to the end.
+    """
+    document = _json(response)
+    return refusal(response.status_code, document if isinstance(document, Mapping) else {})
+
+
+def unreachable(url: str, error: httpx.HTTPError) -> ServiceUnreachable:
+    """Describe a missing answer.
+
+    Args:
+        url: address of the service.
+        error: what httpx met.
+    """
+    what = (
+        "took too long to answer"
+        if isinstance(error, httpx.TimeoutException)
+        else "did not answer completely"
+    )
+    what = "cannot be reached" if isinstance(error, httpx.ConnectError) else what
+    return ServiceUnreachable(f"the service at {url} {what}; is it running, and is the address right?")
+
+
+def _json(response: httpx.Response) -> object:
+    try:
+        document: object = response.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
+    return document

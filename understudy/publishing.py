@@ -1,0 +1,351 @@
+"""The main job: from a private table to a folder with synthetic rows, the generator and its certificate.
+
+Everything goes through the public HTTP API; this module only orders the calls.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
+from pathlib import Path
+from typing import Any, Protocol
+
+from understudy.client import Client, Seen, release_of
+from understudy.connection import Connection
+from understudy.errors import InputUnusable, Refused, ServiceUnreachable
+from understudy.results import Dataset, IntakeReport, Job, Json, Quote, Statement, take
+from understudy.table_files import TableFiles
+
+SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER = "synthetic.csv", "bundle.zip", "certificate.json", "ledger.json"
+MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
+CANCEL_SECONDS = 30.0
+CANCEL_LOOK_SECONDS = 0.3
+
+
+class Screen(Protocol):
+    """Where the flow tells how far it is."""
+
+    def say(self, line: str) -> None:
+        """Show one line."""
+
+    def transfer(self, title: str, total: int | None) -> AbstractContextManager[Seen]:
+        """Show a transfer of bytes while the context lasts; the value is told of each piece."""
+
+    def training(self) -> AbstractContextManager[Callable[[Job], None]]:
+        """Show a job while the context lasts; the value is told of each look at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to publish and under which guarantee.
+
+    Attributes:
+        table: the table.
+        name: name of the dataset; the same name is the same population and shares one budget.
+        epsilon: of the job.
+        delta: of the job.
+        synthesizer: name of the synthesizer.
+        options: its options; what is missing is decided by public rules.
+        sample_rows: number of synthetic rows to draw.
+        out: folder for the results.
+        budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
+            admits this job where there is none.
+    """
+
+    table: TableFiles
+    name: str
+    epsilon: float
+    delta: float
+    synthesizer: str = "idpgan"
+    options: Json = field(default_factory=dict)
+    sample_rows: int
+    out: Path
+    budget: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What came of an order.
+
+    Attributes:
+        dataset: the dataset.
+        job: the job, succeeded.
+        release_id: the release.
+        certificate: its certificate.
+        statement: the ledger after it.
+        files: the files written, in the order of their importance.
+    """
+
+    dataset: Dataset
+    job: Job
+    release_id: str
+    certificate: Json
+    statement: Statement
+    files: tuple[Path, ...]
+
+
+def smallest_budget(epsilon: float, delta: float) -> tuple[float, float]:
+    """Give the smallest cap that admits one job: its epsilon, and twice its delta.
+
+    The filter that adds up epsilons and deltas owns half of the cap's delta; the other half belongs to the
+    filters that later jobs may rest on. Charges are rounded up to millionths and to 1e-15, so the cap is too.
+
+    Args:
+        epsilon: of the job.
+        delta: of the job.
+    """
+    return float(_rounded_up(epsilon, MICRO)), float(2 * _rounded_up(delta, FEMTO))
+
+
+def _rounded_up(amount: float, unit: Decimal) -> Decimal:
+    """Round the decimal that a person wrote up to a multiple of a unit."""
+    return Decimal(repr(amount)).quantize(unit, rounding=ROUND_CEILING)
+
+
+def publish(connection: Connection, order: Order, screen: Screen) -> Published:
+    """Declare, upload, set the budget, order, watch, download.
+
+    Args:
+        connection: the service and the keys of all three roles.
+        order: what to publish.
+        screen: told what happens.
+
+    Raises:
+        UnderstudyError: if anything fails; a job that was ordered has then ended or been cancelled.
+    """
+    order.out.mkdir(parents=True, exist_ok=True)
+    with connection.client("owner") as owner, connection.client("admin") as admin:
+        dataset = declare(owner, order, screen)
+        upload(owner, dataset, order.table.rows, screen)
+        set_budget(admin, dataset, order, screen)
+    with connection.client("analyst") as analyst:
+        job = train(analyst, dataset, order, screen)
+        return fetch(analyst, dataset, job, order, screen)
+
+
+def declare(owner: Client, order: Order, screen: Screen) -> Dataset:
+    """Declare the dataset, as a new version where one of the same name exists: it then inherits what was spent.
+
+    Args:
+        owner: a client of the owner.
+        order: what to publish.
+        screen: told what happens.
+    """
+    same = [dataset for dataset in owner.list_datasets() if dataset.name == order.name]
+    dataset = owner.declare_dataset(
+        name=order.name,
+        domain=order.table.domain,
+        declared_size=order.table.declared_size,
+        parent_dataset_id=same[0].id if same else None,
+    )
+    if same:
+        screen.say(
+            f"A dataset named {order.name!r} exists: this one counts as a new version of the same population and "
+            "shares its budget. If these are other people, give another --name."
+        )
+    screen.say(f"Dataset {dataset.id}: {len(order.table.domain.get('columns', ()))} columns declared.")
+    return dataset
+
+
+def upload(owner: Client, dataset: Dataset, rows: Path, screen: Screen) -> IntakeReport:
+    """Send the rows and tell the owner, by line, column and kind, what was wrong with them.
+
+    Args:
+        owner: a client of the owner.
+        dataset: the declared dataset.
+        rows: the file.
+        screen: told what happens; the owner is the one who reads it.
+    """
+    with screen.transfer("upload", rows.stat().st_size) as seen:
+        report = owner.upload_rows(dataset.id, rows, seen=seen)
+    screen.say(f"Rows stored, encrypted: {report.rows_accepted} accepted, {report.rows_refused} refused.")
+    if report.rows_refused:
+        screen.say(f"Which and why (owner only): GET /v1/datasets/{dataset.id}/intake-report")
+    return report
+
+
+def set_budget(admin: Client, dataset: Dataset, order: Order, screen: Screen) -> None:
+    """Set the cap that was asked for, or the smallest that admits the job if the population has none yet.
+
+    Args:
+        admin: a client of the admin.
+        dataset: the dataset.
+        order: what to publish.
+        screen: told what happens.
+    """
+    wanted = order.budget
+    if wanted is None and admin.read_budget(dataset.id).cap is None:
+        wanted = smallest_budget(order.epsilon, order.delta)
+    if wanted is not None:
+        admin.set_budget(dataset.id, epsilon=wanted[0], delta=wanted[1])
+        screen.say(
+            f"Budget of the population, for everybody together: epsilon {wanted[0]:g}, delta {wanted[1]:g}."
+        )
+
+
+def train(analyst: Client, dataset: Dataset, order: Order, screen: Screen) -> Job:
+    """Order the job and watch it to its end; if watching is interrupted, cancel it.
+
+    Args:
+        analyst: a client of the analyst.
+        dataset: the dataset, its rows stored.
+        order: what to publish.
+        screen: told what happens.
+
+    Raises:
+        JobEnded: if it ended without a release.
+    """
+    terms: dict[str, Any] = {
+        "epsilon": order.epsilon,
+        "delta": order.delta,
+        "synthesizer": order.synthesizer,
+        "options": order.options,
+    }
+    quote = analyst.ask_quote(dataset.id, **terms)
+    for line in quote_lines(quote):
+        screen.say(line)
+    ordered = analyst.order_job(dataset.id, **terms)
+    screen.say(f"Job {ordered.id} ordered; its charge is reserved.")
+    try:
+        return watch(analyst, ordered, screen)
+    except KeyboardInterrupt:
+        cancel(analyst, ordered, screen)
+        raise
+
+
+def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
+    """Show a job until it ends.
+
+    Args:
+        analyst: a client that may read it.
+        ordered: the job.
+        screen: told what happens.
+
+    Raises:
+        JobEnded: if it ended without a release.
+    """
+    job = ordered
+    with screen.training() as look:
+        for job in analyst.watch_job(ordered.id):
+            look(job)
+    release_of(job)
+    return job
+
+
+def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
+    """Cancel a job for which nobody waits any more, and give its worker a moment to settle the charge.
+
+    Args:
+        analyst: a client of who ordered it.
+        ordered: the job.
+        screen: told what happens.
+    """
+    screen.say(f"Cancelling job {ordered.id}; the ledger keeps the steps that were begun.")
+    with suppress(Refused, ServiceUnreachable):
+        job = analyst.cancel_job(ordered.id)
+        deadline = time.monotonic() + CANCEL_SECONDS
+        while not job.ended and time.monotonic() < deadline:
+            time.sleep(CANCEL_LOOK_SECONDS)
+            job = analyst.read_job(ordered.id)
+
+
+def quote_lines(quote: Quote) -> list[str]:
+    """Put a quote into a few lines.
+
+    Args:
+        quote: the quote.
+    """
+    known = (
+        "guarantee",
+        "epsilon",
+        "steps",
+        "sampling_rate",
+        "noise",
+        "split",
+        "fits",
+        "remaining_epsilon_after",
+    )
+    guarantee, epsilon, steps, rate, noise, split, fits, left = take(quote.document, *known)
+    blocks = ", ".join(f"{block['noise_multiplier']:.4g} for {block['steps']} steps" for block in noise)
+    shares = ", ".join(
+        f"{part.replace('_', ' ')} {share['share']:.0%}"
+        for part, share in split.items()
+        if isinstance(share, Mapping)
+    )
+    return [
+        (
+            f"Quote: epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
+            f"(by PLD {epsilon['pld']:.4f}, by RDP {epsilon['rdp']:.4f})"
+        ),
+        f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks or 'no critic'}",
+        f"  split of the budget: {shares}",
+        f"  fits into the budget: {'yes' if fits else 'NO'}"
+        + ("" if left is None else f"; epsilon left after it: {left:.4g}"),
+    ]
+
+
+def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Screen) -> Published:
+    """Download everything that is public about the release.
+
+    Args:
+        analyst: a client of the analyst.
+        dataset: the dataset.
+        job: the job, succeeded.
+        order: what to publish.
+        screen: told what happens.
+    """
+    release_id = release_of(job)
+    certificate = analyst.read_certificate(release_id)
+    statement = analyst.read_ledger(dataset.id)
+    out = order.out
+    write_json(out / CERTIFICATE, certificate)
+    write_json(out / LEDGER, statement.document)
+    with screen.transfer("bundle", None) as seen:
+        analyst.download_bundle(release_id, out / BUNDLE, seen=seen)
+    with screen.transfer(f"{order.sample_rows} synthetic rows", None) as seen:
+        analyst.download_samples(release_id, out / SYNTHETIC, rows=order.sample_rows, seen=seen)
+    return Published(
+        dataset=dataset,
+        job=job,
+        release_id=release_id,
+        certificate=certificate,
+        statement=statement,
+        files=tuple(out / name for name in (SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER)),
+    )
+
+
+def write_json(file: Path, document: Json) -> None:
+    """Write a document for people and programs.
+
+    Args:
+        file: the file.
+        document: the JSON object.
+    """
+    file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def parse_options(settings: list[str]) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` settings; a value is JSON where it parses as such, else text.
+
+    Args:
+        settings: the words of the command line.
+
+    Raises:
+        InputUnusable: if one has no ``=``, or a key comes twice.
+    """
+    options: dict[str, Any] = {}
+    for setting in settings:
+        key, sign, text = setting.partition("=")
+        if not sign or not key:
+            message = f"--set takes KEY=VALUE, not {setting!r}"
+            raise InputUnusable(message)
+        if key in options:
+            message = f"--set {key} is given twice"
+            raise InputUnusable(message)
+        try:
+            options[key] = json.loads(text)
+        except ValueError:
+            options[key] = text
+    return options

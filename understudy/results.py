@@ -1,0 +1,269 @@
+"""What the service answers, as frozen values. Fields are the documented ones; ``document`` keeps the whole JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from understudy.errors import UnexpectedAnswer
+
+Json = Mapping[str, Any]
+
+
+def take(document: object, *names: str) -> tuple[Any, ...]:
+    """Take fields out of a JSON object.
+
+    Args:
+        document: the parsed JSON.
+        names: the fields.
+
+    Raises:
+        UnexpectedAnswer: if it is not an object or lacks one of them.
+    """
+    missing = [name for name in names if not isinstance(document, Mapping) or name not in document]
+    if missing or not isinstance(document, Mapping):
+        message = f"the answer lacks {', '.join(missing)}; is this the address of an understudy service?"
+        raise UnexpectedAnswer(message)
+    return tuple(document[name] for name in names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """A declared private table. Everything here is public.
+
+    Attributes:
+        id: its id.
+        population_id: whose ledger it draws on.
+        name: what people call it.
+        state: ``declared`` or ``ready``.
+        declared_size: the public number of privacy units.
+        document: the whole answer.
+    """
+
+    id: str
+    population_id: str
+    name: str
+    state: str
+    declared_size: int
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "population_id", "name", "state", "declared_size")
+        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeReport:
+    """What happened to the uploaded rows. For the owner only: not differentially private.
+
+    Attributes:
+        rows_accepted: rows kept.
+        rows_refused: rows left out.
+        document: the whole report.
+    """
+
+    rows_accepted: int
+    rows_refused: int
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        accepted, refused = take(document, "rows_accepted", "rows_refused")
+        return cls(rows_accepted=accepted, rows_refused=refused, document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The cap of a population, for everybody together, and what is left of it.
+
+    Attributes:
+        cap: epsilon and delta, or None before an admin has set them.
+        spent: epsilon and delta spent, as exact decimals.
+        reserved: epsilon and delta reserved, as exact decimals.
+        document: the whole answer.
+    """
+
+    cap: Json | None
+    spent: Json
+    reserved: Json
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        cap, spent, reserved = take(document, "cap", "spent", "reserved")
+        return cls(cap=cap, spent=spent, reserved=reserved, document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """What a job would do and cost, computed without the private rows.
+
+    Attributes:
+        document: the whole answer.
+    """
+
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        take(document)
+        return cls(document=document)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the ledger would admit the job now."""
+        return bool(take(self.document, "fits")[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a job is; nothing in it is computed from private rows.
+
+    Attributes:
+        stage: what it is doing.
+        step: steps done of this stage.
+        total: steps of this stage.
+        percent: of the whole job, 0 to 100.
+        eta_seconds: estimated time to the end, or None.
+        epsilon_planned: what the whole job spends.
+    """
+
+    stage: str | None
+    step: int
+    total: int
+    percent: float
+    eta_seconds: float | None
+    epsilon_planned: float | None
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the part of an answer."""
+        known = ("stage", "step", "total", "percent", "eta_seconds", "epsilon_planned")
+        values = dict(zip(known, take(document, *known), strict=True))
+        for name in ("step", "total", "percent"):
+            values[name] = values[name] or 0
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One ordered publication.
+
+    Attributes:
+        id: its id.
+        dataset_id: its dataset.
+        state: ``queued``, ``running``, ``succeeded``, ``failed`` or ``cancelled``.
+        progress: how far it is.
+        release_id: the release, once it succeeded.
+        failure: stable code of a failure.
+        document: the whole answer.
+    """
+
+    id: str
+    dataset_id: str
+    state: str
+    progress: Progress
+    release_id: str | None
+    failure: str | None
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        job_id, dataset_id, state, progress = take(document, "id", "dataset_id", "state", "progress")
+        release_id, failure = take(document, "release_id", "failure")
+        return cls(
+            id=job_id,
+            dataset_id=dataset_id,
+            state=state,
+            progress=Progress.from_json(progress),
+            release_id=release_id,
+            failure=failure.get("code") if isinstance(failure, Mapping) else failure,
+            document=document,
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state in {"succeeded", "failed", "cancelled"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A published generator.
+
+    Attributes:
+        id: its id.
+        job_id: the job that made it.
+        dataset_id: the dataset it is an understudy of.
+        document: the whole answer.
+    """
+
+    id: str
+    job_id: str
+    dataset_id: str
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "job_id", "dataset_id")
+        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """The ledger of a population: caps, what is spent and reserved, every entry with its hash.
+
+    Attributes:
+        spent: epsilon and delta spent, as exact decimals.
+        reserved: epsilon and delta reserved, as exact decimals.
+        cap: epsilon and delta of the cap, or None before one is set.
+        carried_by: the filter that carries the dataset.
+        entries: all entries, oldest first.
+        document: the whole answer.
+    """
+
+    spent: Json
+    reserved: Json
+    cap: Json | None
+    carried_by: str | None
+    entries: tuple[Json, ...]
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        spent, reserved, cap, carried_by, entries = take(
+            document, "spent", "reserved", "cap", "carried_by", "entries"
+        )
+        return cls(
+            spent=spent,
+            reserved=reserved,
+            cap=cap,
+            carried_by=carried_by,
+            entries=tuple(entries),
+            document=document,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A new API key, shown once.
+
+    Attributes:
+        key: the key in plain text.
+        document: the whole answer.
+    """
+
+    key: str
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        return cls(key=take(document, "key")[0], document=document)

@@ -1,0 +1,71 @@
+"""The Celery application: `celery -A workers.app worker --pool prefork --concurrency 1`.
+
+A message is a hint, so it is acknowledged late and taken one at a time; nothing is kept of its result. Celery's own
+handling of errors would log their texts, so the task raises nothing (workers.training).
+"""
+
+import logging
+import os
+from typing import Any, Final
+
+from celery import Celery
+from celery.signals import setup_logging, worker_process_init
+
+from core.jobs.queue import TRAINING_TASK, broker_transport_options
+from core.logs import configure_logs, get_logger
+from core.settings import read_settings
+from workers.lifeline import die_with_parent
+from workers.training import train_by_message
+
+QUEUE: Final = "celery"
+
+
+def _configuration() -> dict[str, Any]:
+    """Celery's settings; read when they are first needed, so that importing this module needs no environment."""
+    return {
+        "broker_url": read_settings().broker_url,
+        "broker_transport_options": broker_transport_options(),
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_ignore_result": True,
+        "task_default_queue": QUEUE,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "worker_prefetch_multiplier": 1,
+        "worker_hijack_root_logger": False,
+        "worker_send_task_events": False,
+        # A training that finished while its worker's connection was lost must not run twice.
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "enable_utc": True,
+    }
+
+
+app: Final = Celery("understudy", set_as_current=False)
+app.add_defaults(_configuration)
+app.task(name=TRAINING_TASK)(train_by_message)
+
+
+class NamesOnly(logging.Handler):
+    """What libraries log, without their words: which library, how grave, and the class of an exception."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log the bare fact."""
+        get_logger().warning(
+            "library-log", library=record.name, grade=record.levelname, exc_info=record.exc_info or None
+        )
+
+
+@setup_logging.connect
+def _log_events_only(**_: object) -> None:
+    """Replace Celery's logging, which prints arguments and the texts of exceptions, by ours."""
+    configure_logs(role="worker")
+    logging.basicConfig(level=logging.WARNING, handlers=[NamesOnly()], force=True)
+
+
+@worker_process_init.connect
+def _tie_to_parent(**_: object) -> None:
+    """A pool process dies with the worker, and its training child with it."""
+    die_with_parent(os.getppid())
+    configure_logs(role="worker")

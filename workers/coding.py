@@ -1,0 +1,41 @@
+"""Stored rows become the coded table that a synthesizer trains on. Row-local; nothing is learnt from the rows."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.domain.codec import encode
+from core.domain.table import TableDomain
+from models.encoding import PrivateTable
+
+
+def coded_table(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> PrivateTable:
+    """Encode every batch and number the privacy units in the order in which they first appear.
+
+    Args:
+        batches: Clean rows with `storage_schema(domain)`.
+        domain: The declared domain.
+    """
+    codes: list[npt.NDArray[np.int16]] = []
+    units: list[pa.Array] = []
+    for batch in batches:
+        codes.append(encode(domain, batch))
+        if domain.privacy_unit is not None:
+            units.append(batch.column(domain.privacy_unit))
+    records = np.concatenate([np.empty((0, len(domain.modelled)), np.int16), *codes])
+    return PrivateTable(
+        codes=records,
+        unit_of_record=np.arange(len(records)) if domain.privacy_unit is None else _numbered(units),
+        cardinalities=domain.cardinalities,
+        target_index=domain.target_index,
+    )
+
+
+def _numbered(units: list[pa.Array]) -> npt.NDArray[np.int64]:
+    """Number the units 0, 1, ... by first appearance."""
+    encoded = pc.dictionary_encode(pa.chunked_array(units, pa.string())).combine_chunks()
+    numbers: npt.NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

@@ -1,0 +1,39 @@
+"""What the owner may learn about a failed training: the full account, sealed under the dataset's own key.
+
+Anybody else learns a constant code. The text of an exception may quote a value, so it goes nowhere else.
+"""
+
+import traceback
+from uuid import UUID
+
+from core.storage.objects import ObjectStore
+from core.storage.sealing import open_bytes, seal_bytes
+from workers.places import failure_note_key
+
+
+def write_failure_note(
+    store: ObjectStore, *, job_id: UUID, fence: int, data_key: bytes, error: BaseException
+) -> None:
+    """Seal the account of an error for the owner of the dataset.
+
+    Args:
+        store: Where it is kept.
+        job_id: The job that failed.
+        fence: The attempt.
+        data_key: The dataset's unwrapped data key.
+        error: What was raised.
+    """
+    key = failure_note_key(job_id, fence)
+    text = "".join(traceback.format_exception(error))
+    store.put_bytes(key, seal_bytes(data_key, text.encode(), context=key))
+
+
+def read_failure_note(store: ObjectStore, *, job_id: UUID, fence: int, data_key: bytes) -> str:
+    """Open a note.
+
+    Raises:
+        ObjectMissing: The attempt left none.
+        SealBroken: It is damaged or the key is another dataset's.
+    """
+    key = failure_note_key(job_id, fence)
+    return open_bytes(data_key, store.get_bytes(key), context=key).decode()

@@ -1,0 +1,60 @@
+"""How a training attempt can end, and the exit codes by which the child tells it.
+
+The codes are constants, so an exit code carries one of a few public facts and never a cause that could hold data.
+"""
+
+from enum import IntEnum, StrEnum
+from typing import Final
+
+MACHINERY_FAILED: Final = "infrastructure-failed"
+"""Failure code of a job whose attempts were used up by the database or the object store."""
+
+
+class ExitCode(IntEnum):
+    """What the training child returns."""
+
+    DONE = 0
+    CANCELLED = 40
+    LEASE_LOST = 41
+    DATA = 42
+    MACHINERY = 43
+
+
+class Outcome(StrEnum):
+    """How an attempt ended, as the supervising task sees it.
+
+    * DONE: the bundle is staged.
+    * CANCELLED: a person asked for it.
+    * LEASE_LOST: another worker may hold the job; this one must not touch it again.
+    * DATA: a failure that could depend on rows, so it is charged in full.
+    * MACHINERY: database, object store or setup failed where no row could matter; resumed, at last settled.
+    * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so
+      it is resumed with the same randomness, and charged in full when the attempts are used up.
+    * TOO_LONG, TOO_LARGE: a public limit was met; charged in full, because how soon could depend on rows.
+    """
+
+    DONE = "done"
+    CANCELLED = "cancelled"
+    LEASE_LOST = "lease-lost"
+    DATA = "data"
+    MACHINERY = "machinery"
+    VANISHED = "vanished"
+    TOO_LONG = "too-long"
+    TOO_LARGE = "too-large"
+
+
+_OF_CODE: Final = {
+    ExitCode.DONE: Outcome.DONE,
+    ExitCode.CANCELLED: Outcome.CANCELLED,
+    ExitCode.LEASE_LOST: Outcome.LEASE_LOST,
+    ExitCode.DATA: Outcome.DATA,
+    ExitCode.MACHINERY: Outcome.MACHINERY,
+}
+
+
+def outcome_of(returncode: int) -> Outcome:
+    """Translate the return code of a child; a signal or a code nobody gave means it vanished."""
+    try:
+        return _OF_CODE[ExitCode(returncode)]
+    except ValueError:
+        return Outcome.VANISHED

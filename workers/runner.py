@@ -1,0 +1,135 @@
+"""The training child: `python -m workers.runner JOB_ID FENCE --parent PID`. The only opener of private rows.
+
+It is told only which claim it works for; everything else comes from the job's row and the environment's settings.
+Its parent claimed the job and made the spend durable before starting it. It ends with one of a few exit codes
+(workers.outcomes), and says nothing else: standard output and error lead nowhere once it has begun, its own events
+hold no text of an exception, and what went wrong among the rows is sealed for their owner.
+
+Until the rows are opened, no failure can depend on them: it is the machinery's. From then on every failure that is
+not clearly the database's or the object store's counts as one that could.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import closing, redirect_stderr, suppress
+from uuid import UUID
+
+import structlog
+import torch
+
+from core.db.session import Database
+from core.logs import configure_logs, get_logger
+from core.settings import Settings, read_settings
+from core.storage.objects import ObjectStore, open_store
+from core.storage.private_rows import open_private_rows
+from models.bundle import write_bundle
+from models.randomness import KeyedStreams
+from models.registry import make_synthesizer
+from models.synthesizer import TrainedGenerator
+from workers.assignment import Assignment, read_assignment
+from workers.certifying import certificate_of
+from workers.checkpoints import Checkpoints
+from workers.coding import coded_table
+from workers.failure_notes import write_failure_note
+from workers.host import AttemptEnded, JobHost, machinery
+from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
+from workers.outcomes import ExitCode
+from workers.places import bundle_key
+
+
+def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_id: UUID, fence: int) -> None:
+    """Train under a claim, and stage the bundle where its parent finds it.
+
+    Args:
+        settings: What the operator set.
+        database: Where the claim is.
+        store: Where rows, checkpoints and bundles are.
+        job_id: The claimed job.
+        fence: The claim's fence.
+
+    Raises:
+        AttemptEnded: Why it went no further.
+    """
+    with machinery():
+        work = read_assignment(database, job_id=job_id, fence=fence, master_key=settings.master_key_bytes)
+    checkpoints = Checkpoints(store, job_id=job_id, fence=fence, randomness_key=work.randomness_key)
+    host = JobHost(
+        work.claim,
+        database=database,
+        checkpoints=checkpoints,
+        checkpoint_seconds=settings.checkpoint_seconds,
+    )
+    try:
+        generator = _trained(work, store, host)
+        content = write_bundle(
+            generator=generator, domain=work.domain.to_json(), certificate=certificate_of(work)
+        )
+    except AttemptEnded:
+        raise
+    except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns a code
+        get_logger().error("training-failed", exc_info=error)
+        with suppress(Exception):
+            write_failure_note(store, job_id=job_id, fence=fence, data_key=work.data_key, error=error)
+        raise AttemptEnded(ExitCode.DATA) from None
+    with machinery():
+        store.put_bytes(bundle_key(job_id, fence), content)
+
+
+def _trained(work: Assignment, store: ObjectStore, host: JobHost) -> TrainedGenerator:
+    """Open the rows and run the plan."""
+    plan = work.claim.plan
+    with machinery():
+        table = coded_table(open_private_rows(store, work.rows_key, work.data_key, work.domain), work.domain)
+    return make_synthesizer(plan.synthesizer).fit(table, plan, KeyedStreams(work.randomness_key), host)
+
+
+def _repeatable(threads: int) -> None:
+    """Make torch's sums independent of the machine's load, and refuse operations that are not repeatable."""
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+    torch.use_deterministic_algorithms(mode=True)
+    # Filling fresh memory hides reads of it but changes no result.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="workers.runner", description="Runs one claimed training.")
+    parser.add_argument("job_id", type=UUID)
+    parser.add_argument("fence", type=int)
+    parser.add_argument("--parent", type=int, required=True, help="process that watches this one")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str]) -> ExitCode:
+    """Run one attempt in this process, which is then of no further use.
+
+    Args:
+        words: The command line without the program.
+    """
+    told = _arguments(words)
+    die_with_parent(told.parent)
+    close_side_doors()
+    with redirect_stderr(fall_silent()):
+        configure_logs(role="runner")
+    structlog.contextvars.bind_contextvars(job_id=str(told.job_id), fence=told.fence)
+    try:
+        settings = read_settings()
+        if not torch.cuda.is_available():
+            # CUDA maps far more than it uses; there the parent's limit on resident memory has to do.
+            limit_memory(settings.training_memory_bytes)
+        _repeatable(settings.training_threads)
+        with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+            store = open_store(settings.storage_url)
+            attempt(settings, database=database, store=store, job_id=told.job_id, fence=told.fence)
+    except AttemptEnded as end:
+        get_logger().info("attempt-stopped", code=end.code.name)
+        return end.code
+    except Exception:  # noqa: BLE001 - no row was open: whatever it is, it is public, but its text is still not ours
+        get_logger().error("attempt-broke-off", exc_info=True)
+        return ExitCode.MACHINERY
+    return ExitCode.DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""Upkeep: `python -m workers.upkeep`. Makes good what a lost message, a dead worker or a restored backup broke.
+
+Every round it sends again what waits without a worker (the row is the truth, a message a hint). Every hour it sweeps
+after ended jobs; at the start and once a day it verifies the ledgers. Any number of upkeeps may run at once.
+`python -m workers.upkeep --alive` tells by its exit status whether the one with this scratch folder is making rounds.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from core.clock import Clock, SystemClock
+from core.db.session import Database
+from core.jobs.queue import CeleryQueue, Queue, overdue
+from core.logs import configure_logs, get_logger
+from core.settings import Settings, read_settings
+from core.storage.objects import ObjectStore, open_store
+from workers.ledger_audit import audit_ledgers
+from workers.sweeping import sweep_recent
+
+SWEEP_SECONDS: Final = 3600.0
+AUDIT_SECONDS: Final = 86400.0
+_ROUNDS_MISSED: Final = 4
+_SLACK_SECONDS: Final = 60.0
+
+
+class Upkeep:
+    """The chores and when each is due.
+
+    Args:
+        settings: What the operator set.
+        database: Where jobs and ledgers are.
+        store: Where objects are.
+        queue: Where waiting jobs are announced.
+        clock: Judges leases.
+        monotonic: Tells elapsed seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        database: Database,
+        store: ObjectStore,
+        queue: Queue,
+        clock: Clock,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._store = store
+        self._queue = queue
+        self._clock = clock
+        self._monotonic = monotonic
+        self._chores: dict[str, tuple[float, Callable[[], object]]] = {
+            "resend": (0.0, self.resend),
+            "sweep": (SWEEP_SECONDS, lambda: sweep_recent(database, store, clock=clock)),
+            "audit": (AUDIT_SECONDS, lambda: audit_ledgers(database, store, clock=clock)),
+        }
+        self._done_at: dict[str, float] = {}
+
+    def resend(self) -> int:
+        """Send again what has waited for longer than a lease without a worker. Returns how many."""
+        with self._database.transaction() as session:
+            waiting = overdue(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
+        for job_id in waiting:
+            get_logger().info("sent-again", job_id=str(job_id))
+            self._queue.enqueue_training(job_id)
+        return len(waiting)
+
+    def round(self) -> None:
+        """Do every chore that is due; one that fails is logged, and tried again next round."""
+        for name, (interval, chore) in self._chores.items():
+            now = self._monotonic()
+            if name in self._done_at and now - self._done_at[name] < interval:
+                continue
+            try:
+                chore()
+            except Exception:  # noqa: BLE001 - upkeep outlives the failures it is there to repair
+                get_logger().error("chore-failed", chore=name, exc_info=True)
+            else:
+                self._done_at[name] = now
+        sign_of_life(self._settings).touch()
+
+    def run(self) -> NoReturn:
+        """Make rounds until the process is told to leave; every chore is safe to break off at any moment."""
+        while True:
+            self.round()
+            time.sleep(self._settings.upkeep_seconds)
+
+
+def sign_of_life(settings: Settings) -> Path:
+    """The empty file whose time says when the last round ended."""
+    return settings.scratch_folder / "upkeep.alive"
+
+
+def is_alive(settings: Settings) -> bool:
+    """Whether a round ended lately."""
+    try:
+        age = time.time() - sign_of_life(settings).stat().st_mtime
+    except FileNotFoundError:
+        return False
+    return age < _ROUNDS_MISSED * settings.upkeep_seconds + _SLACK_SECONDS
+
+
+def main(words: Sequence[str]) -> int:
+    """Run upkeep, or look whether it runs.
+
+    Args:
+        words: The command line without the program.
+    """
+    parser = argparse.ArgumentParser(
+        prog="workers.upkeep", description="Keeps jobs moving and ledgers honest."
+    )
+    parser.add_argument("--alive", action="store_true", help="only tell whether upkeep makes its rounds")
+    told = parser.parse_args(words)
+    settings = read_settings()
+    if told.alive:
+        return 0 if is_alive(settings) else 1
+    configure_logs(role="upkeep")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
+    settings.scratch_folder.mkdir(parents=True, exist_ok=True)
+    upkeep = Upkeep(
+        settings,
+        database=Database(settings.database_url, pool_size=1, max_overflow=1),
+        store=open_store(settings.storage_url),
+        queue=CeleryQueue(settings.broker_url),
+        clock=SystemClock(),
+    )
+    get_logger().info("upkeep-begins", pid=os.getpid())
+    return upkeep.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
