@@ -180,6 +180,7 @@ def test_the_rendered_draft_is_the_draft(tmp_path: Path):
     [
         (b"", "empty"), (b"\n\n", "empty"), (b"a,b\n1,caf\xe9\n", "UTF-8"), (b"PAR1broken", "cannot be read"), (gzip.compress(b"a,b\n" * 99)[:-12], "cannot be read"),
     ],
+    ids=["no bytes", "no lines", "not utf-8", "not parquet", "cut gzip"],
 )  # fmt: skip
 def test_unusable_files(tmp_path: Path, data: bytes, match: str):
     with pytest.raises(InputUnusable, match=match):
