@@ -1,4 +1,4 @@
-"""Who did what, when, with which outcome. Append-only like the ledger."""
+"""Who did what, from where, when, with which outcome. Append-only like the ledger."""
 
 from datetime import datetime
 
@@ -9,7 +9,12 @@ from core.db.base import Base
 
 
 class AuditEvent(Base):
-    """One action. Names and identifiers only; never a value of a row, never a secret."""
+    """One action. Names and identifiers only; never a value of a row, never a secret.
+
+    `actor` is `principal/key`, a bare principal, the name of a process, or `anonymous`. `client_address` and
+    `request_id` are null for what no request did. The event's place in the chain of hashes is in `audit_links`: it is
+    given after the commit, because the order of sequences is not the order of commits.
+    """
 
     __tablename__ = "audit_events"
 
@@ -19,3 +24,5 @@ class AuditEvent(Base):
     action: Mapped[str]
     object: Mapped[str] = mapped_column(index=True)
     outcome: Mapped[str]
+    client_address: Mapped[str | None]
+    request_id: Mapped[str | None]

@@ -8,13 +8,14 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base, Json, WithId, one_of
 
-STATES = ("declared", "ready")
+STATES = ("declared", "ready", "deleted")
 ADJACENCIES = ("add-or-remove",)
 
 
 class Dataset(WithId, Base):
-    """A declared dataset; `ready` once its rows are stored.
+    """A declared dataset; `ready` once its rows are stored; `deleted` is a tombstone that keeps the public facts.
 
+    A deleted dataset has no data key any more. Its `rows_key` stays until the object is gone too (upkeep sees to it).
     `privacy_unit` names the unit column, or is null for one record. `intake_report` is for the owner only.
     """
 
@@ -24,8 +25,13 @@ class Dataset(WithId, Base):
         CheckConstraint(one_of("adjacency", ADJACENCIES), name="adjacency_known"),
         CheckConstraint("declared_size > 0", name="declared_size_positive"),
         CheckConstraint(
-            "(state = 'ready') = (rows_key IS NOT NULL AND wrapped_data_key IS NOT NULL)",
+            "(state = 'ready') = (wrapped_data_key IS NOT NULL) AND (state <> 'ready' OR rows_key IS NOT NULL)",
             name="ready_has_rows",
+        ),
+        CheckConstraint(
+            "(state = 'deleted') = (deleted_at IS NOT NULL) AND (state = 'deleted') = (deleted_by IS NOT NULL)"
+            " AND (state <> 'deleted' OR intake_report IS NULL)",
+            name="deleted_has_tombstone",
         ),
     )
 
@@ -41,3 +47,5 @@ class Dataset(WithId, Base):
     wrapped_data_key: Mapped[bytes | None]
     intake_report: Mapped[Json | None]
     created_at: Mapped[datetime]
+    deleted_at: Mapped[datetime | None]
+    deleted_by: Mapped[UUID | None]

@@ -1,0 +1,17 @@
+"""Secrets of the service that outlive a master key, each sealed under the present one."""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base
+
+
+class ServiceSecret(Base):
+    """One secret by name."""
+
+    __tablename__ = "service_secrets"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    wrapped: Mapped[bytes]
+    created_at: Mapped[datetime]
