@@ -11,6 +11,8 @@ from typing import Literal
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from core.storage.master_keys import MasterKeys
+
 MASTER_KEY_HEX_LENGTH = 64
 
 
@@ -31,6 +33,14 @@ class Settings(BaseSettings):
     master_key: SecretStr = Field(
         description="64 hexadecimal digits; wraps every data key. Keep it out of backups."
     )
+    previous_master_key: SecretStr | None = Field(
+        None,
+        description="The master key before a rotation; opens what `python -m service.rotate_master_key` has not re-wrapped yet.",
+    )
+    witness_url: str | None = Field(
+        None,
+        description="A second place for the signed heads of ledgers and audit log, as a storage URL outside this machine's reach.",
+    )
 
     host: str = Field("127.0.0.1", description="Address the API listens on.")
     port: int = Field(8321, ge=1, le=65535, description="Port the API listens on.")
@@ -45,6 +55,16 @@ class Settings(BaseSettings):
     )
     job_attempts: int = Field(
         5, ge=1, description="How often a job is resumed after failures of the machinery."
+    )
+
+    request_days: float = Field(
+        30.0, gt=0, le=3650, description="A budget request that nobody has decided on expires after this many days."
+    )
+    grant_days: float = Field(
+        90.0, gt=0, le=3650, description="How long a grant lasts where its approval does not say."
+    )
+    two_person_rule: bool = Field(
+        default=True, description="Whether who files a budget request is refused as the one who approves it."
     )
 
     max_upload_bytes: int = Field(
@@ -69,9 +89,11 @@ class Settings(BaseSettings):
     )
     sampling_streams: int = Field(4, ge=1, description="Downloads of samples served at the same time.")
 
-    @field_validator("master_key")
+    @field_validator("master_key", "previous_master_key")
     @classmethod
-    def _master_key_is_256_bits(cls, value: SecretStr) -> SecretStr:
+    def _master_key_is_256_bits(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
         text = value.get_secret_value()
         try:
             key = bytes.fromhex(text)
@@ -87,6 +109,15 @@ class Settings(BaseSettings):
     def master_key_bytes(self) -> bytes:
         """The 32 bytes that wrap data keys and key the digests of API keys."""
         return bytes.fromhex(self.master_key.get_secret_value())
+
+    @property
+    def master_keys(self) -> MasterKeys:
+        """The master key, and the previous one during a rotation."""
+        previous = self.previous_master_key
+        return MasterKeys(
+            current=self.master_key_bytes,
+            previous=None if previous is None else bytes.fromhex(previous.get_secret_value()),
+        )
 
 
 @cache

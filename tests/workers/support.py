@@ -73,7 +73,7 @@ def small_plan(epsilon: float = 2.0, **options: Any) -> Plan:
 
 def environment_of(settings: Settings) -> dict[str, str]:
     """The environment of a process with these settings."""
-    plain = settings.model_dump(mode="json", exclude={"master_key"})
+    plain = settings.model_dump(mode="json", exclude={"master_key", "previous_master_key"}, exclude_none=True)
     told = {f"UNDERSTUDY_{name.upper()}": str(value) for name, value in plain.items()}
     told["UNDERSTUDY_MASTER_KEY"] = settings.master_key.get_secret_value()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("UNDERSTUDY_")}

@@ -1,0 +1,7 @@
+"""What signatures are for. A signature for one purpose is worth nothing for another, even over the same bytes."""
+
+from typing import Final
+
+LEDGER_HEAD: Final = "understudy.ledger-head/1"
+AUDIT_HEAD: Final = "understudy.audit-head/1"
+AUDIT_EXPORT: Final = "understudy.audit-export/1"
