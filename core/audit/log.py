@@ -1,22 +1,47 @@
-"""The audit log: who did what to which thing, when, with which outcome. Append-only, like the ledger."""
+"""The audit log: who did what to which thing, from where, when, with which outcome. Append-only, like the ledger."""
 
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from core.audit import repository
 from core.db.tables.audit_event import AuditEvent
 
 
-def append(session: Session, *, actor: str, action: str, object: str, outcome: str, at: datetime) -> None:  # noqa: A002 - the word auditors use
+def append(
+    session: Session,
+    *,
+    actor: str,
+    action: str,
+    object: str,  # noqa: A002 - the word auditors use
+    outcome: str,
+    at: datetime,
+    client_address: str | None = None,
+    request_id: str | None = None,
+) -> None:
     """Add one event to the caller's transaction: what is rolled back was not done, and is not logged as done.
+
+    The event gets its place in the chain of hashes after the commit (``core.audit.linking``).
 
     Args:
         session: the open transaction.
-        actor: id of the key or process that acted.
+        actor: id of the principal and key, or name of the process, that acted.
         action: stable name, such as `budget.set`.
         object: id of the thing acted on.
         outcome: stable code, such as `done` or the code of an error.
         at: when, aware.
+        client_address: network address that the request came from; None for what no request did.
+        request_id: names the request in the operator's log; None likewise.
     """
-    session.add(AuditEvent(at=at, actor=actor, action=action, object=object, outcome=outcome))
-    session.flush()
+    repository.add(
+        session,
+        AuditEvent(
+            at=at,
+            actor=actor,
+            action=action,
+            object=object,
+            outcome=outcome,
+            client_address=client_address,
+            request_id=request_id,
+        ),
+    )

@@ -22,6 +22,7 @@ ALGORITHM: Final = "Ed25519"
 PUBLIC_KEY_BYTES: Final = 32
 _DOMAIN: Final = b"understudy/signature/1"
 _KEY_ID_DIGITS: Final = 32
+_SEAL_MEMBERS: Final = frozenset({"context", "algorithm", "key_id", "signature"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +42,8 @@ class SignedDocument:
     signature: bytes
 
     def to_json(self) -> dict[str, Any]:
-        """The form in files and answers."""
-        return {
-            "document": dict(self.document),
+        """The form in files and answers: the document's own members, and four that say who signed it for what."""
+        return dict(self.document) | {
             "context": self.context,
             "algorithm": ALGORITHM,
             "key_id": self.key_id,
@@ -59,10 +59,10 @@ class SignedDocument:
         """
         if not isinstance(form, Mapping) or form.get("algorithm") != ALGORITHM:
             raise SignedFormUnknown
-        document = form.get("document")
         texts = [form.get(name) for name in ("context", "key_id", "signature")]
-        if not isinstance(document, Mapping) or not all(isinstance(text, str) for text in texts):
+        if not all(isinstance(text, str) for text in texts):
             raise SignedFormUnknown
+        document = {name: value for name, value in form.items() if name not in _SEAL_MEMBERS}
         context, key_id, signature = map(str, texts)
         try:
             decoded = base64.b64decode(signature, validate=True)
@@ -97,8 +97,11 @@ class Signer:
         """Sign a document for a purpose.
 
         Raises:
-            ValueError: the document holds NaN or an infinity, or the context a NUL.
+            ValueError: the document holds NaN, an infinity or a member that the signed form adds, or the context a NUL.
         """
+        if not _SEAL_MEMBERS.isdisjoint(document):
+            message = f"a document to be signed has no member {', '.join(sorted(_SEAL_MEMBERS))}"
+            raise ValueError(message)
         signature = self.private_key.sign(_message(document, context))
         return SignedDocument(document=document, context=context, key_id=self.key_id, signature=signature)
 

@@ -45,3 +45,20 @@ def test_nothing_is_changed_or_removed(database, change):
     with pytest.raises(DatabaseRefused), database.transaction() as session:
         session.execute(text(change))
     assert actions(database) == ["budget.set"]
+
+
+def test_where_an_event_came_from_is_kept(database):
+    with database.transaction() as session:
+        log.append(
+            session,
+            actor="a",
+            action="b",
+            object="c",
+            outcome="done",
+            at=NOON,
+            client_address="::1",
+            request_id="r",
+        )
+    with database.read_only() as session:
+        event = session.scalars(select(AuditEvent)).one()
+        assert (event.client_address, event.request_id) == ("::1", "r")

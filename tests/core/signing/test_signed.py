@@ -66,7 +66,7 @@ def test_a_key_cannot_take_the_id_of_another():
     assert key_id_of(thief.public_key) == thief.key_id != SIGNER.key_id
 
 
-@pytest.mark.parametrize("missing", ["document", "context", "algorithm", "key_id", "signature"])
+@pytest.mark.parametrize("missing", ["context", "algorithm", "key_id", "signature"])
 def test_a_document_of_another_form_is_refused(missing):
     form = SIGNED.to_json()
     del form[missing]
@@ -96,6 +96,12 @@ def test_a_form_that_is_none_is_refused(form):
 def test_every_json_document_can_be_signed(document):
     signed = SIGNER.sign(document, context="test/1")
     assert verify(SignedDocument.from_json(signed.to_json()), context="test/1", public_keys=KEYS) == document
+
+
+@pytest.mark.parametrize("name", ["context", "algorithm", "key_id", "signature"])
+def test_a_document_cannot_hold_what_the_signed_form_adds(name):
+    with pytest.raises(ValueError, match="has no member"):
+        SIGNER.sign({name: "x"}, context="test/1")
 
 
 def test_a_signer_does_not_show_its_key():
