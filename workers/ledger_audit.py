@@ -16,7 +16,8 @@ from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.budget import Budget
 from core.ledger import book, repository
-from core.ledger.chain import ChainCheck, Head
+from core.ledger.chain import Head
+from core.ledger.verification import ChainCheck
 from core.logs import get_logger
 from core.storage.errors import ObjectMissing
 from core.storage.objects import ObjectStore

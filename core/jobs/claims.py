@@ -22,6 +22,7 @@ from core.jobs.endings import (
 from core.jobs.leases import Claim, advance, claim_of, heartbeat, held_claim
 from core.jobs.states import ENDED, PLAN_ALTERED, WORKER_LOST, JobState
 from core.ledger import book
+from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
 from core.privacy import mechanism as mechanisms
@@ -46,7 +47,7 @@ def claim(
         max_attempts: claims after which silent workers are enough.
 
     Returns:
-        The claim, or None: another worker has it, it has ended, or it was ended here.
+        The claim, or None: another worker has it, it has ended or was ended here, or its dataset is frozen.
 
     Raises:
         JobNotFound: no such job.
@@ -62,17 +63,25 @@ def claim(
         end_cancelled(session, job, clock=clock)
     elif job.attempts >= max_attempts:
         end(job, JobState.FAILED, at=now, failure_code=WORKER_LOST)
-    else:
+    elif _spent(session, job, clock=clock):
         move(job, JobState.RUNNING)
         job.fence += 1
         job.attempts += 1
         job.lease_expires_at = now + timedelta(seconds=lease_seconds)
         job.started_at = job.started_at or now
-        book.spend(session, job.id, fence=job.fence, clock=clock)
         session.flush()
         return claim_of(session, job, plan)
     session.flush()
     return None
+
+
+def _spent(session: Session, job: Job, *, clock: Clock) -> bool:
+    """Spend what was reserved, unless an earlier claim did; a frozen dataset's job stays queued instead."""
+    try:
+        book.spend(session, job.id, fence=job.fence + 1, clock=clock)
+    except PopulationFrozen:
+        return False
+    return True
 
 
 def _plan_as_reserved(session: Session, job: Job) -> Plan | None:

@@ -26,6 +26,7 @@ def place_order(
     plan: Plan,
     ordered_by: UUID,
     job_id: UUID,
+    grant_id: UUID | None,
     sealed_randomness_key: bytes,
     queue: Queue,
     clock: Clock,
@@ -38,6 +39,7 @@ def place_order(
         plan: what will run, to the letter; it is never made again.
         ordered_by: the principal.
         job_id: a fresh id, chosen by the caller because the sealed key is bound to it.
+        grant_id: the grant that the order draws on besides the cap; None where one person keeps the whole budget.
         sealed_randomness_key: the job's fresh 256-bit key, sealed.
         queue: where the job is announced.
         clock: stamps the order.
@@ -46,6 +48,7 @@ def place_order(
         DatasetNotReady: no rows yet.
         PlanDoesNotFit: the plan was made for other public facts than the dataset's.
         BudgetNotSet, BudgetRefused, AlreadyReserved: the ledger refuses.
+        PopulationFrozen, GrantNotFound, GrantClosed, GrantRefused: so it does.
     """
     if dataset.state != "ready":
         raise DatasetNotReady("The dataset has no rows yet.", remedy="Upload its rows first.")
@@ -76,6 +79,7 @@ def place_order(
         job_id=job_id,
         charge=charge,
         mechanism_json=mechanisms.to_json(plan.mechanism),
+        grant_id=grant_id,
         clock=clock,
     )
     repository.add(session, job)

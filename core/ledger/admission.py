@@ -1,6 +1,5 @@
 """Admission and its words: pure decisions over what is in force, what is asked and the caps."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -47,33 +46,40 @@ class Shortage:
         )
 
 
-def require_room(cap: Cap, standing: Sequence[Charge], request: Charge) -> Admission:
+def require_room(
+    cap: Cap,
+    standing: Charge,
+    request: Charge,
+    *,
+    refusal: type[BudgetRefused] = BudgetRefused,
+    remedy: str = "Ask for a smaller epsilon or delta, or ask an admin to raise the dataset's cap.",
+) -> Admission:
     """Admit `request` on top of `standing` (everything spent and reserved).
 
     Raises:
         BudgetRefused: no filter holds with the request added. Says requested, remaining and difference for the filter
-            that comes nearest and, in its facts, for every filter.
+            that comes nearest and, in its facts, for every filter. `refusal` is the class that is raised.
     """
-    after = admit(cap, [*standing, request])
+    after = admit(cap, [standing, request])
     if after.admitted:
         return after
-    shortages = _shortages(admit(cap, standing), after)
+    shortages = _shortages(admit(cap, [standing]), after)
     nearest = nearest_filter(after)
-    raise BudgetRefused(
+    raise refusal(
         " ".join(str(shortage) for shortage in shortages if shortage.filter == nearest),
-        remedy="Ask for a smaller epsilon or delta, or ask an admin to raise the dataset's cap.",
+        remedy=remedy,
         filter=nearest,
         shortages=[{"filter": shortage.filter, **shortage.to_json()} for shortage in shortages],
     )
 
 
-def require_cap_above(cap: Cap, standing: Sequence[Charge]) -> Admission:
+def require_cap_above(cap: Cap, standing: Charge) -> Admission:
     """Check that everything spent and reserved fits under a new cap.
 
     Raises:
         CapBelowSpent: no filter would hold under it.
     """
-    nothing, after = admit(cap, ()), admit(cap, standing)
+    nothing, after = admit(cap, ()), admit(cap, [standing])
     if after.admitted:
         return after
     nearest = nearest_filter(after)

@@ -2,9 +2,13 @@
 
 Every function works inside the caller's transaction; what it appended exists when that transaction commits, and
 never otherwise. Callers that hold a job's row lock take it before the budget's, so nobody waits in a circle.
+What people decide - caps, grants, freezes - is in `core.ledger.governing` and read from here as well.
 """
 
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,37 +16,81 @@ from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.db.tables.budget import Budget
+from core.db.tables.grant import Grant
+from core.errors import BudgetRefused
 from core.ledger import repository
-from core.ledger.admission import require_cap_above, require_room
-from core.ledger.chain import NO_HASH, ChainCheck, Head, check, link
-from core.ledger.errors import AlreadyReserved, BudgetNotSet, ReservationNotFound
+from core.ledger.admission import require_room
+from core.ledger.appending import append_movement, standing
+from core.ledger.balance import Balance, balance_of
+from core.ledger.books import Books
+from core.ledger.chain import Head
+from core.ledger.decisions import GrantState
+from core.ledger.errors import (
+    AlreadyReserved,
+    BudgetNotSet,
+    GrantClosed,
+    GrantNotFound,
+    GrantRefused,
+    PopulationFrozen,
+    ReservationNotFound,
+)
+from core.ledger.governing import (
+    cap_on,
+    close_grant,
+    freeze,
+    grant,
+    open_population,
+    set_cap,
+    unfreeze,
+)
 from core.ledger.reservation import NOTHING, EntryKind, Movement, Reservation, bounded, fold, fold_all
-from core.ledger.statement import Statement
+from core.ledger.statement import Statement, Summary
+from core.ledger.verification import ChainCheck, check
 from core.privacy.charge import Charge
 from core.privacy.filters import Admission, AdmissionRule, Cap, admit
 
+__all__ = [
+    "GrantState",
+    "OneMore",
+    "cap_of",
+    "charges_in_force",
+    "close_grant",
+    "freeze",
+    "grant",
+    "grants_of",
+    "is_frozen",
+    "one_more",
+    "open_grants",
+    "open_population",
+    "reservation_of",
+    "reserve",
+    "reserved_mechanism",
+    "set_cap",
+    "settle",
+    "spend",
+    "statement",
+    "summary",
+    "unfreeze",
+    "verify_chain",
+    "void",
+]
 
-def open_population(session: Session, *, rule: AdmissionRule, clock: Clock) -> UUID:
-    """Begin a ledger for a new population, without a cap; its rule never changes. Returns the population's id."""
-    budget = Budget(rule=rule.value, head_sequence=0, head_hash=NO_HASH, created_at=clock.now())
-    repository.add_budget(session, budget)
-    return budget.population_id
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneMore:
+    """What one more job would do to the budget, and whether it fits.
 
-def set_cap(session: Session, population_id: UUID, *, epsilon: float, delta: float) -> Admission:
-    """Set or change the caps. Returns the state of the filters under them.
-
-    Raises:
-        PopulationNotFound: no such population.
-        InvalidGuarantee: epsilon or delta is out of range.
-        CapBelowSpent: what is spent and reserved would not fit.
+    Args:
+        fits: whether it would be admitted now.
+        after: the filters of the cap with the job added; None before a cap is set.
+        grant_after: the filters of the grant with the job added; None without a grant.
+        refusal: the code of the refusal, or None.
     """
-    budget = repository.lock_budget(session, population_id)
-    cap = Cap(epsilon=epsilon, delta=delta, rule=AdmissionRule(budget.rule))
-    admission = require_cap_above(cap, _in_force(session, population_id))
-    budget.epsilon_cap, budget.delta_cap = epsilon, delta
-    session.flush()
-    return admission
+
+    fits: bool
+    after: Admission | None
+    grant_after: Admission | None
+    refusal: str | None
 
 
 def cap_of(session: Session, population_id: UUID) -> Cap | None:
@@ -51,12 +99,59 @@ def cap_of(session: Session, population_id: UUID) -> Cap | None:
     Raises:
         PopulationNotFound: no such population.
     """
-    return _cap(repository.budget_of(session, population_id))
+    return cap_on(repository.budget_of(session, population_id))
+
+
+def is_frozen(session: Session, population_id: UUID) -> bool:
+    """Whether nothing new may be reserved or spent.
+
+    Raises:
+        PopulationNotFound: no such population.
+    """
+    return repository.budget_of(session, population_id).frozen_at is not None
+
+
+def grants_of(session: Session, population_id: UUID) -> Sequence[Grant]:
+    """All grants of a population, oldest first."""
+    return repository.grants(session, population_id)
+
+
+def open_grants(session: Session, population_id: UUID, *, holder: UUID, at: datetime) -> Sequence[Grant]:
+    """The grants a holder may draw on at a moment, the one that ends first in front."""
+    return repository.open_grants(session, population_id, holder=holder, at=at)
 
 
 def charges_in_force(session: Session, population_id: UUID) -> list[Charge]:
-    """What counts against the caps now, one charge per reservation; without a lock, for quotes."""
-    return _in_force(session, population_id)
+    """What counts against the cap now, summed; without a lock, for quotes."""
+    return [_balance(session, population_id).in_force]
+
+
+def one_more(session: Session, population_id: UUID, charge: Charge, *, grant_id: UUID | None) -> OneMore:
+    """Say what an order of this charge would meet now; without a lock, so the order itself may still be refused.
+
+    Raises:
+        PopulationNotFound, GrantNotFound: no such population, or no such grant on it.
+    """
+    budget = repository.budget_of(session, population_id)
+    cap = cap_on(budget)
+    if cap is None:
+        return OneMore(fits=False, after=None, grant_after=None, refusal=BudgetNotSet.code)
+    after = admit(cap, [_balance(session, population_id).in_force, charge])
+    grant_after = None
+    if grant_id is not None:
+        row = repository.grant_of(session, grant_id)
+        if row.population_id != population_id:
+            raise GrantNotFound
+        drawn = repository.grant_balance(session, grant_id).in_force
+        grant_after = admit(_grant_cap(row, budget), [drawn, charge])
+    refusal = None
+    if budget.frozen_at is not None:
+        refusal = PopulationFrozen.code
+    elif not after.admitted:
+        refusal = BudgetRefused.code
+    elif grant_after is not None and not grant_after.admitted:
+        refusal = GrantRefused.code
+    return OneMore(fits=refusal is None, after=after, grant_after=grant_after, refusal=refusal)
 
 
 def reserve(
@@ -66,18 +161,33 @@ def reserve(
     job_id: UUID,
     charge: Charge,
     mechanism_json: dict[str, Any],
+    grant_id: UUID | None,
     clock: Clock,
 ) -> Admission:
     """Reserve the charge of a plan for a job, or refuse; the one way in.
 
+    Args:
+        session: the open transaction.
+        population_id: whose budget.
+        job_id: for whom.
+        charge: of the whole plan.
+        mechanism_json: what will run.
+        grant_id: the grant it draws on besides the cap; None draws on the cap alone (one person's own ledger).
+        clock: stamps the entry and judges whether the grant has expired.
+
     Raises:
         PopulationNotFound: no such population.
+        PopulationFrozen: it is frozen.
         BudgetNotSet: it has no cap yet.
         AlreadyReserved: the job has a reservation.
+        GrantNotFound, GrantClosed, GrantRefused: the grant is not of this population, is over, or is too small.
         BudgetRefused: no filter holds with this charge added to everything spent and reserved.
+        LedgerBroken: the last entry does not verify.
     """
     budget = repository.lock_budget(session, population_id)
-    cap = _cap(budget)
+    if budget.frozen_at is not None:
+        raise PopulationFrozen
+    cap = cap_on(budget)
     if cap is None:
         raise BudgetNotSet(
             "No budget has been set for this dataset, so nothing may be spent.",
@@ -87,9 +197,11 @@ def reserve(
         raise AlreadyReserved(
             "This job has a reservation already.", remedy="Place a new order under a new id."
         )
-    admission = require_room(cap, _in_force(session, population_id), charge)
-    movement = Movement(kind=EntryKind.RESERVED, job_id=job_id, charge=charge)
-    _append(session, budget, movement, mechanism=mechanism_json, clock=clock)
+    admission = require_room(cap, standing(session, budget).in_force, charge)
+    if grant_id is not None:
+        _require_grant(session, budget, grant_id, charge, at=clock.now())
+    movement = Movement(kind=EntryKind.RESERVED, job_id=job_id, charge=charge, grant_id=grant_id)
+    append_movement(session, budget, None, movement, mechanism=mechanism_json, clock=clock)
     return admission
 
 
@@ -102,13 +214,16 @@ def spend(session: Session, job_id: UUID, *, fence: int, clock: Clock) -> bool:
     Raises:
         ReservationNotFound: nothing was reserved.
         IllegalFold: the reservation was voided or settled.
+        PopulationFrozen: it is only reserved, and the population is frozen.
     """
     budget, reservation = _locked(session, job_id)
     if reservation.state is EntryKind.SPENT:
         return False
-    movement = Movement(kind=EntryKind.SPENT, job_id=job_id, charge=reservation.reserved)
+    movement = _movement(reservation, EntryKind.SPENT, reservation.reserved)
     reservation.after(movement)
-    _append(session, budget, movement, fence=fence, clock=clock)
+    if budget.frozen_at is not None:
+        raise PopulationFrozen
+    append_movement(session, budget, reservation, movement, fence=fence, clock=clock)
     return True
 
 
@@ -121,9 +236,8 @@ def settle(session: Session, job_id: UUID, *, charge: Charge, clock: Clock) -> C
     """
     budget, reservation = _locked(session, job_id)
     charged = bounded(charge, by=reservation.reserved)
-    movement = Movement(kind=EntryKind.SETTLED, job_id=job_id, charge=charged)
-    reservation.after(movement)
-    _append(session, budget, movement, clock=clock)
+    movement = _movement(reservation, EntryKind.SETTLED, charged)
+    append_movement(session, budget, reservation, movement, clock=clock)
     return charged
 
 
@@ -135,9 +249,8 @@ def void(session: Session, job_id: UUID, *, clock: Clock) -> None:
         IllegalFold: it is spent, voided or settled.
     """
     budget, reservation = _locked(session, job_id)
-    movement = Movement(kind=EntryKind.VOIDED, job_id=job_id, charge=NOTHING)
-    reservation.after(movement)
-    _append(session, budget, movement, clock=clock)
+    movement = _movement(reservation, EntryKind.VOIDED, NOTHING)
+    append_movement(session, budget, reservation, movement, clock=clock)
 
 
 def reservation_of(session: Session, job_id: UUID) -> Reservation:
@@ -157,6 +270,15 @@ def reserved_mechanism(session: Session, job_id: UUID) -> dict[str, Any]:
     return repository.mechanism_of_job(session, job_id)
 
 
+def summary(session: Session, population_id: UUID) -> Summary:
+    """The cap, the sums and the filters, at a cost that does not grow with the ledger.
+
+    Raises:
+        PopulationNotFound: no such population.
+    """
+    return _summary(repository.budget_of(session, population_id), _balance(session, population_id))
+
+
 def statement(session: Session, population_id: UUID) -> Statement:
     """Everything an auditor may read; call it in `Database.read_only`, whose snapshot makes it consistent.
 
@@ -165,21 +287,15 @@ def statement(session: Session, population_id: UUID) -> Statement:
     """
     budget = repository.budget_of(session, population_id)
     entries = tuple(repository.entries(session, population_id))
-    reservations = tuple(fold_all(entry.movement for entry in entries).values())
-    cap = _cap(budget)
+    movements = (entry.movement for entry in entries if entry.movement is not None)
+    reservations = tuple(fold_all(movements).values())
     return Statement(
-        population_id=population_id,
-        rule=budget.rule,
-        cap=cap,
-        head=repository.head_of(budget),
-        entries=entries,
-        reservations=reservations,
-        admission=None if cap is None else admit(cap, [each.in_force for each in reservations]),
+        summary=_summary(budget, balance_of(reservations)), entries=entries, reservations=reservations
     )
 
 
 def verify_chain(session: Session, population_id: UUID, *, witness: Head | None = None) -> ChainCheck:
-    """Recompute every hash of a population's chain up to the head on the budget's row.
+    """Recompute a population's chain up to the head on its budget's row, and compare the rows that copy decisions.
 
     Args:
         session: a transaction; `Database.read_only` gives the snapshot that keeps appends out of the way.
@@ -190,8 +306,37 @@ def verify_chain(session: Session, population_id: UUID, *, witness: Head | None 
         PopulationNotFound: no such population.
     """
     budget = repository.budget_of(session, population_id)
+    books = Books(rule=AdmissionRule(budget.rule))
     with closing(repository.entries(session, population_id)) as entries:
-        return check(entries, head=repository.head_of(budget), witness=witness)
+        found = check(entries, head=repository.head_of(budget), books=books, witness=witness)
+    if not found.intact:
+        return found
+    problem = books.differs_from(
+        cap=cap_on(budget),
+        frozen=budget.frozen_at is not None,
+        grants={row.id: _terms(row) for row in repository.grants(session, population_id)},
+    )
+    broken_at = None if problem is None else found.checked + 1
+    return ChainCheck(checked=found.checked, broken_at=broken_at, problem=problem)
+
+
+def _terms(row: Grant) -> tuple[UUID, float, float, datetime, str]:
+    return row.holder_id, row.epsilon, row.delta, row.expires_at, row.state
+
+
+def _require_grant(session: Session, budget: Budget, grant_id: UUID, charge: Charge, *, at: datetime) -> None:
+    row = repository.grant_of(session, grant_id)
+    if row.population_id != budget.population_id:
+        raise GrantNotFound
+    if row.state != GrantState.OPEN.value or at >= row.expires_at:
+        raise GrantClosed
+    drawn = repository.grant_balance(session, grant_id).in_force
+    remedy = "Ask for a smaller epsilon or delta, or file a budget request."
+    require_room(_grant_cap(row, budget), drawn, charge, refusal=GrantRefused, remedy=remedy)
+
+
+def _grant_cap(row: Grant, budget: Budget) -> Cap:
+    return Cap(epsilon=row.epsilon, delta=row.delta, rule=AdmissionRule(budget.rule))
 
 
 def _locked(session: Session, job_id: UUID) -> tuple[Budget, Reservation]:
@@ -199,32 +344,23 @@ def _locked(session: Session, job_id: UUID) -> tuple[Budget, Reservation]:
     return budget, fold(repository.movements_of_job(session, job_id))
 
 
-def _append(
-    session: Session,
-    budget: Budget,
-    movement: Movement,
-    *,
-    clock: Clock,
-    mechanism: dict[str, Any] | None = None,
-    fence: int | None = None,
-) -> None:
-    entry = link(
-        repository.head_of(budget),
+def _movement(reservation: Reservation, kind: EntryKind, charge: Charge) -> Movement:
+    return Movement(kind=kind, job_id=reservation.job_id, charge=charge, grant_id=reservation.grant_id)
+
+
+def _balance(session: Session, population_id: UUID) -> Balance:
+    known = repository.last_balance(session, population_id)
+    return known or balance_of(fold_all(repository.movements(session, population_id)).values())
+
+
+def _summary(budget: Budget, balance: Balance) -> Summary:
+    cap = cap_on(budget)
+    return Summary(
         population_id=budget.population_id,
-        movement=movement,
-        mechanism=mechanism,
-        fence=fence,
-        at=clock.now(),
+        rule=budget.rule,
+        cap=cap,
+        frozen_at=budget.frozen_at,
+        head=repository.head_of(budget),
+        balance=balance,
+        admission=None if cap is None else admit(cap, [balance.in_force]),
     )
-    repository.append(session, budget, entry)
-
-
-def _in_force(session: Session, population_id: UUID) -> list[Charge]:
-    movements = repository.movements(session, population_id)
-    return [reservation.in_force for reservation in fold_all(movements).values()]
-
-
-def _cap(budget: Budget) -> Cap | None:
-    if budget.epsilon_cap is None or budget.delta_cap is None:
-        return None
-    return Cap(epsilon=budget.epsilon_cap, delta=budget.delta_cap, rule=AdmissionRule(budget.rule))

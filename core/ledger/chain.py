@@ -7,16 +7,18 @@ that, and against a restored backup, a head noted elsewhere (`Head`, shown by ev
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from core.ledger.errors import IllegalFold
-from core.ledger.reservation import Movement, Reservation, fold_into
+from core.ledger.balance import Balance
+from core.ledger.decisions import Decision
+from core.ledger.reservation import Movement
 
-SCHEMA: Final = "understudy.ledger-entry/1"
+SCHEMA: Final = "understudy.ledger-entry/2"
+FIRST_SCHEMA: Final = "understudy.ledger-entry/1"
+"""Entries of the first release: movements only, without running totals. They stay verifiable for ever."""
 NO_HASH: Final = bytes(32)
 
 
@@ -33,41 +35,44 @@ EMPTY: Final = Head(sequence=0, hash=NO_HASH)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One link: a movement, its circumstances and its place in the chain."""
+    """One link: a movement or a decision, its circumstances and its place in the chain.
+
+    Args:
+        population_id: whose chain.
+        sequence: its place, from 1.
+        movement: what happens to a job's reservation, or None.
+        decision: what a person decided, or None; exactly one of the two is there.
+        mechanism: what was reserved, with RESERVED.
+        fence: the claim that spent, with SPENT.
+        at: when, aware.
+        balance: the population's totals after it; None in entries of the first release.
+        grant_balance: the totals of the movement's grant after it; None without a grant.
+        previous_hash: the hash of the entry before.
+        hash: its own.
+    """
 
     population_id: UUID
     sequence: int
-    movement: Movement
+    movement: Movement | None
+    decision: Decision | None
     mechanism: dict[str, Any] | None
     fence: int | None
     at: datetime
+    balance: Balance | None
+    grant_balance: Balance | None
     previous_hash: bytes
     hash: bytes
+
+    @property
+    def kind(self) -> str:
+        """What its kind is called in the database and in statements."""
+        content = self.movement or self.decision
+        return "" if content is None else content.kind.value
 
     @property
     def head(self) -> Head:
         """The head of the chain that ends here."""
         return Head(sequence=self.sequence, hash=self.hash)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainCheck:
-    """What a verification found.
-
-    Args:
-        checked: entries whose links are intact, counted from the first.
-        broken_at: sequence of the first entry that is wrong or missing; None when the chain is intact.
-        problem: what is wrong there, or None.
-    """
-
-    checked: int
-    broken_at: int | None = None
-    problem: str | None = None
-
-    @property
-    def intact(self) -> bool:
-        """Whether nothing was found."""
-        return self.broken_at is None
 
 
 def canonical(content: dict[str, Any]) -> bytes:
@@ -81,19 +86,24 @@ def link(
     head: Head,
     *,
     population_id: UUID,
-    movement: Movement,
-    mechanism: dict[str, Any] | None,
-    fence: int | None,
+    content: Movement | Decision,
     at: datetime,
+    balance: Balance | None,
+    grant_balance: Balance | None = None,
+    mechanism: dict[str, Any] | None = None,
+    fence: int | None = None,
 ) -> Entry:
     """The entry that follows `head`."""
     entry = Entry(
         population_id=population_id,
         sequence=head.sequence + 1,
-        movement=movement,
+        movement=content if isinstance(content, Movement) else None,
+        decision=content if isinstance(content, Decision) else None,
         mechanism=mechanism,
         fence=fence,
         at=at,
+        balance=balance,
+        grant_balance=grant_balance,
         previous_hash=head.hash,
         hash=NO_HASH,
     )
@@ -106,53 +116,30 @@ def hash_of(entry: Entry) -> bytes:
         "schema": SCHEMA,
         "population_id": str(entry.population_id),
         "sequence": entry.sequence,
-        "kind": entry.movement.kind.value,
-        "job_id": str(entry.movement.job_id),
-        "charge": entry.movement.charge.to_json(),
+        **_what_happened(entry),
         "mechanism": entry.mechanism,
         "fence": entry.fence,
         "at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"),
     }
+    if entry.balance is None:
+        content["schema"] = FIRST_SCHEMA
+    else:
+        content["balance"] = entry.balance.to_numbers()
+        content["grant_balance"] = None if entry.grant_balance is None else entry.grant_balance.to_numbers()
+        content["grant_id"] = _grant_text(entry)
     return hashlib.sha256(entry.previous_hash + canonical(content)).digest()
 
 
-def check(entries: Iterable[Entry], *, head: Head, witness: Head | None = None) -> ChainCheck:
-    """Verify a whole chain: places, links, contents, and that every reservation folds.
-
-    Args:
-        entries: all entries of a population in order of sequence.
-        head: the head on the budget's row.
-        witness: a head noted earlier outside the database; the chain must pass through it.
-    """
-    last = EMPTY
-    reservations: dict[UUID, Reservation] = {}
-    for entry in entries:
-        problem = _problem_of_link(entry, last) or _problem_of_fold(entry, reservations)
-        if problem is None and witness is not None and witness.sequence == entry.sequence:
-            problem = None if witness == entry.head else "history differs from the one witnessed"
-        if problem is not None:
-            return ChainCheck(checked=last.sequence, broken_at=last.sequence + 1, problem=problem)
-        last = entry.head
-    problem = None
-    if last != head:
-        problem = "the end of the chain is not the head on the budget"
-    elif witness is not None and witness.sequence > last.sequence:
-        problem = "entries that were witnessed are missing"
-    broken_at = None if problem is None else last.sequence + 1
-    return ChainCheck(checked=last.sequence, broken_at=broken_at, problem=problem)
+def _what_happened(entry: Entry) -> dict[str, Any]:
+    """The members that differ between movements and decisions; an entry with both, or neither, says so."""
+    happened: dict[str, Any] = {"kind": entry.kind}
+    if entry.movement is not None:
+        happened |= {"job_id": str(entry.movement.job_id), "charge": entry.movement.charge.to_json()}
+    if entry.decision is not None:
+        happened |= {"terms": entry.decision.terms}
+    return happened
 
 
-def _problem_of_link(entry: Entry, last: Head) -> str | None:
-    if entry.sequence != last.sequence + 1:
-        return "an entry is missing"
-    if entry.previous_hash != last.hash:
-        return "the link to the entry before is broken"
-    return None if entry.hash == hash_of(entry) else "the content was changed"
-
-
-def _problem_of_fold(entry: Entry, reservations: dict[UUID, Reservation]) -> str | None:
-    try:
-        fold_into(reservations, entry.movement)
-    except IllegalFold:
-        return "the entry may not follow the ones before it"
-    return None
+def _grant_text(entry: Entry) -> str | None:
+    grant_id = None if entry.movement is None else entry.movement.grant_id
+    return None if grant_id is None else str(grant_id)

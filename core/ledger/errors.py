@@ -1,8 +1,27 @@
-"""What the ledger refuses, and why."""
+"""What the ledger refuses, and why.
+
+NotFound
+  * PopulationNotFound    404  no budget is kept under this population
+  * ReservationNotFound   404  the ledger has no entry of this job
+  * GrantNotFound         404  no such grant on this population
+InvalidInput
+  * ReasonRequired        422  a cap is raised only with a written reason
+Conflict
+  * AlreadyReserved       409  one reservation per job
+  * PopulationFrozen      409  nothing new is reserved or spent
+  * GrantClosed           409  expired or revoked
+  * BudgetRefused         409
+      * BudgetNotSet           no cap yet
+      * CapBelowSpent          a cap cannot go below what is spent and reserved
+      * GrantRefused           fits under the cap, but not under the grant
+      * LedgerBroken           the last entry does not verify
+InternalError
+  * IllegalFold           500  entries that the ledger should have refused
+"""
 
 from uuid import UUID
 
-from core.errors import BudgetRefused, Conflict, InternalError, NotFound
+from core.errors import BudgetRefused, Conflict, InternalError, InvalidInput, NotFound
 
 
 class PopulationNotFound(NotFound):
@@ -44,14 +63,79 @@ class IllegalFold(InternalError):
     """Entries of a reservation in an order that the ledger does not allow.
 
     Args:
-        job_id: whose entries they are.
+        job_id: whose entries they are; None for decisions.
         reason: what is wrong; for the operator's log, constant words only.
     """
 
     code = "ledger-illegal-entries"
     title = "The ledger holds entries it should have refused"
 
-    def __init__(self, job_id: UUID, reason: str) -> None:
+    def __init__(self, job_id: UUID | None, reason: str) -> None:
         super().__init__()
         self.job_id = job_id
         self.reason = reason
+
+
+class PopulationFrozen(Conflict):
+    """The dataset is frozen: nothing new is reserved, and no queued job starts."""
+
+    code = "dataset-frozen"
+    title = "The dataset is frozen"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The dataset is frozen: no job may be ordered or started on it.",
+            remedy="The ledger statement says by whom and why; an admin can unfreeze it.",
+        )
+
+
+class LedgerBroken(BudgetRefused):
+    """The last entry does not verify: nothing may be spent until somebody has looked."""
+
+    code = "ledger-broken"
+    title = "The dataset's ledger does not verify"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The last entry of this dataset's ledger was changed outside the service.",
+            remedy="Ask an operator to verify the ledger and to restore the database.",
+        )
+
+
+class ReasonRequired(InvalidInput):
+    """A cap that exists is raised only with a written reason."""
+
+    code = "reason-required"
+    title = "A written reason is needed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A cap is raised only with a written reason.", remedy="Send a reason with the new cap."
+        )
+
+
+class GrantNotFound(NotFound):
+    """No such grant on this population."""
+
+    code = "grant-not-found"
+    title = "No such grant"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such grant on this dataset.", remedy="List the grants of the dataset.")
+
+
+class GrantClosed(Conflict):
+    """The grant has expired or was revoked; nothing new draws on it."""
+
+    code = "grant-closed"
+    title = "The grant is closed"
+
+    def __init__(self) -> None:
+        super().__init__("The grant has expired or was revoked.", remedy="File a new budget request.")
+
+
+class GrantRefused(BudgetRefused):
+    """The charge fits under the cap but not under the grant."""
+
+    code = "grant-refused"
+    title = "The grant does not allow this"

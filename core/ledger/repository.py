@@ -1,6 +1,7 @@
 """All SQL of the ledger. Who appends holds the lock on the population's budget row."""
 
 from collections.abc import Generator, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -8,10 +9,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget import Budget
+from core.db.tables.grant import Grant
 from core.db.tables.ledger_entry import LedgerEntry
+from core.ledger.balance import EMPTY_BALANCE, Balance
 from core.ledger.chain import Entry, Head
-from core.ledger.errors import PopulationNotFound, ReservationNotFound
-from core.ledger.reservation import EntryKind, Movement
+from core.ledger.decisions import Decision, DecisionKind, GrantState
+from core.ledger.errors import GrantNotFound, PopulationNotFound, ReservationNotFound
+from core.ledger.reservation import NOTHING, EntryKind, Movement
 from core.privacy.charge import Charge
 
 _MOVEMENT = (
@@ -20,7 +24,9 @@ _MOVEMENT = (
     LedgerEntry.epsilon_micros,
     LedgerEntry.delta_femtos,
     LedgerEntry.rdp_micros,
+    LedgerEntry.grant_id,
 )
+_MOVES = LedgerEntry.kind.in_([kind.value for kind in EntryKind])
 
 
 def add_budget(session: Session, budget: Budget) -> None:
@@ -72,7 +78,9 @@ def population_of_job(session: Session, job_id: UUID) -> UUID:
 def movements(session: Session, population_id: UUID) -> list[Movement]:
     """What the fold reads of a population, in order."""
     rows = session.execute(
-        select(*_MOVEMENT).where(LedgerEntry.population_id == population_id).order_by(LedgerEntry.sequence)
+        select(*_MOVEMENT)
+        .where(LedgerEntry.population_id == population_id, _MOVES)
+        .order_by(LedgerEntry.sequence)
     )
     return [_movement(*row) for row in rows]
 
@@ -110,6 +118,86 @@ def entries(session: Session, population_id: UUID, *, batch_rows: int = 500) -> 
         rows.close()
 
 
+def entry_at(session: Session, population_id: UUID, sequence: int) -> Entry | None:
+    """One entry by its place, freshly read."""
+    row = session.get(LedgerEntry, (population_id, sequence), populate_existing=True)
+    return None if row is None else _entry(row)
+
+
+def last_balance(session: Session, population_id: UUID) -> Balance | None:
+    """The totals at the head, read in one statement, so without a lock too; None where the head carries none."""
+    numbers = session.scalar(
+        select(LedgerEntry.balance)
+        .join(Budget, Budget.population_id == LedgerEntry.population_id)
+        .where(Budget.population_id == population_id, LedgerEntry.sequence == Budget.head_sequence)
+    )
+    return None if numbers is None else Balance.from_numbers(numbers)
+
+
+def grant_balance(session: Session, grant_id: UUID) -> Balance:
+    """The totals of a grant after the last entry that drew on it."""
+    numbers = session.scalar(
+        select(LedgerEntry.grant_balance)
+        .where(LedgerEntry.grant_id == grant_id)
+        .order_by(LedgerEntry.sequence.desc())
+        .limit(1)
+    )
+    return EMPTY_BALANCE if numbers is None else Balance.from_numbers(numbers)
+
+
+def grants(session: Session, population_id: UUID) -> Sequence[Grant]:
+    """All grants of a population, oldest first."""
+    return session.scalars(
+        select(Grant).where(Grant.population_id == population_id).order_by(Grant.created_at, Grant.id)
+    ).all()
+
+
+def open_grants(session: Session, population_id: UUID, *, holder: UUID, at: datetime) -> Sequence[Grant]:
+    """The grants that a holder may draw on at a moment, the one that ends first in front."""
+    return session.scalars(
+        select(Grant)
+        .where(
+            Grant.population_id == population_id,
+            Grant.holder_id == holder,
+            Grant.state == GrantState.OPEN.value,
+            Grant.expires_at > at,
+        )
+        .order_by(Grant.expires_at, Grant.id)
+    ).all()
+
+
+def grant_of(session: Session, grant_id: UUID) -> Grant:
+    """A grant, freshly read.
+
+    Raises:
+        GrantNotFound: there is none.
+    """
+    grant = session.get(Grant, grant_id, populate_existing=True)
+    if grant is None:
+        raise GrantNotFound
+    return grant
+
+
+def frozen_in_chain(session: Session, population_id: UUID) -> bool:
+    """Whether the last word of the chain on freezing is that it is frozen."""
+    kind = session.scalar(
+        select(LedgerEntry.kind)
+        .where(
+            LedgerEntry.population_id == population_id,
+            LedgerEntry.kind.in_((DecisionKind.FROZEN.value, DecisionKind.UNFROZEN.value)),
+        )
+        .order_by(LedgerEntry.sequence.desc())
+        .limit(1)
+    )
+    return kind == DecisionKind.FROZEN.value
+
+
+def add_grant(session: Session, grant: Grant) -> None:
+    """Insert a grant."""
+    session.add(grant)
+    session.flush()
+
+
 def head_of(budget: Budget) -> Head:
     """The head noted on the budget's row."""
     return Head(sequence=budget.head_sequence, hash=budget.head_hash)
@@ -117,19 +205,24 @@ def head_of(budget: Budget) -> Head:
 
 def append(session: Session, budget: Budget, entry: Entry) -> None:
     """Write an entry and move the head to it; `budget` is the row from `lock_budget`."""
-    charge = entry.movement.charge
+    movement, decision = entry.movement, entry.decision
+    charge = NOTHING if movement is None else movement.charge
     session.add(
         LedgerEntry(
             population_id=entry.population_id,
             sequence=entry.sequence,
-            kind=entry.movement.kind.value,
-            job_id=entry.movement.job_id,
+            kind=entry.kind,
+            job_id=None if movement is None else movement.job_id,
+            grant_id=None if movement is None else movement.grant_id,
             epsilon_micros=charge.epsilon_micros,
             delta_femtos=charge.delta_femtos,
             rdp_micros=list(charge.rdp_micros),
             mechanism=entry.mechanism,
+            terms=None if decision is None else decision.terms,
             fence=entry.fence,
             at=entry.at,
+            balance=None if entry.balance is None else entry.balance.to_numbers(),
+            grant_balance=None if entry.grant_balance is None else entry.grant_balance.to_numbers(),
             previous_hash=entry.previous_hash,
             hash=entry.hash,
         )
@@ -140,20 +233,36 @@ def append(session: Session, budget: Budget, entry: Entry) -> None:
 
 
 def _movement(
-    kind: str, job_id: UUID, epsilon_micros: int, delta_femtos: int, rdp_micros: Sequence[int]
+    kind: str,
+    job_id: UUID | None,
+    epsilon_micros: int,
+    delta_femtos: int,
+    rdp_micros: Sequence[int],
+    grant_id: UUID | None,
 ) -> Movement:
+    assert job_id is not None, "a check constraint of the table"
     charge = Charge(epsilon_micros=epsilon_micros, delta_femtos=delta_femtos, rdp_micros=tuple(rdp_micros))
-    return Movement(kind=EntryKind(kind), job_id=job_id, charge=charge)
+    return Movement(kind=EntryKind(kind), job_id=job_id, charge=charge, grant_id=grant_id)
 
 
 def _entry(row: LedgerEntry) -> Entry:
+    movement = decision = None
+    if row.job_id is not None:
+        movement = _movement(
+            row.kind, row.job_id, row.epsilon_micros, row.delta_femtos, row.rdp_micros, row.grant_id
+        )
+    if row.terms is not None:
+        decision = Decision(kind=DecisionKind(row.kind), terms=row.terms)
     return Entry(
         population_id=row.population_id,
         sequence=row.sequence,
-        movement=_movement(row.kind, row.job_id, row.epsilon_micros, row.delta_femtos, row.rdp_micros),
+        movement=movement,
+        decision=decision,
         mechanism=row.mechanism,
         fence=row.fence,
         at=row.at,
+        balance=None if row.balance is None else Balance.from_numbers(row.balance),
+        grant_balance=None if row.grant_balance is None else Balance.from_numbers(row.grant_balance),
         previous_hash=row.previous_hash,
         hash=row.hash,
     )

@@ -7,7 +7,7 @@ the executed prefix when settled.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -38,11 +38,19 @@ SUCCESSORS: Final[dict[EntryKind | None, frozenset[EntryKind]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """The part of an entry that the fold reads: what counts for this job from now on."""
+    """The part of an entry that the fold reads: what counts for this job from now on.
+
+    Args:
+        kind: what happens.
+        job_id: to whose reservation.
+        charge: what counts against the caps from now on.
+        grant_id: the grant that the job draws on; None where it draws on the population's cap alone.
+    """
 
     kind: EntryKind
     job_id: UUID
     charge: Charge
+    grant_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +62,14 @@ class Reservation:
         state: the kind of its last entry.
         reserved: the charge of the whole plan.
         in_force: what counts against the caps now.
+        grant_id: the grant it draws on, if any.
     """
 
     job_id: UUID
     state: EntryKind
     reserved: Charge
     in_force: Charge
+    grant_id: UUID | None = None
 
     def after(self, movement: Movement) -> "Reservation":
         """The reservation with one more entry.
@@ -69,6 +79,8 @@ class Reservation:
         """
         if movement.kind not in SUCCESSORS[self.state]:
             raise IllegalFold(self.job_id, f"{movement.kind} after {self.state}")
+        if movement.grant_id != self.grant_id:
+            raise IllegalFold(self.job_id, "moved to another grant")
         match movement.kind:
             case EntryKind.SPENT if movement.charge != self.reserved:
                 raise IllegalFold(self.job_id, "spent something else than was reserved")
@@ -76,9 +88,7 @@ class Reservation:
                 raise IllegalFold(self.job_id, "voided but still charged")
             case EntryKind.SETTLED if not at_most(movement.charge, self.reserved):
                 raise IllegalFold(self.job_id, "settled above what was reserved")
-        return Reservation(
-            job_id=self.job_id, state=movement.kind, reserved=self.reserved, in_force=movement.charge
-        )
+        return replace(self, state=movement.kind, in_force=movement.charge)
 
 
 def fold(movements: Iterable[Movement]) -> Reservation:
@@ -147,4 +157,5 @@ def _opened(movement: Movement) -> Reservation:
         state=movement.kind,
         reserved=movement.charge,
         in_force=movement.charge,
+        grant_id=movement.grant_id,
     )

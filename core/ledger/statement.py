@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from core.ledger.admission import BASIC, decimal_text
+from core.ledger.balance import Balance
 from core.ledger.chain import Entry, Head
 from core.ledger.reservation import EntryKind, Reservation
 from core.privacy.charge import FEMTO, MICRO, Charge, total
@@ -13,45 +15,26 @@ from core.privacy.filters import Admission, Cap, Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """The ledger of one population at one moment.
+class Summary:
+    """The budget of one population at one moment, without its history.
 
     Args:
-        population_id: whose ledger it is.
+        population_id: whose budget it is.
         rule: which filters guard it: "filters" or "basic".
         cap: the cap; None before an admin has set one.
+        frozen_at: since when nothing new may be reserved or spent; None when orders are taken.
         head: end of the chain; noted elsewhere, it is a witness against a rewritten history.
-        entries: every entry, oldest first.
-        reservations: the fold of the entries, one per job, in order of reservation.
-        admission: the state of every filter over what is in force; None without a cap.
+        balance: what is spent and reserved.
+        admission: the state of every filter over both; None without a cap.
     """
 
     population_id: UUID
     rule: str
     cap: Cap | None
+    frozen_at: datetime | None
     head: Head
-    entries: tuple[Entry, ...]
-    reservations: tuple[Reservation, ...]
+    balance: Balance
     admission: Admission | None
-
-    def total(self, *states: EntryKind) -> Charge:
-        """What is in force in reservations of these states."""
-        return total(reservation.in_force for reservation in self.reservations if reservation.state in states)
-
-    @property
-    def spent(self) -> Charge:
-        """What has been paid: spent and settled."""
-        return self.total(EntryKind.SPENT, EntryKind.SETTLED)
-
-    @property
-    def reserved(self) -> Charge:
-        """What is promised to jobs that no worker has claimed."""
-        return self.total(EntryKind.RESERVED)
-
-    @property
-    def in_force(self) -> tuple[Charge, ...]:
-        """What counts against the caps, one charge per reservation: what a quote is compared with."""
-        return tuple(reservation.in_force for reservation in self.reservations)
 
     @property
     def carried_by(self) -> str | None:
@@ -59,18 +42,54 @@ class Statement:
         return None if self.admission is None else self.admission.carried_by
 
     def to_json(self) -> dict[str, Any]:
-        """The statement as the API shows it; amounts are exact decimals in strings."""
+        """The summary as the API shows it; amounts are exact decimals in strings."""
         return {
-            "schema": "understudy.statement/1",
             "population_id": str(self.population_id),
             "rule": self.rule,
             "cap": None if self.cap is None else {"epsilon": self.cap.epsilon, "delta": self.cap.delta},
-            "spent": amounts(self.spent),
-            "reserved": amounts(self.reserved),
-            "totals": {state.value.lower(): amounts(self.total(state)) for state in EntryKind},
+            "frozen_at": None if self.frozen_at is None else self.frozen_at.isoformat(),
+            "spent": amounts(self.balance.spent),
+            "reserved": amounts(self.balance.reserved),
             "carried_by": self.carried_by,
             "filters": [] if self.admission is None else list(_filters(self.admission)),
             "head": {"sequence": self.head.sequence, "hash": self.head.hash.hex()},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """The ledger of one population at one moment.
+
+    Args:
+        summary: the sums over all entries, recomputed from them.
+        entries: every entry, oldest first.
+        reservations: the fold of the entries, one per job, in order of reservation.
+    """
+
+    summary: Summary
+    entries: tuple[Entry, ...]
+    reservations: tuple[Reservation, ...]
+
+    @property
+    def movements(self) -> tuple[Entry, ...]:
+        """The entries that move a job's reservation, without people's decisions."""
+        return tuple(entry for entry in self.entries if entry.movement is not None)
+
+    def total(self, *states: EntryKind) -> Charge:
+        """What is in force in reservations of these states."""
+        return total(reservation.in_force for reservation in self.reservations if reservation.state in states)
+
+    @property
+    def in_force(self) -> tuple[Charge, ...]:
+        """What counts against the caps, one charge per reservation."""
+        return tuple(reservation.in_force for reservation in self.reservations)
+
+    def to_json(self) -> dict[str, Any]:
+        """The statement as the API shows it; amounts are exact decimals in strings."""
+        return {
+            "schema": "understudy.statement/2",
+            **self.summary.to_json(),
+            "totals": {state.value.lower(): amounts(self.total(state)) for state in EntryKind},
             "entries": [entry_json(entry) for entry in self.entries],
         }
 
@@ -85,15 +104,22 @@ def amounts(charge: Charge) -> dict[str, str]:
 
 def entry_json(entry: Entry) -> dict[str, Any]:
     """One entry, with all that its hash covers."""
-    return {
-        "sequence": entry.sequence,
-        "kind": entry.movement.kind.value,
-        "job_id": str(entry.movement.job_id),
-        **amounts(entry.movement.charge),
-        "charge": entry.movement.charge.to_json(),
-        "mechanism": entry.mechanism,
-        "fence": entry.fence,
-        "at": entry.at.isoformat(),
+    movement = entry.movement
+    shown: dict[str, Any] = {"sequence": entry.sequence, "kind": entry.kind, "at": entry.at.isoformat()}
+    if movement is not None:
+        shown |= {
+            "job_id": str(movement.job_id),
+            "grant_id": None if movement.grant_id is None else str(movement.grant_id),
+            **amounts(movement.charge),
+            "charge": movement.charge.to_json(),
+            "mechanism": entry.mechanism,
+            "fence": entry.fence,
+        }
+    if entry.decision is not None:
+        shown["terms"] = entry.decision.terms
+    return shown | {
+        "balance": None if entry.balance is None else entry.balance.to_numbers(),
+        "grant_balance": None if entry.grant_balance is None else entry.grant_balance.to_numbers(),
         "previous_hash": entry.previous_hash.hex(),
         "hash": entry.hash.hex(),
     }

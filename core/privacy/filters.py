@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 
 from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of, total
 from core.privacy.guarantee import check_delta, check_epsilon
@@ -123,18 +124,32 @@ def rdp_capacity(cap: Cap, order: int) -> float:
 def admit(cap: Cap, charges: Sequence[Charge]) -> Admission:
     """Say whether `charges` (everything spent and reserved, and the job in question) fit under `cap`."""
     used = total(charges)
-    basic_share = 1 if cap.rule is AdmissionRule.BASIC else 2
+    epsilon_capacity, delta_capacity, renyi_capacities = _capacities(cap)
     rooms = {
         "basic": Room(
-            capacity_micros=math.floor(decimal_of(cap.epsilon) * MICRO),
+            capacity_micros=epsilon_capacity,
             used_micros=used.epsilon_micros,
-            capacity_femtos=math.floor(decimal_of(cap.delta) * FEMTO / basic_share),
+            capacity_femtos=delta_capacity,
             used_femtos=used.delta_femtos,
         )
     }
-    if cap.rule is AdmissionRule.FILTERS:
-        for order, amount in zip(ORDERS, used.rdp_micros, strict=True):
-            capacity = math.floor(Fraction(rdp_capacity(cap, order)) * MICRO)
-            # A filter without capacity promises nothing, so it must not hold, not even for no charge at all.
-            rooms[f"rdp-{order}"] = Room(capacity_micros=capacity if capacity > 0 else -1, used_micros=amount)
+    for order, capacity in renyi_capacities:
+        amount = used.rdp_micros[ORDERS.index(order)]
+        rooms[f"rdp-{order}"] = Room(capacity_micros=capacity, used_micros=amount)
     return Admission(rooms=rooms)
+
+
+@lru_cache(maxsize=1024)
+def _capacities(cap: Cap) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+    """What the filters of a cap hold: epsilon, basic's share of delta, and per order its Renyi divergence."""
+    basic_share = 1 if cap.rule is AdmissionRule.BASIC else 2
+    renyi: tuple[tuple[int, int], ...] = ()
+    if cap.rule is AdmissionRule.FILTERS:
+        floors = [(order, math.floor(Fraction(rdp_capacity(cap, order)) * MICRO)) for order in ORDERS]
+        # A filter without capacity promises nothing, so it must not hold, not even for no charge at all.
+        renyi = tuple((order, capacity if capacity > 0 else -1) for order, capacity in floors)
+    return (
+        math.floor(decimal_of(cap.epsilon) * MICRO),
+        math.floor(decimal_of(cap.delta) * FEMTO / basic_share),
+        renyi,
+    )

@@ -20,6 +20,7 @@ from service import idempotency
 from service.audit import record
 from service.datasets import repository
 from service.datasets.facts import DatasetFacts
+from service.grants.choosing import choose
 from service.idempotency import Answer
 from service.jobs.schemas import JobView
 from service.parts import Parts
@@ -44,7 +45,10 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        self._digest = idempotency.request_digest(endpoint="create_job", body=order.model_dump(mode="json"))
+        # An order that names no grant has the digest that it had before there were grants.
+        unnamed = {"grant_id"} if order.grant_id is None else None
+        body = order.model_dump(mode="json", exclude=unnamed)
+        self._digest = idempotency.request_digest(endpoint="create_job", body=body)
 
     def earlier_answer(self) -> Answer | None:
         """The answer to this order if it was placed before.
@@ -78,23 +82,29 @@ class Ordering:
 
         Raises:
             DatasetNotReady: The rows are not there.
-            BudgetNotSet, BudgetRefused: The ledger refuses.
+            NoGrant, GrantAmbiguous, GrantNotFound, GrantClosed: No grant, or not this one, pays.
+            BudgetNotSet, BudgetRefused, PopulationFrozen: The ledger refuses.
             IdempotencyKeyReused: The key names another order.
         """
-        principal_id, clock = self._principal.id, self._parts.clock
-        earlier = idempotency.begin(
-            session, principal_id=principal_id, key=self._key, digest=self._digest, at=clock.now()
+        return idempotency.once(
+            session,
+            principal_id=self._principal.id,
+            key=self._key,
+            digest=self._digest,
+            at=self._parts.clock.now(),
+            work=lambda: Answer(status=ACCEPTED, body=self._new_job(session, plan)),
         )
-        if earlier is not None:
-            return earlier, True
-        body = self._new_job(session, plan)
-        answer = Answer(status=ACCEPTED, body=body)
-        idempotency.finish(session, principal_id=principal_id, key=self._key, answer=answer)
-        return answer, False
 
     def _new_job(self, session: Session, plan: Plan) -> dict[str, Any]:
         clock = self._parts.clock
         dataset = repository.visible(session, self._order.dataset_id, self._principal)
+        grant = choose(
+            session,
+            dataset.population_id,
+            holder=self._principal.id,
+            grant_id=self._order.grant_id,
+            at=clock.now(),
+        )
         job_id = uuid4()
         job = place_order(
             session,
@@ -102,6 +112,7 @@ class Ordering:
             plan=plan,
             ordered_by=self._principal.id,
             job_id=job_id,
+            grant_id=grant.id,
             sealed_randomness_key=self._sealed_randomness_key(dataset, job_id),
             queue=self._parts.queue,
             clock=clock,

@@ -23,7 +23,7 @@ def written(database_url):
         book.spend(session, job, fence=1, clock=CLOCK)
     yield database_url
     with database.read_only() as session:
-        assert book.verify_chain(session, population).checked == 2
+        assert book.verify_chain(session, population).checked == 3
         assert book.verify_chain(session, population).intact
     database.close()
 

@@ -101,7 +101,15 @@ class Workshop:
         self._randomness = dict(randomness or {})
         with self.database.transaction() as session:
             self.population_id = book.open_population(session, rule=AdmissionRule.FILTERS, clock=self.clock)
-            book.set_cap(session, self.population_id, epsilon=50.0, delta=1e-4)
+            book.set_cap(
+                session,
+                self.population_id,
+                epsilon=50.0,
+                delta=1e-4,
+                by="admin",
+                reason=None,
+                clock=self.clock,
+            )
             session.add(self._dataset())
 
     def _dataset(self) -> Dataset:
@@ -157,6 +165,7 @@ class Workshop:
                 plan=plan or small_plan(),
                 ordered_by=uuid4(),
                 job_id=job_id,
+                grant_id=None,
                 sealed_randomness_key=seal_bytes(
                     self.data_key, randomness or os.urandom(32), context=f"job:{job_id}"
                 ),
@@ -205,7 +214,8 @@ class Workshop:
     def movements(self, job_id: UUID) -> list[EntryKind]:
         with self.database.read_only() as session:
             entries = book.statement(session, self.population_id).entries
-        return [entry.movement.kind for entry in entries if entry.movement.job_id == job_id]
+        movements = (entry.movement for entry in entries if entry.movement is not None)
+        return [movement.kind for movement in movements if movement.job_id == job_id]
 
     def close(self) -> None:
         self.database.close()

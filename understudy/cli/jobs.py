@@ -131,7 +131,10 @@ def entry_line(entry: Json) -> str:
     Args:
         entry: the entry.
     """
-    return (
-        f"{entry['sequence']:>5}  {entry['at']}  {entry['kind']:<9} epsilon {entry['epsilon']}  "
-        f"delta {entry['delta']}  job {entry['job_id']}  {str(entry['hash'])[:12]}"
-    )
+    start = f"{entry['sequence']:>5}  {entry['at']}  {entry['kind']:<12}"
+    if "job_id" in entry:
+        happened = f"epsilon {entry['epsilon']}  delta {entry['delta']}  job {entry['job_id']}"
+    else:
+        terms = {name: value for name, value in entry["terms"].items() if value is not None}
+        happened = "  ".join(f"{name} {value}" for name, value in terms.items())
+    return f"{start} {happened}  {str(entry['hash'])[:12]}"

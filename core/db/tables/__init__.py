@@ -2,11 +2,38 @@
 
 from core.db.tables.api_key import ApiKey
 from core.db.tables.audit_event import AuditEvent
+from core.db.tables.audit_link import AuditLink
+from core.db.tables.audit_unlinked import AuditUnlinked
+from core.db.tables.browser_session import BrowserSession
 from core.db.tables.budget import Budget
+from core.db.tables.budget_request import BudgetRequest
+from core.db.tables.chore_run import ChoreRun
 from core.db.tables.dataset import Dataset
+from core.db.tables.dataset_member import DatasetMember
+from core.db.tables.grant import Grant
 from core.db.tables.idempotency_key import IdempotencyKey
 from core.db.tables.job import Job
 from core.db.tables.ledger_entry import LedgerEntry
+from core.db.tables.login_throttle import LoginThrottle
 from core.db.tables.release import Release
+from core.db.tables.service_secret import ServiceSecret
+from core.db.tables.signing_key import SigningKey
+from core.db.tables.worker_sign import WorkerSign
 
-__all__ = ["ApiKey", "AuditEvent", "Budget", "Dataset", "IdempotencyKey", "Job", "LedgerEntry", "Release"]
+__all__ = [
+    "ApiKey",
+    "AuditEvent",
+    "BrowserSession",
+    "Budget",
+    "BudgetRequest",
+    "ChoreRun",
+    "Dataset",
+    "DatasetMember",
+    "Grant",
+    "IdempotencyKey",
+    "Job",
+    "LedgerEntry",
+    "LoginThrottle",
+    "Release",
+    "WorkerSign",
+]

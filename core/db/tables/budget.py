@@ -1,4 +1,4 @@
-"""The budget of a population: its caps, and the head of its ledger. Admission locks this row."""
+"""The budget of a population: its caps, whether it is frozen, and the head of its ledger. Admission locks this row."""
 
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -32,3 +32,4 @@ class Budget(Base):
     head_sequence: Mapped[int] = mapped_column(default=0)
     head_hash: Mapped[bytes] = mapped_column(default=NO_ENTRY_HASH)
     created_at: Mapped[datetime]
+    frozen_at: Mapped[datetime | None]

@@ -5,9 +5,10 @@ from sqlalchemy import CheckConstraint, ForeignKeyConstraint
 
 from core.access.roles import Role
 from core.db.base import Base, UtcDateTime
-from core.db.tables import api_key, budget, dataset, job, ledger_entry
+from core.db.tables import api_key, budget, dataset, grant, job, ledger_entry
 from core.jobs.states import JobState
 from core.ledger.chain import NO_HASH
+from core.ledger.decisions import DecisionKind, GrantState
 from core.ledger.reservation import EntryKind
 from core.privacy.adjacency import Adjacency
 from core.privacy.charge import ORDERS
@@ -20,7 +21,9 @@ TABLES = Base.metadata.tables
     ("listed", "domain"),
     [
         (job.STATES, JobState),
-        (ledger_entry.KINDS, EntryKind),
+        (ledger_entry.MOVEMENTS, EntryKind),
+        (ledger_entry.DECISIONS, DecisionKind),
+        (grant.STATES, GrantState),
         (budget.RULES, AdmissionRule),
         (dataset.ADJACENCIES, Adjacency),
     ],

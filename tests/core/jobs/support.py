@@ -57,7 +57,15 @@ class Desk:
         self.database, self.queue, self.clock = database, queue, clock
         with database.transaction() as session:
             self.population = book.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
-            book.set_cap(session, self.population, epsilon=epsilon_cap, delta=1e-4)
+            book.set_cap(
+                session,
+                self.population,
+                epsilon=epsilon_cap,
+                delta=1e-4,
+                by="admin",
+                reason=None,
+                clock=clock,
+            )
             self.dataset = Dataset(
                 id=uuid4(),
                 population_id=self.population,
@@ -83,6 +91,7 @@ class Desk:
                 plan=which or plan(),
                 ordered_by=uuid4(),
                 job_id=job_id,
+                grant_id=None,
                 sealed_randomness_key=b"sealed",
                 queue=self.queue,
                 clock=self.clock,
@@ -158,7 +167,7 @@ class Desk:
             return book.statement(session, self.population)
 
     def spends(self, job_id: UUID) -> int:
-        movements = [entry.movement for entry in self.statement().entries]
+        movements = [entry.movement for entry in self.statement().movements]
         return sum(each.job_id == job_id and each.kind is EntryKind.SPENT for each in movements)
 
     def lease_runs_out(self) -> None:

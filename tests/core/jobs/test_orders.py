@@ -27,7 +27,7 @@ def test_a_refused_order_leaves_nothing(desk):
     with pytest.raises(BudgetRefused):
         desk.order(plan(6.0))
     assert desk.queue.sent == []
-    assert desk.statement().entries == ()
+    assert desk.statement().movements == ()
 
 
 def test_the_message_follows_the_commit_and_a_rollback_sends_none(desk):
@@ -39,6 +39,7 @@ def test_the_message_follows_the_commit_and_a_rollback_sends_none(desk):
                 plan=plan(),
                 ordered_by=uuid4(),
                 job_id=uuid4(),
+                grant_id=None,
                 sealed_randomness_key=b"sealed",
                 queue=desk.queue,
                 clock=desk.clock,
@@ -52,7 +53,7 @@ def test_the_message_follows_the_commit_and_a_rollback_sends_none(desk):
     with pytest.raises(RuntimeError):
         order_and(fail)
     assert desk.queue.sent == []
-    assert desk.statement().entries == ()
+    assert desk.statement().movements == ()
     order_and(lambda: None)
     assert len(desk.queue.sent) == 1
 

@@ -135,9 +135,9 @@ def test_random_walks_keep_every_promise(desk, seed):
     with desk.database.read_only() as session:
         assert book.verify_chain(session, desk.population).intact
     reservations = {}
-    for entry in shown.entries:
+    for entry in shown.movements:
         fold_into(reservations, entry.movement)
-        assert admit(shown.cap, [each.in_force for each in reservations.values()]).admitted
+        assert admit(shown.summary.cap, [each.in_force for each in reservations.values()]).admitted
     assert set(reservations) == set(jobs)
     for job_id in jobs:
         job = desk.job(job_id)

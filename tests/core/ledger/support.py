@@ -1,21 +1,23 @@
 """Charges and ledgers of tests."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from hypothesis import strategies as st
 
-from core.clock import FixedClock
+from core.clock import Clock, FixedClock
 from core.db.session import Database
 from core.ledger import book
 from core.ledger.reservation import EntryKind, Movement
 from core.privacy.charge import MICRO, ORDERS, Charge
-from core.privacy.filters import AdmissionRule
+from core.privacy.filters import Admission, AdmissionRule
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 CLOCK = FixedClock(NOON)
 MECHANISM = {"version": 1, "kind": "gaussian", "noise_multiplier": 1e22}
 EVERY_FILTER = AdmissionRule.FILTERS
+ADMIN = "an-admin"
+HOLDER = UUID(int=77)
 EXPENSIVE_RDP = (10**12,) * len(ORDERS)
 
 
@@ -51,11 +53,59 @@ def new_population(
     with database.transaction() as session:
         population_id = book.open_population(session, rule=rule, clock=CLOCK)
         if epsilon is not None:
-            book.set_cap(session, population_id, epsilon=epsilon, delta=delta)
+            book.set_cap(
+                session, population_id, epsilon=epsilon, delta=delta, by=ADMIN, reason=None, clock=CLOCK
+            )
     return population_id
 
 
-def reserve(database: Database, population_id: UUID, amount: Charge, *, job_id: UUID | None = None) -> UUID:
+def set_cap(
+    database: Database,
+    population_id: UUID,
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    reason: str | None = "needed",
+) -> Admission:
+    """Change the cap in a transaction of its own."""
+    with database.transaction() as session:
+        return book.set_cap(
+            session, population_id, epsilon=epsilon, delta=delta, by=ADMIN, reason=reason, clock=CLOCK
+        )
+
+
+def make_grant(
+    database: Database,
+    population_id: UUID,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    holder: UUID = HOLDER,
+    days: float = 30,
+) -> UUID:
+    """Grant in a transaction of its own. Returns the grant's id."""
+    with database.transaction() as session:
+        return book.grant(
+            session,
+            population_id,
+            holder=holder,
+            epsilon=epsilon,
+            delta=delta,
+            expires_at=NOON + timedelta(days=days),
+            by=ADMIN,
+            clock=CLOCK,
+        ).id
+
+
+def reserve(
+    database: Database,
+    population_id: UUID,
+    amount: Charge,
+    *,
+    job_id: UUID | None = None,
+    grant_id: UUID | None = None,
+    clock: Clock = CLOCK,
+) -> UUID:
     """Reserve in a transaction of its own. Returns the job's id."""
     job_id = job_id or uuid4()
     with database.transaction() as session:
@@ -65,6 +115,7 @@ def reserve(database: Database, population_id: UUID, amount: Charge, *, job_id: 
             job_id=job_id,
             charge=amount,
             mechanism_json=MECHANISM,
-            clock=CLOCK,
+            grant_id=grant_id,
+            clock=clock,
         )
     return job_id

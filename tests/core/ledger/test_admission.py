@@ -6,7 +6,7 @@ from core.errors import BudgetRefused
 from core.ledger.admission import decimal_text, nearest_filter, require_cap_above, require_room
 from core.ledger.errors import CapBelowSpent
 from core.ledger.reservation import NOTHING
-from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge
+from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, total
 from core.privacy.filters import AdmissionRule, Cap, admit
 from tests.core.ledger.support import charge, charges
 
@@ -21,7 +21,7 @@ class TestRefusal:
         return refusal.value
 
     def test_it_prints_requested_remaining_and_difference(self):
-        error = self.refusal(FILTERS, [charge(0.6)], charge(0.5))
+        error = self.refusal(FILTERS, charge(0.6), charge(0.5))
         assert error.detail == "Filter basic: requested 0.5 of epsilon, remaining 0.4, too much by 0.1."
         assert error.status == 409
         assert error.facts["filter"] == "basic"
@@ -34,27 +34,27 @@ class TestRefusal:
         }
 
     def test_it_lists_every_filter_that_lacks_room(self):
-        error = self.refusal(FILTERS, [], charge(1.5))
+        error = self.refusal(FILTERS, NOTHING, charge(1.5))
         assert {shortage["filter"] for shortage in error.facts["shortages"]} == {
             "basic",
             *(f"rdp-{order}" for order in ORDERS),
         }
 
     def test_delta_can_be_what_lacks(self):
-        error = self.refusal(BASIC, [charge(0.1)], charge(0.1, delta_femtos=10**10))
+        error = self.refusal(BASIC, charge(0.1), charge(0.1, delta_femtos=10**10))
         assert error.detail == (
             "Filter basic: requested 0.00001 of delta, remaining 0.000009999, too much by 0.000000001."
         )
 
     def test_both_can_lack(self):
-        error = self.refusal(BASIC, [], charge(2.0, delta_femtos=10**11))
+        error = self.refusal(BASIC, NOTHING, charge(2.0, delta_femtos=10**11))
         assert "2 of epsilon" in error.detail
         assert "0.0001 of delta" in error.detail
 
     def test_a_filter_of_renyi_divergence_can_come_nearest(self):
         small = tuple(0 for _ in ORDERS[:-1])
         capacity = admit(FILTERS, ()).rooms["rdp-32"].capacity_micros
-        error = self.refusal(FILTERS, [], charge(9.0, rdp=(*(10**12 for _ in small), capacity + 1)))
+        error = self.refusal(FILTERS, NOTHING, charge(9.0, rdp=(*(10**12 for _ in small), capacity + 1)))
         assert error.facts["filter"] == "rdp-32"
         assert "of Renyi divergence" in error.detail
         assert error.detail.endswith("too much by 0.000001.")
@@ -62,22 +62,22 @@ class TestRefusal:
 
 def test_a_cap_below_what_is_spent():
     with pytest.raises(CapBelowSpent) as refusal:
-        require_cap_above(BASIC, [charge(0.7), charge(0.7, delta_femtos=10**11)])
+        require_cap_above(BASIC, total([charge(0.7), charge(0.7, delta_femtos=10**11)]))
     assert refusal.value.detail == (
         "Filter basic would allow 1 of epsilon, but 1.4 is spent and reserved."
         " Filter basic would allow 0.00001 of delta, but 0.000100001 is spent and reserved."
     )
-    assert require_cap_above(BASIC, [charge(1.0)]).admitted
+    assert require_cap_above(BASIC, charge(1.0)).admitted
 
 
 @given(st.lists(charges(400_000), max_size=4), charges(400_000), st.sampled_from([FILTERS, BASIC]))
 def test_admission_is_what_the_filters_say(standing, request, cap):
     verdict = admit(cap, [*standing, request])
     if verdict.admitted:
-        assert require_room(cap, standing, request) == verdict
+        assert require_room(cap, total(standing), request) == verdict
         return
     with pytest.raises(BudgetRefused) as refusal:
-        require_room(cap, standing, request)
+        require_room(cap, total(standing), request)
     nearest = nearest_filter(verdict)
     assert refusal.value.facts["filter"] == nearest
     assert not verdict.holds[nearest]
@@ -91,7 +91,7 @@ def test_giving_back_never_closes_a_door(standing, cap, data):
     if admit(cap, [*standing, request]).admitted and all(
         standing.count(each) >= fewer.count(each) for each in fewer
     ):
-        assert require_room(cap, fewer, request).admitted
+        assert require_room(cap, total(fewer), request).admitted
 
 
 @given(st.integers(-(10**20), 10**20))
@@ -106,5 +106,5 @@ def test_decimals_are_exact(amount):
 
 
 def test_nothing_always_fits():
-    assert require_room(BASIC, [], NOTHING).admitted
+    assert require_room(BASIC, NOTHING, NOTHING).admitted
     assert Charge(epsilon_micros=0, delta_femtos=0, rdp_micros=(0,) * len(ORDERS)) == NOTHING

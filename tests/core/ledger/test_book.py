@@ -16,7 +16,7 @@ from core.ledger.errors import (
 from core.ledger.reservation import NOTHING, EntryKind
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.filters import AdmissionRule
-from tests.core.ledger.support import CLOCK, MECHANISM, NOON, charge, new_population, reserve
+from tests.core.ledger.support import ADMIN, CLOCK, MECHANISM, NOON, charge, new_population, reserve, set_cap
 
 
 def spend(database, job_id, fence=1):
@@ -57,7 +57,7 @@ def test_a_refusal_appends_nothing(database):
     population = new_population(database, epsilon=1.0)
     with pytest.raises(BudgetRefused):
         reserve(database, population, charge(1.000001))
-    assert statement(database, population).entries == ()
+    assert statement(database, population).movements == ()
 
 
 def test_without_a_cap_nothing_may_be_spent(database):
@@ -80,7 +80,7 @@ def test_the_spend_carries_the_fence_of_the_first_claim(database):
     job = reserve(database, population, charge(1.0))
     spend(database, job, fence=7)
     spend(database, job, fence=8)
-    assert [entry.fence for entry in statement(database, population).entries] == [None, 7]
+    assert [entry.fence for entry in statement(database, population).movements] == [None, 7]
 
 
 def test_settling_gives_the_rest_back(database):
@@ -152,7 +152,7 @@ def test_unknown_jobs_and_populations(database):
             lambda: book.statement(session, uuid4()),
             lambda: book.verify_chain(session, uuid4()),
             lambda: book.cap_of(session, uuid4()),
-            lambda: book.set_cap(session, uuid4(), epsilon=1, delta=1e-6),
+            lambda: book.set_cap(session, uuid4(), epsilon=1, delta=1e-6, by=ADMIN, reason=None, clock=CLOCK),
         ):
             with pytest.raises(PopulationNotFound):
                 call()
@@ -172,8 +172,7 @@ class TestCaps:
     def test_a_cap_may_rise(self, database):
         population = new_population(database, epsilon=1.0)
         reserve(database, population, charge(1.0))
-        with database.transaction() as session:
-            admission = book.set_cap(session, population, epsilon=2.0, delta=1e-5)
+        admission = set_cap(database, population, epsilon=2.0)
         assert admission.headroom["basic"] == 10**6
         reserve(database, population, charge(1.0))
 
@@ -181,10 +180,9 @@ class TestCaps:
         population = new_population(database, epsilon=3.0)
         spend(database, reserve(database, population, charge(1.0)))
         reserve(database, population, charge(0.5))
-        with database.transaction() as session:
-            book.set_cap(session, population, epsilon=1.5, delta=1e-5)
-        with pytest.raises(CapBelowSpent) as refusal, database.transaction() as session:
-            book.set_cap(session, population, epsilon=1.4, delta=1e-5)
+        set_cap(database, population, epsilon=1.5, delta=1e-5)
+        with pytest.raises(CapBelowSpent) as refusal:
+            set_cap(database, population, epsilon=1.4)
         assert refusal.value.detail == (
             "Filter basic would allow 1.4 of epsilon, but 1.5 is spent and reserved."
         )
@@ -198,16 +196,15 @@ class TestCaps:
         settled = reserve(database, population, charge(1.0))
         spend(database, settled)
         settle(database, settled, charge(0.1))
-        with database.transaction() as session:
-            book.set_cap(session, population, epsilon=0.1, delta=1e-5)
+        set_cap(database, population, epsilon=0.1, delta=1e-5)
 
     @pytest.mark.parametrize(
         ("epsilon", "delta"), [(0, 1e-5), (float("nan"), 1e-5), (1, 0), (1, 1e-13), (1, 1)]
     )
     def test_a_cap_is_a_guarantee(self, database, epsilon, delta):
         population = new_population(database, epsilon=None)
-        with pytest.raises(InvalidGuarantee), database.transaction() as session:
-            book.set_cap(session, population, epsilon=epsilon, delta=delta)
+        with pytest.raises(InvalidGuarantee):
+            set_cap(database, population, epsilon=epsilon, delta=delta)
 
 
 class TestStatement:
@@ -234,18 +231,18 @@ class TestStatement:
         assert basic["delta"] == {"capacity": "0.000005", "used": "0.000000003", "remaining": "0.000004997"}
         assert all(not each["holds"] and each["delta"] is None for each in shown["filters"][1:])
         assert [(entry["sequence"], entry["kind"]) for entry in shown["entries"]] == [
-            (1, "RESERVED"), (2, "RESERVED"), (3, "RESERVED"), (4, "RESERVED"),
-            (5, "SPENT"), (6, "SPENT"), (7, "SETTLED"), (8, "VOIDED"),
+            (1, "CAP_SET"), (2, "RESERVED"), (3, "RESERVED"), (4, "RESERVED"), (5, "RESERVED"),
+            (6, "SPENT"), (7, "SPENT"), (8, "SETTLED"), (9, "VOIDED"),
         ]  # fmt: skip
-        assert shown["entries"][0]["at"] == NOON.isoformat()
-        assert shown["entries"][0]["mechanism"] == MECHANISM
-        assert shown["head"] == {"sequence": 8, "hash": shown["entries"][-1]["hash"]}
+        assert shown["entries"][1]["at"] == NOON.isoformat()
+        assert shown["entries"][1]["mechanism"] == MECHANISM
+        assert shown["head"] == {"sequence": 9, "hash": shown["entries"][-1]["hash"]}
         assert waiting
 
     def test_without_a_cap(self, database):
         population = new_population(database, epsilon=None, rule=AdmissionRule.BASIC)
         shown = statement(database, population)
-        assert shown.carried_by is None
+        assert shown.summary.carried_by is None
         assert shown.in_force == ()
         assert shown.to_json()["cap"] is None
         assert shown.to_json()["filters"] == []
@@ -270,14 +267,15 @@ def test_an_aborted_transaction_leaves_no_entry_and_no_head(database):
                 job_id=uuid4(),
                 charge=charge(1.0),
                 mechanism_json=MECHANISM,
+                grant_id=None,
                 clock=CLOCK,
             )
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         reserve_and_fail()
-    assert statement(database, population).entries == ()
-    assert statement(database, population).head.sequence == 0
+    assert statement(database, population).movements == ()
+    assert statement(database, population).summary.head.sequence == 1
 
 
 def test_the_database_itself_refuses_a_second_spend(database):
@@ -285,8 +283,9 @@ def test_the_database_itself_refuses_a_second_spend(database):
     job = reserve(database, population, charge(1.0))
     spend(database, job)
     copy = text(
-        "INSERT INTO ledger_entries SELECT population_id, 3, kind, job_id, epsilon_micros, delta_femtos, rdp_micros,"
-        " mechanism, fence, at, previous_hash, hash FROM ledger_entries WHERE sequence = 2"
+        "INSERT INTO ledger_entries (population_id, sequence, kind, job_id, epsilon_micros, delta_femtos, rdp_micros,"
+        " mechanism, fence, at, previous_hash, hash) SELECT population_id, 4, kind, job_id, epsilon_micros,"
+        " delta_femtos, rdp_micros, mechanism, fence, at, previous_hash, hash FROM ledger_entries WHERE sequence = 3"
     )
     with pytest.raises(Exception, match="Something failed") as refusal, database.transaction() as session:
         session.execute(copy)

@@ -8,11 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from core.ledger import book
-from core.ledger.chain import EMPTY, NO_HASH, Head, canonical, check, hash_of, link
+from core.ledger import book, verification
+from core.ledger.books import Books
+from core.ledger.chain import EMPTY, NO_HASH, Head, canonical, hash_of, link
 from core.ledger.reservation import NOTHING, EntryKind
 from tests.core.ledger.support import (
     CLOCK,
+    EVERY_FILTER,
     MECHANISM,
     NOON,
     charge,
@@ -32,10 +34,11 @@ def chain_of(*movements):
         entry = link(
             head,
             population_id=POPULATION,
-            movement=each,
+            content=each,
             mechanism=MECHANISM if reserved else None,
             fence=1 if each.kind is EntryKind.SPENT else None,
             at=NOON,
+            balance=None,
         )
         entries.append(entry)
         head = entry.head
@@ -51,6 +54,10 @@ def a_long_chain():
         movement(EntryKind.VOIDED, second, NOTHING),
         movement(EntryKind.SETTLED, first, charge(0.25)),
     )
+
+
+def check(entries, *, head, witness=None):
+    return verification.check(entries, head=head, books=Books(rule=EVERY_FILTER), witness=witness)
 
 
 LONG = a_long_chain()
@@ -122,7 +129,10 @@ def test_a_chain_of_illegal_entries_is_broken_though_its_hashes_are_right():
         movement(EntryKind.RESERVED, job, charge(1.0)), movement(EntryKind.SETTLED, job, charge(0.1))
     )
     found = check(entries, head=entries[-1].head)
-    assert (found.problem, found.broken_at) == ("the entry may not follow the ones before it", 2)
+    assert (found.problem, found.broken_at) == (
+        "the entry may not follow the ones before it: SETTLED after RESERVED",
+        2,
+    )
 
 
 @given(charges(), st.datetimes(timezones=st.just(UTC)))
@@ -130,10 +140,10 @@ def test_the_hash_does_not_depend_on_how_the_time_is_written(amount, at):
     entry = link(
         EMPTY,
         population_id=POPULATION,
-        movement=movement(EntryKind.RESERVED, UUID(int=1), amount),
+        content=movement(EntryKind.RESERVED, UUID(int=1), amount),
         mechanism=MECHANISM,
-        fence=None,
         at=at,
+        balance=None,
     )
     assert (entry.sequence, entry.previous_hash) == (1, NO_HASH)
     if datetime(2, 1, 1, tzinfo=UTC) < at < datetime(9998, 1, 1, tzinfo=UTC):
@@ -145,10 +155,10 @@ def test_the_hashed_document_to_the_letter():
     entry = link(
         EMPTY,
         population_id=UUID(int=1),
-        movement=movement(EntryKind.RESERVED, UUID(int=2), charge(1.0, rdp=(1, 2, 3, 4, 5, 6))),
+        content=movement(EntryKind.RESERVED, UUID(int=2), charge(1.0, rdp=(1, 2, 3, 4, 5, 6))),
         mechanism={"version": 1, "kind": "gaussian", "noise_multiplier": 4.0},
-        fence=None,
         at=NOON,
+        balance=None,
     )
     document = (
         b'{"at":"2026-03-01T12:00:00.000000+00:00",'
@@ -189,21 +199,21 @@ class TestInTheDatabase:
         return population
 
     def test_untouched(self, database, population):
-        assert self.verify(database, population).checked == 3
+        assert self.verify(database, population).checked == 4
         assert self.verify(database, population).intact
 
     @pytest.mark.parametrize(
         ("statement", "broken_at"),
         [
-            ("UPDATE ledger_entries SET epsilon_micros = 1 WHERE sequence = 1", 1),
-            ("UPDATE ledger_entries SET rdp_micros[3] = 1 WHERE sequence = 3", 3),
-            ("UPDATE ledger_entries SET at = at + interval '1 second' WHERE sequence = 2", 2),
-            ("UPDATE ledger_entries SET fence = 2 WHERE sequence = 2", 2),
-            ("""UPDATE ledger_entries SET mechanism = '{"version": 1}' WHERE sequence = 3""", 3),
-            ("DELETE FROM ledger_entries WHERE sequence = 1", 1),
+            ("UPDATE ledger_entries SET epsilon_micros = 1 WHERE sequence = 2", 2),
+            ("UPDATE ledger_entries SET rdp_micros[3] = 1 WHERE sequence = 4", 4),
+            ("UPDATE ledger_entries SET at = at + interval '1 second' WHERE sequence = 3", 3),
+            ("UPDATE ledger_entries SET fence = 2 WHERE sequence = 3", 3),
+            ("""UPDATE ledger_entries SET mechanism = '{"version": 1}' WHERE sequence = 4""", 4),
             ("DELETE FROM ledger_entries WHERE sequence = 2", 2),
             ("DELETE FROM ledger_entries WHERE sequence = 3", 3),
-            ("UPDATE budgets SET head_sequence = 2", 4),
+            ("DELETE FROM ledger_entries WHERE sequence = 4", 4),
+            ("UPDATE budgets SET head_sequence = 3", 5),
         ],
     )
     def test_touched_by_somebody_who_can_switch_the_trigger_off(
@@ -214,19 +224,19 @@ class TestInTheDatabase:
 
     def test_a_restored_backup_is_found_by_a_witness(self, database, population):
         with database.read_only() as session:
-            head = book.statement(session, population).head
+            head = book.statement(session, population).summary.head
         self.tamper(
             database,
-            "DELETE FROM ledger_entries WHERE sequence = 3",
-            "UPDATE budgets SET head_sequence = 2, head_hash = e.hash FROM ledger_entries e WHERE e.sequence = 2",
+            "DELETE FROM ledger_entries WHERE sequence = 4",
+            "UPDATE budgets SET head_sequence = 3, head_hash = e.hash FROM ledger_entries e WHERE e.sequence = 3",
         )
         assert self.verify(database, population).intact
-        assert self.verify(database, population, witness=head).broken_at == 3
+        assert self.verify(database, population, witness=head).broken_at == 4
 
     def test_an_empty_ledger(self, database):
         population = new_population(database)
         assert self.verify(database, population).intact
-        assert not self.verify(database, population, witness=Head(sequence=1, hash=bytes(32))).intact
+        assert not self.verify(database, population, witness=Head(sequence=2, hash=bytes(32))).intact
 
     # The fixture's database is shared by all examples on purpose: each one uses a population of its own.
     @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -250,6 +260,7 @@ class TestInTheDatabase:
                 job_id=uuid4(),
                 charge=charge(0.1),
                 mechanism_json={"version": 1, "parts": mechanism},
+                grant_id=None,
                 clock=CLOCK,
             )
         assert self.verify(database, population).intact

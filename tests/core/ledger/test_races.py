@@ -14,7 +14,7 @@ from core.ledger.errors import CapBelowSpent, IllegalFold
 from core.ledger.reservation import EntryKind, fold_into
 from core.privacy.charge import ORDERS
 from core.privacy.filters import admit
-from tests.core.ledger.support import CLOCK, charge, new_population, reserve
+from tests.core.ledger.support import CLOCK, charge, new_population, reserve, set_cap
 
 PROCESSES = multiprocessing.get_context("fork")
 CLIENTS = 50
@@ -44,9 +44,9 @@ def statement(database, population):
 def never_over_the_cap(shown):
     """Replay the ledger: after every entry what is in force fits under the cap."""
     reservations = {}
-    for entry in shown.entries:
+    for entry in shown.movements:
         fold_into(reservations, entry.movement)
-        if not admit(shown.cap, [each.in_force for each in reservations.values()]).admitted:
+        if not admit(shown.summary.cap, [each.in_force for each in reservations.values()]).admitted:
             return False
     return True
 
@@ -59,8 +59,8 @@ def test_fifty_clients_race_for_the_last_epsilon(database, fits):
     assert len(refused) == CLIENTS - fits
     assert len(outcomes) - len(refused) == fits
     shown = statement(database, population)
-    assert len(shown.entries) == fits
-    assert shown.reserved.epsilon_micros == fits * 100_000
+    assert len(shown.movements) == fits
+    assert shown.summary.balance.reserved.epsilon_micros == fits * 100_000
 
 
 def test_a_filter_of_renyi_divergence_is_raced_for_as_well(database):
@@ -71,7 +71,7 @@ def test_a_filter_of_renyi_divergence_is_raced_for_as_well(database):
     dear[ORDERS.index(8)] = capacity // 4
     outcomes = at_once(*[lambda: reserve(database, population, charge(9.0, rdp=tuple(dear)))] * 20)
     assert sum(isinstance(outcome, BudgetRefused) for outcome in outcomes) == 16
-    assert statement(database, population).carried_by == "rdp-8"
+    assert statement(database, population).summary.carried_by == "rdp-8"
 
 
 def test_one_job_is_spent_once_by_many_claims(database):
@@ -84,7 +84,7 @@ def test_one_job_is_spent_once_by_many_claims(database):
 
     outcomes = at_once(*[lambda fence=fence: spend(fence) for fence in range(1, 21)])
     assert sorted(outcomes) == [False] * 19 + [True]
-    assert [entry.movement.kind for entry in statement(database, population).entries] == [
+    assert [entry.movement.kind for entry in statement(database, population).movements] == [
         EntryKind.RESERVED,
         EntryKind.SPENT,
     ]
@@ -105,7 +105,7 @@ def test_spending_and_voiding_exclude_each_other(database):
 
         outcomes = at_once(spend, void)
         assert sum(isinstance(outcome, IllegalFold) for outcome in outcomes) == 1
-    assert len(statement(database, population).entries) == 16
+    assert len(statement(database, population).movements) == 16
 
 
 def test_one_id_is_reserved_once(database):
@@ -118,8 +118,7 @@ def test_a_cap_that_falls_among_orders(database):
     population = new_population(database, epsilon=5.0)
 
     def lower(epsilon):
-        with database.transaction() as session:
-            book.set_cap(session, population, epsilon=epsilon, delta=1e-5)
+        set_cap(database, population, epsilon=epsilon, delta=1e-5)
 
     orders = [lambda: reserve(database, population, charge(0.5))] * 20
     cuts = [lambda epsilon=epsilon: lower(epsilon) for epsilon in (4.0, 3.0, 2.0, 1.0)]
@@ -138,6 +137,7 @@ def test_populations_do_not_wait_for_each_other(database):
             job_id=uuid4(),
             charge=charge(0.1),
             mechanism_json={"v": 1},
+            grant_id=None,
             clock=CLOCK,
         )
         with ThreadPoolExecutor(1) as pool:
@@ -155,6 +155,7 @@ def hold(database_url, population, job, word, ready):
                     job_id=job,
                     charge=charge(0.6),
                     mechanism_json={"version": 1},
+                    grant_id=None,
                     clock=CLOCK,
                 )
             case "spend":

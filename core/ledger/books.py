@@ -1,0 +1,173 @@
+"""What a chain amounts to: everything a population's entries say, folded from the first to the last.
+
+The fold is also the law: an entry that may not follow, a total that is not the sum, a reservation that did not fit
+under the cap or the grant of its moment, a movement while frozen - each raises `IllegalFold`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from core.ledger.balance import EMPTY_BALANCE, Balance
+from core.ledger.chain import Entry
+from core.ledger.decisions import Decision, DecisionKind, GrantState
+from core.ledger.errors import IllegalFold
+from core.ledger.reservation import EntryKind, Movement, Reservation, fold_into
+from core.privacy.errors import InvalidGuarantee
+from core.privacy.filters import AdmissionRule, Cap, admit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantTerms:
+    """A grant as its entries say.
+
+    Args:
+        holder_id: who may draw on it.
+        cap: how much, under the population's rule.
+        expires_at: until when, aware.
+        state: where it stands.
+        balance: what was drawn.
+    """
+
+    holder_id: UUID
+    cap: Cap
+    expires_at: datetime
+    state: GrantState = GrantState.OPEN
+    balance: Balance = EMPTY_BALANCE
+
+
+@dataclass(slots=True, kw_only=True)
+class Books:
+    """The state of one population, entry by entry.
+
+    Args:
+        rule: which filters guard it; fixed when it was opened.
+        reservations: by job.
+        grants: by id.
+        cap: the cap decided last; None before any decision.
+        frozen: whether nothing new may be reserved or spent.
+        balance: what counts against the cap.
+    """
+
+    rule: AdmissionRule
+    reservations: dict[UUID, Reservation] = field(default_factory=dict)
+    grants: dict[UUID, GrantTerms] = field(default_factory=dict)
+    cap: Cap | None = None
+    frozen: bool = False
+    balance: Balance = EMPTY_BALANCE
+    older_release: bool = False
+    """Whether some entry is of the first release, which did not write its caps into the chain."""
+
+    def take(self, entry: Entry) -> None:
+        """Fold one more entry.
+
+        Raises:
+            IllegalFold: it may not follow the ones before it.
+        """
+        if (entry.movement is None) == (entry.decision is None):
+            raise IllegalFold(None, "neither a movement nor a decision")
+        if entry.movement is not None:
+            self._move(entry.movement, entry)
+        if entry.decision is not None:
+            try:
+                self._decide(entry.decision)
+            except (KeyError, ValueError, TypeError, InvalidGuarantee):
+                raise IllegalFold(None, "terms that cannot be read") from None
+        if entry.balance is None:
+            self.older_release = True
+        elif entry.balance != self.balance:
+            raise IllegalFold(None, "a running total that is not the sum")
+
+    def differs_from(
+        self,
+        *,
+        cap: Cap | None,
+        frozen: bool,
+        grants: Mapping[UUID, tuple[UUID, float, float, datetime, str]],
+    ) -> str | None:
+        """Compare the rows that show decisions with the decisions themselves.
+
+        Args:
+            cap: the cap on the budget's row.
+            frozen: whether the budget's row says so.
+            grants: by id, the holder, epsilon, delta, expiry and state on the grant's row.
+
+        Returns:
+            What differs, or None.
+        """
+        # The first release kept its caps on the row alone; from the first decision on, the chain knows.
+        if cap != self.cap and not (self.cap is None and self.older_release):
+            return "the cap on the budget is not the one decided"
+        if frozen != self.frozen:
+            return "the budget and the chain disagree on whether it is frozen"
+        decided = {
+            grant_id: (
+                terms.holder_id,
+                terms.cap.epsilon,
+                terms.cap.delta,
+                terms.expires_at,
+                terms.state.value,
+            )
+            for grant_id, terms in self.grants.items()
+        }
+        return None if decided == dict(grants) else "the grants are not the ones decided"
+
+    def _move(self, movement: Movement, entry: Entry) -> None:
+        before = self.reservations.get(movement.job_id)
+        if self.frozen and movement.kind in {EntryKind.RESERVED, EntryKind.SPENT}:
+            raise IllegalFold(movement.job_id, "moved while frozen")
+        fold_into(self.reservations, movement)
+        now = self.reservations[movement.job_id]
+        self.balance = self.balance.after(before, now)
+        opening = movement.kind is EntryKind.RESERVED
+        if opening and self.cap is not None and not admit(self.cap, [self.balance.in_force]).admitted:
+            raise IllegalFold(movement.job_id, "reserved above the cap")
+        if movement.grant_id is not None:
+            self._draw(movement.grant_id, before, now, entry)
+        elif entry.grant_balance is not None:
+            raise IllegalFold(movement.job_id, "the total of a grant without a grant")
+
+    def _draw(self, grant_id: UUID, before: Reservation | None, now: Reservation, entry: Entry) -> None:
+        terms = self.grants.get(grant_id)
+        if terms is None:
+            raise IllegalFold(now.job_id, "drew on a grant that was never made")
+        terms = replace(terms, balance=terms.balance.after(before, now))
+        if before is None:
+            if terms.state is not GrantState.OPEN or entry.at >= terms.expires_at:
+                raise IllegalFold(now.job_id, "drew on a closed grant")
+            if not admit(terms.cap, [terms.balance.in_force]).admitted:
+                raise IllegalFold(now.job_id, "reserved above its grant")
+        if entry.grant_balance != terms.balance:
+            raise IllegalFold(now.job_id, "a grant's running total that is not the sum")
+        self.grants[grant_id] = terms
+
+    def _decide(self, decision: Decision) -> None:
+        terms = decision.terms
+        match decision.kind:
+            case DecisionKind.CAP_SET:
+                self.cap = self._cap(terms["epsilon"], terms["delta"])
+                if not admit(self.cap, [self.balance.in_force]).admitted:
+                    raise IllegalFold(None, "a cap below what was spent")
+            case DecisionKind.GRANTED:
+                grant_id = UUID(terms["grant_id"])
+                if grant_id in self.grants:
+                    raise IllegalFold(None, "granted twice")
+                self.grants[grant_id] = GrantTerms(
+                    holder_id=UUID(terms["holder_id"]),
+                    cap=self._cap(terms["epsilon"], terms["delta"]),
+                    expires_at=datetime.fromisoformat(terms["expires_at"]),
+                )
+            case DecisionKind.GRANT_CLOSED:
+                grant_id = UUID(terms["grant_id"])
+                if self.grants[grant_id].state is not GrantState.OPEN:
+                    raise IllegalFold(None, "closed twice")
+                self.grants[grant_id] = replace(self.grants[grant_id], state=GrantState(terms["outcome"]))
+            case DecisionKind.FROZEN | DecisionKind.UNFROZEN:
+                freezing = decision.kind is DecisionKind.FROZEN
+                if freezing == self.frozen:
+                    raise IllegalFold(None, "frozen or unfrozen twice")
+                self.frozen = freezing
+
+    def _cap(self, epsilon: float, delta: float) -> Cap:
+        return Cap(epsilon=epsilon, delta=delta, rule=self.rule)

@@ -1,0 +1,176 @@
+"""Caps, grants and freezes: decisions of people, each an entry of the chain under the lock of the budget's row."""
+
+from contextlib import suppress
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.tables.budget import Budget
+from core.db.tables.grant import Grant
+from core.ledger import decisions, repository
+from core.ledger.admission import require_cap_above
+from core.ledger.appending import append_decision, standing
+from core.ledger.chain import NO_HASH
+from core.ledger.decisions import GrantState
+from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen, ReasonRequired
+from core.privacy.filters import Admission, AdmissionRule, Cap
+
+
+def open_population(session: Session, *, rule: AdmissionRule, clock: Clock) -> UUID:
+    """Begin a ledger for a new population, without a cap; its rule never changes. Returns the population's id."""
+    budget = Budget(rule=rule.value, head_sequence=0, head_hash=NO_HASH, created_at=clock.now())
+    repository.add_budget(session, budget)
+    return budget.population_id
+
+
+def cap_on(budget: Budget) -> Cap | None:
+    """The cap that a budget's row shows, or None before one is set."""
+    if budget.epsilon_cap is None or budget.delta_cap is None:
+        return None
+    return Cap(epsilon=budget.epsilon_cap, delta=budget.delta_cap, rule=AdmissionRule(budget.rule))
+
+
+def set_cap(
+    session: Session,
+    population_id: UUID,
+    *,
+    epsilon: float,
+    delta: float,
+    by: str,
+    reason: str | None,
+    clock: Clock,
+) -> Admission:
+    """Set or change the cap. Returns the state of the filters under it.
+
+    Args:
+        session: the open transaction.
+        population_id: whose cap.
+        epsilon: of everything ever released together.
+        delta: likewise.
+        by: id of the principal who decides.
+        reason: why; needed to raise a cap that exists.
+        clock: stamps the entry.
+
+    Raises:
+        PopulationNotFound: no such population.
+        InvalidGuarantee: epsilon or delta is out of range.
+        ReasonRequired: the cap exists, is raised, and no reason is given.
+        CapBelowSpent: what is spent and reserved would not fit.
+    """
+    budget = repository.lock_budget(session, population_id)
+    cap, present = Cap(epsilon=epsilon, delta=delta, rule=AdmissionRule(budget.rule)), cap_on(budget)
+    admission = require_cap_above(cap, standing(session, budget).in_force)
+    if cap == present:
+        return admission
+    raised = present is not None and (epsilon > present.epsilon or delta > present.delta)
+    if raised and not (reason or "").strip():
+        raise ReasonRequired
+    budget.epsilon_cap, budget.delta_cap = epsilon, delta
+    append_decision(
+        session, budget, decisions.cap_set(epsilon=epsilon, delta=delta, by=by, reason=reason), clock=clock
+    )
+    return admission
+
+
+def grant(
+    session: Session,
+    population_id: UUID,
+    *,
+    holder: UUID,
+    epsilon: float,
+    delta: float,
+    expires_at: datetime,
+    by: str,
+    clock: Clock,
+) -> Grant:
+    """Give one holder a sub-cap until a day. Grants may sum to more than the cap; the cap binds all of them.
+
+    Raises:
+        PopulationNotFound: no such population.
+        BudgetNotSet: it has no cap yet.
+        PopulationFrozen: nothing is granted while frozen.
+        InvalidGuarantee: epsilon or delta is out of range.
+    """
+    budget = repository.lock_budget(session, population_id)
+    if cap_on(budget) is None:
+        raise BudgetNotSet(
+            "No budget has been set for this dataset, so nothing can be granted.",
+            remedy="Ask an admin to set one.",
+        )
+    if budget.frozen_at is not None:
+        raise PopulationFrozen
+    Cap(epsilon=epsilon, delta=delta, rule=AdmissionRule(budget.rule))
+    row = Grant(
+        id=uuid4(),
+        population_id=population_id,
+        holder_id=holder,
+        epsilon=epsilon,
+        delta=delta,
+        expires_at=expires_at,
+        state=GrantState.OPEN.value,
+        created_at=clock.now(),
+    )
+    repository.add_grant(session, row)
+    decision = decisions.granted(
+        grant_id=row.id, holder=holder, epsilon=epsilon, delta=delta, expires_at=expires_at, by=by
+    )
+    append_decision(session, budget, decision, clock=clock)
+    return row
+
+
+def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: str, clock: Clock) -> None:
+    """Let nothing new draw on a grant; what it has reserved stays. Closing a closed one changes nothing.
+
+    Raises:
+        GrantNotFound: no such grant.
+    """
+    budget = repository.lock_budget(session, repository.grant_of(session, grant_id).population_id)
+    row = repository.grant_of(session, grant_id)
+    if row.state != GrantState.OPEN.value:
+        return
+    row.state, row.closed_at = outcome.value, clock.now()
+    append_decision(
+        session, budget, decisions.grant_closed(grant_id=grant_id, outcome=outcome, by=by), clock=clock
+    )
+
+
+def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock: Clock) -> bool:
+    """Stop new reservations and new spends. Trainings that run go on; what was released stays released.
+
+    A ledger whose last entry does not verify can be frozen too, on the budget's row alone: nothing can be appended to it.
+
+    Returns:
+        Whether this call froze it; False when it was frozen.
+
+    Raises:
+        PopulationNotFound: no such population.
+    """
+    budget = repository.lock_budget(session, population_id)
+    if budget.frozen_at is not None:
+        return False
+    budget.frozen_at = clock.now()
+    with suppress(LedgerBroken):
+        append_decision(session, budget, decisions.frozen(by=by, reason=reason), clock=clock)
+    return True
+
+
+def unfreeze(session: Session, population_id: UUID, *, by: str, reason: str, clock: Clock) -> bool:
+    """Take orders again.
+
+    Returns:
+        Whether this call unfroze it; False when it was not frozen.
+
+    Raises:
+        PopulationNotFound: no such population.
+        LedgerBroken: the last entry does not verify; such a ledger stays frozen.
+    """
+    budget = repository.lock_budget(session, population_id)
+    if budget.frozen_at is None:
+        return False
+    standing(session, budget)
+    budget.frozen_at = None
+    if repository.frozen_in_chain(session, population_id):
+        append_decision(session, budget, decisions.unfrozen(by=by, reason=reason), clock=clock)
+    return True

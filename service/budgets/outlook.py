@@ -1,0 +1,124 @@
+"""What one more job would do: whether it fits, and what remains after it, under the cap and under the analyst's grant.
+
+Nothing is locked or reserved, so an order may still find that another one was faster.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal, Role
+from core.db.tables.grant import Grant
+from core.errors import Conflict
+from core.ledger import book, repository
+from core.privacy.charge import Charge
+from core.privacy.filters import Admission, AdmissionRule, Cap
+from core.privacy.remaining import remaining_epsilon
+from service.grants.choosing import choose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A cap or a grant, with the job in question.
+
+    Args:
+        cap: The bound itself.
+        standing: What counts against it now.
+        charge: What the job would add.
+        after: Its filters with the job added.
+    """
+
+    cap: Cap
+    standing: Charge
+    charge: Charge
+    after: Admission
+
+    def to_json(self) -> dict[str, Any]:
+        """As the API shows it."""
+        counted = [self.standing, self.charge] if self.after.admitted else [self.standing]
+        return {
+            "epsilon": self.cap.epsilon,
+            "delta": self.cap.delta,
+            "fits": self.after.admitted,
+            "carried_by": self.after.carried_by,
+            "remaining_epsilon": remaining_epsilon(self.cap, [self.standing]),
+            "remaining_epsilon_after": remaining_epsilon(self.cap, counted),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What an order of one charge would meet.
+
+    Args:
+        refusal: The code that the order would be refused with; None where it fits.
+        cap: The population's cap with it; None before one is set.
+        grant: The chosen grant with it; None where no grant is drawn on.
+        grant_id: Which grant.
+    """
+
+    refusal: str | None
+    cap: Bound | None
+    grant: Bound | None
+    grant_id: UUID | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the API shows it; the searches for what remains are made here, with no connection held."""
+        return {
+            "fits": self.refusal is None,
+            "refusal": self.refusal,
+            "cap": None if self.cap is None else self.cap.to_json(),
+            "grant": None if self.grant is None else {"id": str(self.grant_id), **self.grant.to_json()},
+        }
+
+
+def look(
+    session: Session,
+    population_id: UUID,
+    principal: Principal,
+    charge: Charge,
+    *,
+    grant_id: UUID | None,
+    at: datetime,
+) -> Outlook:
+    """Look at one more job of a charge; for analysts also under the grant that its order would draw on.
+
+    Raises:
+        GrantNotFound: The named grant is not the principal's, or of another population.
+    """
+    grant, no_grant = None, None
+    if grant_id is not None or principal.has(Role.ANALYST):
+        try:
+            grant = choose(session, population_id, holder=principal.id, grant_id=grant_id, at=at)
+        except Conflict as refusal:
+            no_grant = refusal.code
+    found = book.one_more(session, population_id, charge, grant_id=None if grant is None else grant.id)
+    summary = book.summary(session, population_id)
+    cap = None
+    if summary.cap is not None and found.after is not None:
+        cap = Bound(
+            cap=summary.cap, standing=summary.balance.in_force, charge=charge, after=found.after
+        )
+    return Outlook(
+        # What bounds everybody is told before what bounds this analyst alone.
+        refusal=found.refusal or no_grant,
+        cap=cap,
+        grant=None if grant is None else _bound(session, grant, summary.rule, charge, found.grant_after),
+        grant_id=None if grant is None else grant.id,
+    )
+
+
+def _bound(
+    session: Session, grant: Grant, rule: str, charge: Charge, after: Admission | None
+) -> Bound | None:
+    if after is None:
+        return None
+    return Bound(
+        cap=Cap(epsilon=grant.epsilon, delta=grant.delta, rule=AdmissionRule(rule)),
+        standing=repository.grant_balance(session, grant.id).in_force,
+        charge=charge,
+        after=after,
+    )
