@@ -4,36 +4,69 @@
 optional; credentials come from the usual AWS environment variables and never stand in a URL).
 
 Everything personal in a store is sealed before it gets here. Puts are atomic: an object is there whole or not at all.
+They are durable: when a put returns, the object survives the loss of power (in a folder: the file, its name and the
+folders above it are flushed; a bucket promises the same).
 """
 
 import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, Protocol, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import obstore
 from obstore.store import LocalStore, MemoryStore, S3Store
 from typing_extensions import Buffer
 
+from core.storage.durable_files import DurableFolder
 from core.storage.errors import ObjectMissing
 
 _S3_KEYS: Final = {"endpoint", "region", "virtual_hosted_style_request"}
 _READ_AHEAD_BYTES: Final = 1 << 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """An object in a listing.
+
+    Args:
+        key: Its key.
+        stored_at: When it was last put.
+    """
+
+    key: str
+    stored_at: datetime
+
+
+class Putter(Protocol):
+    """Stores content under a key, whole or not at all, and durably."""
+
+    def put(self, key: str, content: bytes | Path) -> None:
+        """Store bytes or a file's content, replacing what was there."""
+
+
 class ObjectStore:
     """Bytes under keys such as ``datasets/<id>/rows.sealed``; made by ``open_store``."""
 
-    def __init__(self, backend: LocalStore | MemoryStore | S3Store) -> None:
+    def __init__(self, backend: LocalStore | MemoryStore | S3Store, *, putter: Putter | None = None) -> None:
         self._backend = backend
+        self._putter = putter or _RemotePutter(backend)
 
     def put_bytes(self, key: str, data: bytes) -> None:
         """Store bytes, replacing what was there."""
-        obstore.put(self._backend, key, data)
+        self._putter.put(key, data)
 
     def put_file(self, key: str, path: Path) -> None:
         """Store a file's content, replacing what was there; streamed, so any size."""
-        obstore.put(self._backend, key, path)
+        self._putter.put(key, path)
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """The objects in a folder such as ``datasets``, at any depth; a batch at a time."""
+        for batch in obstore.list(self._backend, prefix=prefix):
+            for found in batch:
+                yield StoredObject(key=found["path"], stored_at=found["last_modified"])
 
     def get_bytes(self, key: str) -> bytes:
         """The whole object.
@@ -73,6 +106,16 @@ class ObjectStore:
             return
 
 
+class _RemotePutter:
+    """A bucket, or memory: what it has taken it has whole."""
+
+    def __init__(self, backend: LocalStore | MemoryStore | S3Store) -> None:
+        self._backend = backend
+
+    def put(self, key: str, content: bytes | Path) -> None:
+        obstore.put(self._backend, key, content)
+
+
 class _ObjectReader(io.RawIOBase):
     def __init__(self, backend: LocalStore | MemoryStore | S3Store, key: str) -> None:
         self._reader = obstore.open_reader(backend, key, buffer_size=_READ_AHEAD_BYTES)
@@ -106,7 +149,8 @@ def open_store(url: str) -> ObjectStore:
     if parts.scheme == "memory":
         return ObjectStore(MemoryStore())
     if parts.scheme == "file" and parts.netloc in {"", "localhost"}:
-        return ObjectStore(LocalStore(unquote(parts.path), mkdir=True))
+        folder = Path(unquote(parts.path))
+        return ObjectStore(LocalStore(folder, mkdir=True), putter=DurableFolder(folder))
     if parts.scheme == "s3":
         config = dict(parse_qsl(parts.query))
         if not set(config) <= _S3_KEYS:

@@ -86,10 +86,14 @@ def test_a_rolled_back_event_leaves_no_gap_in_the_chain(database):
     class Stop(Exception):
         pass
 
+    def act_and_fail():
+        with database.transaction() as session:
+            append(session, "never")
+            raise Stop
+
     write(database, "a")
-    with pytest.raises(Stop), database.transaction() as session:
-        append(session, "never")
-        raise Stop
+    with pytest.raises(Stop):
+        act_and_fail()
     write(database, "b")
     linking.link_waiting(database)
     assert linked(database) == [(1, "a"), (2, "b")]

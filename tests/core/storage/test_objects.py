@@ -1,3 +1,4 @@
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,13 @@ def test_s3_is_configured_by_url():
 def test_other_urls_are_refused(url: str):
     with pytest.raises(ValueError, match="URL"):
         open_store(url)
+
+
+def test_objects_are_listed_by_folder(store: ObjectStore):
+    before = datetime.now(UTC) - timedelta(minutes=5)
+    for key in ("a/b", "a/c/d", "ab/c"):
+        store.put_bytes(key, b"1")
+    found = {item.key: item.stored_at for item in store.list("a")}
+    assert set(found) == {"a/b", "a/c/d"}
+    assert all(at > before for at in found.values())
+    assert list(store.list("none")) == []
