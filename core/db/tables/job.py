@@ -17,6 +17,7 @@ class Job(WithId, Base):
 
     `stage` is null until the first mark: nothing private has begun. `steps_begun` is the highest step mark made before
     its steps touched rows, and never falls. `sent_at` is when a message was last sent for a job that waits.
+    `trace_context` (W3C traceparent) and `request_id` name the request that ordered it, for traces and logs only.
     The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites numbers.
     """
 
@@ -60,3 +61,5 @@ class Job(WithId, Base):
     sent_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    trace_context: Mapped[str | None]
+    request_id: Mapped[str | None]

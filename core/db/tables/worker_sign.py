@@ -1,0 +1,27 @@
+"""Signs of life of the processes that listen on no port: which worker or upkeep was seen last when."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, one_of
+
+ROLES = ("worker", "upkeep")
+
+
+class WorkerSign(Base):
+    """One row per process, overwritten at each sign and removed when it has been silent for long.
+
+    `devices` lists the GPUs the worker can use, with bytes of memory used and there.
+    """
+
+    __tablename__ = "worker_signs"
+    __table_args__ = (CheckConstraint(one_of("role", ROLES), name="role_known"),)
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    role: Mapped[str]
+    seen_at: Mapped[datetime]
+    devices: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)

@@ -1,0 +1,148 @@
+"""Reading how the whole deployment is: jobs, signs of life, chores. Counts of jobs and ages only, nothing of rows.
+
+Everything is computed from the database when it is asked for, so it is the same whichever process answers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from core.db.tables.chore_run import ChoreRun
+from core.db.tables.job import STATES, Job
+from core.db.tables.worker_sign import ROLES, WorkerSign
+from core.jobs.states import STAGES, JobState
+from core.vitals.signs import SILENT_SECONDS, Device
+
+WAITING_STAGE: Final = "none"
+"""The stage of a running job before its first mark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFigures:
+    """The jobs at one moment.
+
+    Args:
+        by_state: how many jobs are in each state.
+        running_by_stage: how many running jobs are in each stage.
+        oldest_wait_seconds: how long the longest waiting queued job has waited; 0 when none waits.
+        leases_expired: running jobs whose worker has fallen silent.
+    """
+
+    by_state: Mapping[str, int]
+    running_by_stage: Mapping[str, int]
+    oldest_wait_seconds: float
+    leases_expired: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFigures:
+    """One process that gives signs of life.
+
+    Args:
+        name: of the process.
+        role: worker or upkeep.
+        silent_seconds: since its last sign.
+        devices: its GPUs.
+    """
+
+    name: str
+    role: str
+    silent_seconds: float
+    devices: tuple[Device, ...]
+
+    @property
+    def alive(self) -> bool:
+        """Whether its last sign is recent."""
+        return self.silent_seconds <= SILENT_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoreFigures:
+    """One chore of upkeep.
+
+    Args:
+        name: of the chore.
+        runs: how often it was tried.
+        failures: how often it failed.
+        handled: how many things it has put right.
+        seconds: how long the last run took.
+        tried_at: when it was last tried.
+        done_at: when it last succeeded; None before it has.
+    """
+
+    name: str
+    runs: int
+    failures: int
+    handled: int
+    seconds: float
+    tried_at: datetime
+    done_at: datetime | None
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last run failed."""
+        return self.done_at is None or self.done_at < self.tried_at
+
+
+def job_figures(session: Session, *, at: datetime) -> JobFigures:
+    """Count the jobs."""
+    states = session.execute(select(Job.state, func.count()).group_by(Job.state)).tuples()
+    stages = session.execute(
+        select(func.coalesce(Job.stage, WAITING_STAGE), func.count())
+        .where(Job.state == JobState.RUNNING.value)
+        .group_by(Job.stage)
+    ).tuples()
+    oldest = session.scalar(select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED.value))
+    expired = session.scalar(
+        select(func.count()).where(Job.state == JobState.RUNNING.value, Job.lease_expires_at < at)
+    )
+    return JobFigures(
+        by_state=dict.fromkeys(STATES, 0) | dict(states.all()),
+        running_by_stage=dict.fromkeys((WAITING_STAGE, *STAGES), 0) | dict(stages.all()),
+        oldest_wait_seconds=0.0 if oldest is None else max(0.0, (at - oldest).total_seconds()),
+        leases_expired=expired or 0,
+    )
+
+
+def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]:
+    """Everybody who has given a sign of life within the last hour, by name."""
+    return [
+        WorkerFigures(
+            name=row.name,
+            role=row.role,
+            silent_seconds=max(0.0, (at - row.seen_at).total_seconds()),
+            devices=tuple(Device(**device) for device in row.devices),
+        )
+        for row in session.scalars(select(WorkerSign).order_by(WorkerSign.name))
+    ]
+
+
+def alive_by_role(workers: Sequence[WorkerFigures]) -> Mapping[str, int]:
+    """How many processes of each role live."""
+    return {role: sum(worker.alive for worker in workers if worker.role == role) for role in ROLES}
+
+
+def chore_figures(session: Session) -> Sequence[ChoreFigures]:
+    """What upkeep did, by name of the chore."""
+    return [
+        ChoreFigures(
+            name=row.name,
+            runs=row.runs,
+            failures=row.failures,
+            handled=row.handled,
+            seconds=row.seconds,
+            tried_at=row.tried_at,
+            done_at=row.done_at,
+        )
+        for row in session.scalars(select(ChoreRun).order_by(ChoreRun.name))
+    ]
+
+
+def clock_skew(session: Session, *, at: datetime) -> timedelta:
+    """How far this machine's clock is ahead of the database's."""
+    now: datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return at - now
