@@ -9,6 +9,7 @@ refused stored nothing and may be sent again.
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -33,7 +34,7 @@ class IdempotencyKeyMissing(InvalidInput):
 
     def __init__(self) -> None:
         super().__init__(
-            "This request can spend privacy budget, so it needs an Idempotency-Key header.",
+            "This request can spend or grant privacy budget, so it needs an Idempotency-Key header.",
             remedy="Send a fresh UUID per intended order, and the same one when repeating the request.",
         )
 
@@ -127,3 +128,22 @@ def finish(session: Session, *, principal_id: UUID, key: str, answer: Answer) ->
         .where(IdempotencyKey.principal_id == principal_id, IdempotencyKey.key == key)
         .values(response_status=answer.status, response_body=answer.body)
     )
+
+
+def once(
+    session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime, work: Callable[[], Answer]
+) -> tuple[Answer, bool]:
+    """Do the work and remember its answer in one transaction, or find the answer of an earlier time.
+
+    Returns:
+        The answer, and whether it is an earlier one.
+
+    Raises:
+        IdempotencyKeyReused: The key belongs to another request.
+    """
+    earlier = begin(session, principal_id=principal_id, key=key, digest=digest, at=at)
+    if earlier is not None:
+        return earlier, True
+    answer = work()
+    finish(session, principal_id=principal_id, key=key, answer=answer)
+    return answer, False

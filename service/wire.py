@@ -52,6 +52,13 @@ Name = Annotated[
 ]
 """What people call a thing."""
 
+Prose = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=2000, strip_whitespace=True),
+    AfterValidator(_plain_text),
+]
+"""A purpose, a reason, a note: what people write for people."""
+
 Document = Annotated[dict[str, JsonValue], AfterValidator(_plain_document)]
 """A JSON object that is read further inside, by the part that owns its form."""
 

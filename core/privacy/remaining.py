@@ -21,12 +21,17 @@ def remaining_epsilon(cap: Cap, charges: Sequence[Charge]) -> float:
     low, high = 0, math.floor(cap.epsilon / _GRAIN)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = admit(cap, [*charges, _gaussian_charge(middle * _GRAIN, delta)]).admitted
+        fits = admit(cap, [*charges, gaussian_charge(middle * _GRAIN, delta)]).admitted
         low, high = (middle, high) if fits else (low, middle - 1)
     return low * _GRAIN
 
 
-def _gaussian_charge(epsilon: float, delta: float) -> Charge:
+def gaussian_charge(epsilon: float, delta: float) -> Charge:
+    """Return what one Gaussian release with this guarantee is charged: the typical job before it is planned.
+
+    Raises:
+        InvalidGuarantee: epsilon or delta is out of range.
+    """
     mu = gaussian.largest_mu(PrivacyGuarantee(epsilon=epsilon, delta=delta))
     return Charge(
         epsilon_micros=math.ceil(decimal_of(round(epsilon, 9)) * MICRO),

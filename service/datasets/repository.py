@@ -3,18 +3,43 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select, true
+from sqlalchemy import ColumnElement, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from core.access.roles import Principal, Role
 from core.db.tables.dataset import Dataset
+from core.db.tables.dataset_member import DatasetMember
 from service.datasets.errors import DatasetNotFound
 from service.paging import page_of
 
 
 def visible_to(principal: Principal) -> ColumnElement[bool]:
-    """The condition on datasets: analysts and admins see all (public facts only), owners their own."""
-    return true() if principal.has(Role.ANALYST, Role.ADMIN) else Dataset.owner_id == principal.id
+    """The condition on datasets, of which only public facts are ever shown.
+
+    Admins and auditors see all, owners their own, analysts those they are members of; what an analyst orders, files
+    and draws hangs on datasets that it sees by this very condition.
+    """
+    if principal.has(Role.ADMIN, Role.AUDITOR):
+        return true()
+    seen: list[ColumnElement[bool]] = [false()]
+    if principal.has(Role.OWNER):
+        seen.append(Dataset.owner_id == principal.id)
+    if principal.has(Role.ANALYST):
+        shown = select(DatasetMember.dataset_id).where(DatasetMember.principal_id == principal.id)
+        seen.append(Dataset.id.in_(shown))
+    return or_(*seen)
+
+
+def governed_by(principal: Principal) -> ColumnElement[bool]:
+    """The condition on datasets whose members, requests and grants a principal decides on: owners and admins."""
+    if principal.has(Role.ADMIN):
+        return true()
+    return Dataset.owner_id == principal.id if principal.has(Role.OWNER) else false()
+
+
+def overseen_by(principal: Principal) -> ColumnElement[bool]:
+    """The condition on datasets of which a principal sees what every analyst asks for, holds and may see."""
+    return true() if principal.has(Role.AUDITOR) else governed_by(principal)
 
 
 def add(session: Session, row: Dataset) -> None:
@@ -30,6 +55,24 @@ def visible(session: Session, dataset_id: UUID, principal: Principal) -> Dataset
         DatasetNotFound: No such dataset, or not for this principal.
     """
     return _found(session.scalar(select(Dataset).where(Dataset.id == dataset_id, visible_to(principal))))
+
+
+def governed(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
+    """A dataset on whose budget and members the principal decides: its owner, or an admin.
+
+    Raises:
+        DatasetNotFound: No such dataset, or not for this principal.
+    """
+    return _found(session.scalar(select(Dataset).where(Dataset.id == dataset_id, governed_by(principal))))
+
+
+def overseen(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
+    """A dataset of which the principal sees the members and what each of them asks for.
+
+    Raises:
+        DatasetNotFound: No such dataset, or not for this principal.
+    """
+    return _found(session.scalar(select(Dataset).where(Dataset.id == dataset_id, overseen_by(principal))))
 
 
 def owned(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:

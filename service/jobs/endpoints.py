@@ -10,8 +10,10 @@ from core.access.roles import Principal, Role
 from core.clock import Clock
 from core.db.tables.job import Job
 from core.errors import BudgetRefused
+from core.governance.errors import GrantAmbiguous, NoGrant
 from core.jobs import endings
 from core.jobs.errors import DatasetNotReady, JobEnded, JobNotFound
+from core.ledger.errors import GrantClosed, GrantRefused, LedgerBroken, PopulationFrozen
 from service.audit import record
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.idempotency import (
@@ -39,7 +41,17 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
     summary="Order a generator",
     response_model=JobView,
     responses=problems(
-        *PLANNING_ERRORS, BudgetRefused, DatasetNotReady, IdempotencyKeyMissing, IdempotencyKeyReused
+        *PLANNING_ERRORS,
+        BudgetRefused,
+        GrantRefused,
+        GrantClosed,
+        NoGrant,
+        GrantAmbiguous,
+        PopulationFrozen,
+        LedgerBroken,
+        DatasetNotReady,
+        IdempotencyKeyMissing,
+        IdempotencyKeyReused,
     ),
 )
 def create_job(
@@ -50,6 +62,8 @@ def create_job(
     idempotency_key: IdempotencyHeader = None,
 ) -> JSONResponse:
     """Reserve the plan's charge and queue the training, or refuse; never half of it.
+
+    The charge counts against the cap for everybody together and against a grant of who orders, both at once.
 
     Needs an `Idempotency-Key`: a repeat with the same key and body gets the first answer again, with the header
     `Idempotency-Replayed: true`.

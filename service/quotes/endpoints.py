@@ -5,9 +5,11 @@ from typing import Any
 from fastapi import APIRouter
 
 from core.ledger import book
-from core.ledger.errors import BudgetNotSet
+from core.ledger.errors import BudgetNotSet, GrantNotFound
 from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
 from core.synthesis.errors import InvalidSpec
+from core.synthesis.quote import plan_charge
+from service.budgets.outlook import look
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.datasets.facts import DatasetFacts
@@ -21,6 +23,7 @@ router = APIRouter(prefix="/quotes", tags=["quotes"])
 PLANNING_ERRORS = (
     DatasetNotFound,
     BudgetNotSet,
+    GrantNotFound,
     InvalidSpec,
     InvalidGuarantee,
     TargetOutOfReach,
@@ -32,10 +35,25 @@ PLANNING_ERRORS = (
 def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: InjectedParts) -> dict[str, Any]:
     """Noise per schedule block, steps, sampling rate, the split of the budget, epsilon, and what would be left.
 
+    Whether it fits is said under the cap and under the analyst's grant; `refusal` is the code that an order would meet.
     Computed from public facts alone; nothing is reserved, so another order may come first.
     """
     with parts.database.read_only() as session:
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
         cap = book.cap_of(session, facts.population_id)
+    plan = parts.planner.plan(order, facts, cap)
+    charge = plan_charge(plan)
+    with parts.database.read_only() as session:
+        outlook = look(
+            session,
+            facts.population_id,
+            principal,
+            charge,
+            grant_id=order.grant_id,
+            at=parts.clock.now(),
+        )
         charges = book.charges_in_force(session, facts.population_id)
-    return parts.planner.quote(order, facts, cap, charges)
+    told = outlook.to_json()
+    return parts.planner.quote(plan, cap, charges) | {
+        name: told[name] for name in ("fits", "refusal", "grant")
+    }

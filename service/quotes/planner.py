@@ -52,15 +52,12 @@ class Planner:
         address = _address(spec, guarantee, facts)
         return self._remembered(address) or self._make(address, spec, guarantee, facts)
 
-    def quote(
-        self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None, charges: Sequence[Charge]
-    ) -> dict[str, Any]:
-        """What the order would do, cost and leave.
+    def quote(self, plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+        """What the plan would do, cost and leave under the cap.
 
         Raises:
-            UnderstudyError: As ``plan``.
+            ServiceBusy: Too many plans are being made.
         """
-        plan = self.plan(order, facts, cap)
         with self._gate.pass_through():
             return make_quote(plan, cap, charges)
 

@@ -26,3 +26,6 @@ class GeneratorOrder(BaseModel):
     delta: Delta | None = Field(None, description="Left out: the delta of the dataset's cap over 16.")
     synthesizer: Name = Field("idpgan", description="How the generator is made.")
     options: Document = Field(default_factory=dict, description="What to choose instead of the public rules.")
+    grant_id: UUID | None = Field(
+        None, description="The analyst's grant that pays; left out: the only open one on the dataset."
+    )

@@ -53,8 +53,8 @@ def world(settings: Settings, database: Database) -> Iterator[World]:
             "owner": Role.OWNER, "analyst": Role.ANALYST, "admin": Role.ADMIN, "stranger": Role.OWNER,
         }.items():  # fmt: skip
             with database.transaction() as session:
-                _, key = directory.issue(session, name=name, roles=[role])
-            callers[name] = Caller(client, key.text)
+                row, key = directory.issue(session, name=name, roles=[role])
+            callers[name] = Caller(client, key.text, row.principal_id)
         yield World(
             app=app, client=client, database=database, queue=queue, store=store, clock=clock,
             directory=directory, **callers,

@@ -68,7 +68,8 @@ def test_the_statement_shows_the_reservation_and_its_mechanism(world: World) -> 
         for who in (world.owner, world.analyst, world.admin)
     ]
     assert statements[0] == statements[1] == statements[2]
-    (entry,) = statements[0]["entries"]
+    *_, entry = statements[0]["entries"]
+    assert [each["kind"] for each in statements[0]["entries"]] == ["CAP_SET", "GRANTED", "RESERVED"]
     assert entry["kind"] == "RESERVED"
     assert entry["job_id"] == job["id"]
     assert entry["mechanism"]["version"] == 1

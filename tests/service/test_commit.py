@@ -36,7 +36,7 @@ def test_an_order_whose_commit_fails_is_not_accepted_announced_or_remembered(wor
     with world.database.read_only() as session:
         assert session.query(Job).count() == 0
         assert session.query(IdempotencyKey).count() == 0
-    assert world.owner.get(f"/v1/datasets/{dataset_id}/ledger").json()["entries"] == []
+    assert world.movements(dataset_id) == []
     with world.database.transaction() as session:
         session.execute(text("DROP TRIGGER refuse ON jobs"))
     assert world.order(dataset_id, key="one").status_code == 202

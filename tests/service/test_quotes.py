@@ -18,7 +18,7 @@ def test_a_quote_needs_no_rows_and_reserves_nothing(world: World) -> None:
     quote = answer.json()
     assert quote["fits"] is True
     assert {"noise", "steps", "sampling_rate", "split", "epsilon", "remaining_epsilon_after"} <= set(quote)
-    assert world.owner.get(f"/v1/datasets/{dataset_id}/ledger").json()["entries"] == []
+    assert world.movements(dataset_id) == []
 
 
 def test_a_quote_says_when_it_does_not_fit(world: World) -> None:
@@ -63,6 +63,7 @@ def test_equal_plans_are_made_once_and_different_ones_are_not_mixed_up(world: Wo
         world.analyst.post("/v1/quotes", body_of(each)).json() for each in (dataset_id, twin, dataset_id)
     ]
     assert len(made) == 1
+    assert len({answer.pop("grant")["id"] for answer in answers}) == 2
     assert answers[0] == answers[1] == answers[2]
     world.analyst.post("/v1/quotes", body_of(larger))
     world.analyst.post("/v1/quotes", body_of(narrower))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,8 +14,9 @@ from core.access.directory import KeyDirectory
 from core.access.roles import Role
 from core.clock import FixedClock
 from core.db.session import Database
-from core.db.tables import Release
+from core.db.tables import Dataset, Release
 from core.jobs.queue import MemoryQueue
+from core.ledger import book
 from core.releases.bundle import pack
 from core.storage.objects import ObjectStore
 from tests.core.releases.stand_in import DOMAIN, bundle
@@ -36,6 +37,7 @@ class Caller:
 
     client: TestClient
     key: str
+    principal_id: UUID
 
     def send(self, method: str, path: str, **options: Any) -> Response:
         headers = {"Authorization": f"Bearer {self.key}"} | dict(options.pop("headers", {}))
@@ -50,7 +52,7 @@ class Caller:
         return self.send("POST", path, **options)
 
     def put(self, path: str, body: Any) -> Response:
-        return self.send("PUT", path, json=body)
+        return self.send("PUT", path, **({} if body is None else {"json": body}))
 
     def delete(self, path: str) -> Response:
         return self.send("DELETE", path)
@@ -74,15 +76,46 @@ class World:
 
     def caller(self, *roles: Role, principal_id: UUID | None = None) -> Caller:
         with self.database.transaction() as session:
-            _, key = self.directory.issue(session, name="test", roles=roles, principal_id=principal_id)
-        return Caller(self.client, key.text)
+            row, key = self.directory.issue(session, name="test", roles=roles, principal_id=principal_id)
+        return Caller(self.client, key.text, row.principal_id)
 
     def declare(self, **changes: Any) -> str:
-        """A declared dataset of the owner. Returns its id."""
+        """A declared dataset of the owner, of which the analyst is a member. Returns its id."""
         body = {"name": "wards", "domain": DOMAIN, "declared_size": 1000} | changes
         answer = self.owner.post("/v1/datasets", body)
         assert answer.status_code == 201, answer.text
-        return str(answer.json()["id"])
+        dataset_id = str(answer.json()["id"])
+        self.admit(dataset_id, self.analyst)
+        return dataset_id
+
+    def admit(self, dataset_id: str, *analysts: Caller) -> None:
+        """Make analysts members of a dataset."""
+        for analyst in analysts:
+            answer = self.owner.put(f"/v1/datasets/{dataset_id}/members/{analyst.principal_id}", None)
+            assert answer.status_code == 200, answer.text
+
+    def give(
+        self,
+        dataset_id: str,
+        analyst: Caller | None = None,
+        *,
+        epsilon: float = 2.0,
+        delta: float = 1e-5,
+        expires_at: datetime | None = None,
+    ) -> str:
+        """Make a grant past every request. Returns its id."""
+        with self.database.transaction() as session:
+            grant = book.grant(
+                session,
+                session.get_one(Dataset, UUID(dataset_id)).population_id,
+                holder=(analyst or self.analyst).principal_id,
+                epsilon=epsilon,
+                delta=delta,
+                expires_at=expires_at or self.clock.now() + timedelta(days=90),
+                by=str(self.admin.principal_id),
+                clock=self.clock,
+            )
+            return str(grant.id)
 
     def upload(self, dataset_id: str, rows: bytes | Iterator[bytes] = CSV, **headers: str) -> Response:
         return self.owner.post(
@@ -93,8 +126,19 @@ class World:
         )
 
     def set_budget(self, dataset_id: str, *, epsilon: float = 2.0, delta: float = 1e-5) -> None:
-        answer = self.admin.put(f"/v1/datasets/{dataset_id}/budget", {"epsilon": epsilon, "delta": delta})
+        """Set the cap, and make the analyst's one grant as large: then the cap alone decides."""
+        answer = self.admin.put(
+            f"/v1/datasets/{dataset_id}/budget", {"epsilon": epsilon, "delta": delta, "reason": "a test"}
+        )
         assert answer.status_code == 200, answer.text
+        for grant in self.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]:
+            assert self.admin.delete(f"/v1/grants/{grant['id']}").status_code == 200
+        self.give(dataset_id, epsilon=epsilon, delta=delta)
+
+    def movements(self, dataset_id: str) -> list[dict[str, Any]]:
+        """The entries of the ledger that are about jobs."""
+        entries = self.owner.get(f"/v1/datasets/{dataset_id}/ledger").json()["entries"]
+        return [entry for entry in entries if "job_id" in entry]
 
     def ready(self, **changes: Any) -> str:
         """A dataset with rows and a budget. Returns its id."""

@@ -1,0 +1,206 @@
+"""Budget requests: filed by an analyst, decided by another person, turned into a grant in the same transaction.
+
+A request that is decided holds its row's lock before the budget's, as every order holds its job's: nobody waits in a
+circle. The ledger's chain records the grant; the request records who asked, why, and who decided.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.audit import log
+from core.clock import Clock
+from core.db.tables.budget_request import BudgetRequest
+from core.db.tables.grant import Grant
+from core.governance import repository
+from core.governance.errors import (
+    ExpiryOutOfRange,
+    GrantAboveRequest,
+    NotAMember,
+    RequestAlreadyOpen,
+    RequestDecided,
+    RequesterNotMember,
+    RequestNotFound,
+    SecondPersonNeeded,
+)
+from core.governance.states import RequestState
+from core.ledger import book
+from core.ledger.decisions import GrantState
+from core.privacy.guarantee import PrivacyGuarantee
+
+UPKEEP: Final = "upkeep"
+LONGEST_GRANT: Final = timedelta(days=3653)
+
+
+def file(
+    session: Session,
+    *,
+    dataset_id: UUID,
+    requested_by: UUID,
+    amounts: PrivacyGuarantee,
+    purpose: str,
+    open_days: float,
+    clock: Clock,
+) -> BudgetRequest:
+    """File a request.
+
+    Args:
+        session: the open transaction.
+        dataset_id: whose budget; known to exist.
+        requested_by: who asks, and would hold the grant.
+        amounts: epsilon and delta of the sub-cap that is asked for.
+        purpose: why, for whoever decides.
+        open_days: after how many days without a decision it expires.
+        clock: stamps it.
+
+    Raises:
+        NotAMember: the dataset is not shown to who asks.
+        RequestAlreadyOpen: an earlier request waits for its decision.
+    """
+    if not repository.lock_member(session, dataset_id, requested_by):
+        raise NotAMember
+    now = clock.now()
+    earlier = repository.open_request(session, dataset_id, requested_by)
+    if earlier is not None:
+        if earlier.expires_at > now:
+            raise RequestAlreadyOpen(earlier.id)
+        _decide(earlier, RequestState.EXPIRED, by=None, at=now)
+        session.flush()
+    request = BudgetRequest(
+        dataset_id=dataset_id,
+        requested_by=requested_by,
+        epsilon=amounts.epsilon,
+        delta=amounts.delta,
+        purpose=purpose,
+        state=RequestState.OPEN.value,
+        created_at=now,
+        expires_at=now + timedelta(days=open_days),
+    )
+    repository.add_request(session, request)
+    return request
+
+
+def approve(
+    session: Session,
+    request_id: UUID,
+    *,
+    by: UUID,
+    amounts: PrivacyGuarantee | None,
+    note: str | None,
+    expires_at: datetime,
+    two_person_rule: bool,
+    clock: Clock,
+) -> tuple[BudgetRequest, Grant]:
+    """Grant what was asked for, or less of it.
+
+    Args:
+        session: the open transaction; request and grant change together or not at all.
+        request_id: the request; whether `by` may decide on it is the caller's business.
+        by: who approves.
+        amounts: what is granted; None for all that was asked for.
+        note: what the analyst is told.
+        expires_at: when the grant ends.
+        two_person_rule: whether who asked is refused as the one who approves.
+        clock: stamps the decision.
+
+    Raises:
+        RequestNotFound, RequestDecided: there is no such open request.
+        SecondPersonNeeded: `by` filed it, and would hold the grant.
+        GrantAboveRequest, ExpiryOutOfRange: the approval goes beyond what is allowed.
+        RequesterNotMember: the dataset is no longer shown to who asked.
+        BudgetNotSet, PopulationFrozen: the ledger refuses.
+    """
+    request = _open(session, request_id, clock=clock)
+    if two_person_rule and by == request.requested_by:
+        raise SecondPersonNeeded
+    amounts = amounts or PrivacyGuarantee(epsilon=request.epsilon, delta=request.delta)
+    if amounts.epsilon > request.epsilon or amounts.delta > request.delta:
+        raise GrantAboveRequest(epsilon=request.epsilon, delta=request.delta)
+    now = clock.now()
+    if not now < expires_at <= now + LONGEST_GRANT:
+        raise ExpiryOutOfRange(latest=now + LONGEST_GRANT)
+    if not repository.is_member(session, request.dataset_id, request.requested_by):
+        raise RequesterNotMember
+    grant = book.grant(
+        session,
+        repository.population_of(session, request.dataset_id),
+        holder=request.requested_by,
+        epsilon=amounts.epsilon,
+        delta=amounts.delta,
+        expires_at=expires_at,
+        by=str(by),
+        clock=clock,
+    )
+    request.grant_id = grant.id
+    request.note = note
+    _decide(request, RequestState.APPROVED, by=by, at=now)
+    session.flush()
+    return request, grant
+
+
+def deny(session: Session, request_id: UUID, *, by: UUID, note: str, clock: Clock) -> BudgetRequest:
+    """Refuse a request, and say why.
+
+    Raises:
+        RequestNotFound, RequestDecided: there is no such open request.
+    """
+    request = _open(session, request_id, clock=clock)
+    request.note = note
+    _decide(request, RequestState.DENIED, by=by, at=clock.now())
+    session.flush()
+    return request
+
+
+def withdraw(session: Session, request_id: UUID, *, by: UUID, clock: Clock) -> BudgetRequest:
+    """Take a request of one's own back.
+
+    Raises:
+        RequestNotFound, RequestDecided: there is no such open request of `by`.
+    """
+    request = _open(session, request_id, clock=clock, of=by)
+    _decide(request, RequestState.WITHDRAWN, by=by, at=clock.now())
+    session.flush()
+    return request
+
+
+def expire_requests(session: Session, *, clock: Clock) -> int:
+    """End the open requests whose time is over; doing it again finds nothing. Returns how many, a batch at most."""
+    over = repository.expire_requests(session, at=clock.now())
+    for request_id in over:
+        _note(session, "budget-request.expire", request_id, clock=clock)
+    return len(over)
+
+
+def expire_grants(session: Session, *, clock: Clock) -> int:
+    """Close the grants whose time is over; doing it again finds nothing. Returns how many, a batch at most.
+
+    Orders are refused from the moment itself on, whether or not this has run: the chain only says so in words.
+    """
+    over = repository.grants_over(session, at=clock.now())
+    for grant_id in over:
+        book.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock)
+        _note(session, "grant.expire", grant_id, clock=clock)
+    return len(over)
+
+
+def _open(session: Session, request_id: UUID, *, clock: Clock, of: UUID | None = None) -> BudgetRequest:
+    request = repository.lock_request(session, request_id)
+    if request is None or of not in {None, request.requested_by}:
+        raise RequestNotFound
+    if request.state != RequestState.OPEN:
+        raise RequestDecided(state=request.state)
+    if request.expires_at <= clock.now():
+        raise RequestDecided(state=RequestState.EXPIRED.value)
+    return request
+
+
+def _decide(request: BudgetRequest, state: RequestState, *, by: UUID | None, at: datetime) -> None:
+    request.state = state.value
+    request.decided_by = by
+    request.decided_at = at
+
+
+def _note(session: Session, action: str, object_id: UUID, *, clock: Clock) -> None:
+    log.append(session, actor=UPKEEP, action=action, object=str(object_id), outcome="done", at=clock.now())

@@ -1,0 +1,232 @@
+"""Budget requests: filed by analysts, decided by the dataset's owner or an admin, never by who asked."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from sqlalchemy.orm import Session
+
+from core.db.tables.budget_request import BudgetRequest
+from core.governance import errors, requests
+from core.governance.states import RequestState
+from core.ledger.errors import BudgetNotSet, PopulationFrozen
+from core.privacy.errors import InvalidGuarantee
+from core.privacy.guarantee import PrivacyGuarantee
+from service import idempotency
+from service.audit import record
+from service.datasets import repository as datasets
+from service.datasets.errors import DatasetNotFound
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.idempotency import (
+    REPLAYED_HEADER,
+    Answer,
+    IdempotencyHeader,
+    IdempotencyKeyMissing,
+    IdempotencyKeyReused,
+)
+from service.problem import problems
+from service.requests import repository
+from service.requests.schemas import (
+    Approval,
+    BudgetRequestList,
+    BudgetRequestOrder,
+    BudgetRequestView,
+    Denial,
+)
+from service.wire import DEFAULT_PAGE, Before, PageSize
+
+router = APIRouter(tags=["budget requests"])
+
+OK = 200
+
+State = Annotated[RequestState | None, Query(description="Only requests in this state.")]
+
+
+@router.post(
+    "/datasets/{dataset_id}/budget-requests",
+    status_code=201,
+    summary="Ask for a part of the budget",
+    responses=problems(DatasetNotFound, errors.NotAMember, errors.RequestAlreadyOpen, InvalidGuarantee),
+)
+def file_budget_request(
+    dataset_id: UUID,
+    order: BudgetRequestOrder,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+) -> BudgetRequestView:
+    """File a request for a sub-cap; the owner or an admin decides. At most one is open per analyst and dataset."""
+    datasets.visible(session, dataset_id, principal)
+    request = requests.file(
+        session,
+        dataset_id=dataset_id,
+        requested_by=principal.id,
+        amounts=PrivacyGuarantee(epsilon=order.epsilon, delta=order.delta),
+        purpose=order.purpose,
+        open_days=parts.settings.request_days,
+        clock=parts.clock,
+    )
+    record(session, principal, action="budget-request.file", object_id=request.id, clock=parts.clock)
+    return _view(session, request)
+
+
+@router.get(
+    "/datasets/{dataset_id}/budget-requests",
+    summary="List a dataset's budget requests",
+    responses=problems(DatasetNotFound),
+)
+def list_dataset_budget_requests(
+    dataset_id: UUID,
+    principal: CurrentPrincipal,
+    session: OpenSession,
+    state: State = None,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> BudgetRequestList:
+    """The requests on one dataset, newest first: all for its owner, admins and auditors, for analysts their own."""
+    datasets.visible(session, dataset_id, principal)
+    rows, next_before = repository.page(
+        session, principal, dataset_id=dataset_id, state=state, limit=limit, before=before
+    )
+    return _list(session, rows, next_before)
+
+
+@router.get("/budget-requests", summary="List budget requests")
+def list_budget_requests(
+    principal: CurrentPrincipal,
+    session: OpenSession,
+    state: State = None,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> BudgetRequestList:
+    """The requests the key may see, newest first: one's own, and those on datasets one owns or oversees."""
+    rows, next_before = repository.page(
+        session, principal, dataset_id=None, state=state, limit=limit, before=before
+    )
+    return _list(session, rows, next_before)
+
+
+@router.get(
+    "/budget-requests/{request_id}",
+    summary="Read a budget request",
+    responses=problems(errors.RequestNotFound),
+)
+def read_budget_request(
+    request_id: UUID, principal: CurrentPrincipal, session: OpenSession
+) -> BudgetRequestView:
+    """Where the request stands, what was decided and why."""
+    return _view(session, repository.visible(session, request_id, principal))
+
+
+@router.post(
+    "/budget-requests/{request_id}/approve",
+    summary="Approve a budget request",
+    response_model=BudgetRequestView,
+    responses=problems(
+        errors.RequestNotFound,
+        errors.RequestDecided,
+        errors.SecondPersonNeeded,
+        errors.GrantAboveRequest,
+        errors.ExpiryOutOfRange,
+        errors.RequesterNotMember,
+        BudgetNotSet,
+        PopulationFrozen,
+        InvalidGuarantee,
+        IdempotencyKeyMissing,
+        IdempotencyKeyReused,
+    ),
+)
+def approve_budget_request(
+    request_id: UUID,
+    order: Approval,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+    idempotency_key: IdempotencyHeader = None,
+) -> JSONResponse:
+    """Make the grant that was asked for, or a smaller one; request and grant change together.
+
+    For the dataset's owner or an admin, but not for who asked. Needs an `Idempotency-Key`: a repeat with the same key
+    and body gets the first answer again, with the header `Idempotency-Replayed: true`.
+    """
+    if idempotency_key is None:
+        raise IdempotencyKeyMissing
+    found = repository.governed(session, request_id, principal)
+
+    def work() -> Answer:
+        now = parts.clock.now()
+        request, _ = requests.approve(
+            session,
+            request_id,
+            by=principal.id,
+            amounts=order.amounts(found),
+            note=order.note,
+            expires_at=order.expires_at or now + timedelta(days=parts.settings.grant_days),
+            two_person_rule=parts.settings.two_person_rule,
+            clock=parts.clock,
+        )
+        record(session, principal, action="budget-request.approve", object_id=request_id, clock=parts.clock)
+        return Answer(status=OK, body=_view(session, request).model_dump(mode="json"))
+
+    answer, replayed = idempotency.once(
+        session,
+        principal_id=principal.id,
+        key=idempotency_key,
+        digest=idempotency.request_digest(
+            endpoint=f"approve_budget_request/{request_id}", body=order.model_dump(mode="json")
+        ),
+        at=parts.clock.now(),
+        work=work,
+    )
+    return JSONResponse(
+        answer.body, status_code=answer.status, headers={REPLAYED_HEADER: "true"} if replayed else None
+    )
+
+
+@router.post(
+    "/budget-requests/{request_id}/deny",
+    summary="Deny a budget request",
+    responses=problems(errors.RequestNotFound, errors.RequestDecided),
+)
+def deny_budget_request(
+    request_id: UUID,
+    order: Denial,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+) -> BudgetRequestView:
+    """Grant nothing, and say why. For the dataset's owner or an admin."""
+    repository.governed(session, request_id, principal)
+    request = requests.deny(session, request_id, by=principal.id, note=order.note, clock=parts.clock)
+    record(session, principal, action="budget-request.deny", object_id=request_id, clock=parts.clock)
+    return _view(session, request)
+
+
+@router.post(
+    "/budget-requests/{request_id}/withdraw",
+    summary="Withdraw a budget request",
+    responses=problems(errors.RequestNotFound, errors.RequestDecided),
+)
+def withdraw_budget_request(
+    request_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> BudgetRequestView:
+    """Take a request of one's own back before it is decided."""
+    request = requests.withdraw(session, request_id, by=principal.id, clock=parts.clock)
+    record(session, principal, action="budget-request.withdraw", object_id=request_id, clock=parts.clock)
+    return _view(session, request)
+
+
+def _view(session: Session, request: BudgetRequest) -> BudgetRequestView:
+    return _list(session, [request], None).items[0]
+
+
+def _list(session: Session, rows: Sequence[BudgetRequest], next_before: UUID | None) -> BudgetRequestList:
+    return BudgetRequestList.of(
+        rows,
+        populations=repository.populations_of(session, rows),
+        grants=repository.grants_of(session, rows),
+        next_before=next_before,
+    )
