@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import dp_accounting
-
 from core.privacy.errors import InvalidMechanism, UnknownMechanism
 
 VERSION = 1
@@ -175,23 +173,3 @@ def _count(value: object) -> int:
     if type(value) is not int:
         raise UnknownMechanism("a count is an integer")
     return value
-
-
-def to_event(mechanism: Mechanism) -> dp_accounting.DpEvent:
-    """Translate to the accounting library's events.
-
-    The library has no event for the discrete Gaussian. It is given as the Gaussian of the same multiplier,
-    whose Renyi divergence bounds it at every order (Canonne, Kamath and Steinke 2020, proposition 5); the
-    loss distribution in `core.privacy.loss` uses the discrete mechanism itself.
-    """
-    match mechanism:
-        case Gaussian(noise_multiplier=multiplier) | DiscreteGaussian(noise_multiplier=multiplier):
-            return dp_accounting.GaussianDpEvent(multiplier)
-        case Laplace(noise_multiplier=multiplier):
-            return dp_accounting.LaplaceDpEvent(multiplier)
-        case PoissonSampled(sampling_rate=rate, mechanism=inner):
-            return dp_accounting.PoissonSampledDpEvent(rate, to_event(inner))
-        case Repeated(mechanism=repeated, count=count):
-            return dp_accounting.SelfComposedDpEvent(to_event(repeated), count)
-        case _:
-            return dp_accounting.ComposedDpEvent([to_event(part) for part in mechanism.parts])

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from opacus.accountants import PRVAccountant
 
 from core.privacy.accountant import Epsilons, epsilons, rdp_at
+from core.privacy.dp_events import to_event
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.gaussian import epsilon_of
 from core.privacy.guarantee import SMALLEST_EPSILON
 from core.privacy.hockey_stick import Direction
 from core.privacy.loss import Losses, _compose, _epsilon
-from core.privacy.mechanism import Composed, DiscreteGaussian, Laplace, Mechanism, Repeated, to_event
+from core.privacy.mechanism import Composed, DiscreteGaussian, Laplace, Mechanism, Repeated
 from tests.core.privacy.builders import gaussian, sampled, training
 
 

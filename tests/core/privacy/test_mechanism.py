@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.privacy.dp_events import to_event
 from core.privacy.errors import InvalidMechanism, UnknownMechanism
 from core.privacy.mechanism import (
     Composed,
@@ -16,7 +17,6 @@ from core.privacy.mechanism import (
     Repeated,
     from_json,
     leaves,
-    to_event,
     to_json,
 )
 from tests.core.privacy.builders import gaussian, sampled, training

@@ -10,7 +10,8 @@ from opacus.accountants.analysis import rdp as opacus_rdp
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from core.privacy.mechanism import DiscreteGaussian, Laplace, PoissonSampled, to_event
+from core.privacy.dp_events import to_event
+from core.privacy.mechanism import DiscreteGaussian, Laplace, PoissonSampled
 from core.privacy.renyi import (
     FINE_ORDERS,
     INTEGERS,
