@@ -1,7 +1,8 @@
 """Upkeep: `python -m workers.upkeep`. Makes good what a lost message, a dead worker or a restored backup broke.
 
-Every round it sends again what waits without a worker (the row is the truth, a message a hint). Every hour it sweeps
-after ended jobs; at the start and once a day it verifies the ledgers. Any number of upkeeps may run at once.
+Every round it sends again what waits without a worker (the row is the truth, a message a hint), links new events into
+the chain of the audit log, and finishes deletions. Every hour it sweeps after ended jobs; at the start and once a day it
+removes orphaned objects and verifies the ledgers and the audit log. Any number of upkeeps may run at once.
 `python -m workers.upkeep --alive` tells by its exit status whether the one with this scratch folder is making rounds.
 """
 
@@ -14,15 +15,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
+from core.audit.linking import link_waiting
 from core.clock import Clock, SystemClock
+from core.datasets.deletion import finish_deletions
 from core.db.session import Database
+from core.governance.requests import expire_grants, expire_requests
 from core.jobs.queue import CeleryQueue, Queue, overdue
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
-from workers.ledger_audit import audit_ledgers
+from workers.ledger_audit import LedgerAudit
+from workers.orphans import sweep_orphans
 from workers.sweeping import sweep_recent
 
+EXPIRE_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
 AUDIT_SECONDS: Final = 86400.0
 _ROUNDS_MISSED: Final = 4
@@ -57,10 +63,16 @@ class Upkeep:
         self._queue = queue
         self._clock = clock
         self._monotonic = monotonic
+        audit = LedgerAudit.of(settings, database=database, store=store, clock=clock)
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {
             "resend": (0.0, self.resend),
+            "expire": (EXPIRE_SECONDS, self.expire),
             "sweep": (SWEEP_SECONDS, lambda: sweep_recent(database, store, clock=clock)),
-            "audit": (AUDIT_SECONDS, lambda: audit_ledgers(database, store, clock=clock)),
+            "link": (0.0, lambda: link_waiting(database)),
+            "orphans": (AUDIT_SECONDS, lambda: sweep_orphans(database, store, clock=clock)),
+            "erase": (0.0, lambda: finish_deletions(database, store, clock=clock)),
+            "audit": (AUDIT_SECONDS, audit.ledgers),
+            "audit-log": (AUDIT_SECONDS, audit.audit_log),
         }
         self._done_at: dict[str, float] = {}
 
@@ -72,6 +84,13 @@ class Upkeep:
             get_logger().info("sent-again", job_id=str(job_id))
             self._queue.enqueue_training(job_id)
         return len(waiting)
+
+    def expire(self) -> int:
+        """End budget requests and grants whose time is over. Returns how many."""
+        with self._database.transaction() as session:
+            expired = expire_requests(session, clock=self._clock)
+        with self._database.transaction() as session:
+            return expired + expire_grants(session, clock=self._clock)
 
     def round(self) -> None:
         """Do every chore that is due; one that fails is logged, and tried again next round."""

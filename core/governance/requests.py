@@ -4,6 +4,7 @@ A request that is decided holds its row's lock before the budget's, as every ord
 circle. The ledger's chain records the grant; the request records who asked, why, and who decided.
 """
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -28,6 +29,7 @@ from core.governance.errors import (
 from core.governance.states import RequestState
 from core.ledger import book
 from core.ledger.decisions import GrantState
+from core.ledger.errors import LedgerBroken
 from core.privacy.guarantee import PrivacyGuarantee
 
 UPKEEP: Final = "upkeep"
@@ -176,13 +178,16 @@ def expire_requests(session: Session, *, clock: Clock) -> int:
 def expire_grants(session: Session, *, clock: Clock) -> int:
     """Close the grants whose time is over; doing it again finds nothing. Returns how many, a batch at most.
 
-    Orders are refused from the moment itself on, whether or not this has run: the chain only says so in words.
+    Orders are refused from the moment itself on, whether or not this has run: the chain only says so in words. A
+    grant on a ledger that does not verify stays as it is, and keeps nobody else's from being closed.
     """
-    over = repository.grants_over(session, at=clock.now())
-    for grant_id in over:
-        book.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock)
-        _note(session, "grant.expire", grant_id, clock=clock)
-    return len(over)
+    closed = 0
+    for grant_id in repository.grants_over(session, at=clock.now()):
+        with suppress(LedgerBroken), session.begin_nested():
+            book.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock)
+            _note(session, "grant.expire", grant_id, clock=clock)
+            closed += 1
+    return closed
 
 
 def _open(session: Session, request_id: UUID, *, clock: Clock, of: UUID | None = None) -> BudgetRequest:

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from core.clock import FixedClock
 from core.jobs.queue import MemoryQueue
+from core.ledger import book
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import audit_ledgers, witness_key
 from workers.places import bundle_key, checkpoint_key, failure_note_key
@@ -83,6 +84,21 @@ def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop):
     seconds[0] = SWEEP_SECONDS
     keeper.round()
     assert calls["sweep"] == 2
+
+
+def test_grants_whose_time_is_over_are_closed_once(workshop, clock):
+    with workshop.database.transaction() as session:
+        book.grant(
+            session, workshop.population_id, holder=uuid4(), epsilon=1.0, delta=1e-6,
+            expires_at=NOON + timedelta(days=1), by="admin", clock=clock,
+        )  # fmt: skip
+    keeper = upkeep(workshop)
+    assert keeper.expire() == 0
+    clock.advance(seconds=86400)
+    keeper.round()
+    assert keeper.expire() == 0
+    with workshop.database.read_only() as session:
+        assert [grant.state for grant in book.grants_of(session, workshop.population_id)] == ["expired"]
 
 
 def test_sweeping_removes_what_is_not_published_and_keeps_what_the_owner_may_read(workshop):
