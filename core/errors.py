@@ -9,6 +9,7 @@ UnderstudyError
     x BudgetRefused       409  the ledger would exceed a cap
   * TooLarge              413  more bytes than the service takes
   * Unsupported           415  a format or version this software does not know
+  * TooManyRequests       429  more requests than one caller may send; says when to come back
   * Unavailable           503  a part the request needs does not answer
   * InternalError         500  a bug or a broken machine; says nothing else
 
@@ -101,6 +102,24 @@ class Unsupported(UnderstudyError):
     code = "unsupported"
     status = 415
     title = "Not supported"
+
+
+class TooManyRequests(UnderstudyError):
+    """More requests than one caller may send.
+
+    Args:
+        detail: What there was too much of.
+        remedy: What the caller can do.
+        retry_after_seconds: When to come back; also sent as ``Retry-After``.
+    """
+
+    code = "too-many-requests"
+    status = 429
+    title = "Too many requests"
+
+    def __init__(self, detail: str, *, remedy: str = "", retry_after_seconds: int) -> None:
+        super().__init__(detail, remedy=remedy, retry_after_seconds=retry_after_seconds)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Unavailable(UnderstudyError):

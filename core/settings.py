@@ -4,13 +4,24 @@ The client (`understudy/`) does not use them. Every field is listed in docs/refe
 compares with this class.
 """
 
+import os
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from core.secrets import (
+    SecretFileUnusable,
+    read_secret_file,
+    require_strong,
+    weakness_of_address,
+    weakness_of_key,
+    weakness_of_store,
+)
 from core.storage.master_keys import MasterKeys
 
 MASTER_KEY_HEX_LENGTH = 64
@@ -19,7 +30,9 @@ MASTER_KEY_HEX_LENGTH = 64
 class Settings(BaseSettings):
     """What an operator can set. Times are in seconds, sizes in bytes."""
 
-    model_config = SettingsConfigDict(env_prefix="UNDERSTUDY_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="UNDERSTUDY_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     mode: Literal["embedded", "production"] = Field(
         "production", description="embedded is the one-machine stack started by `understudy up`."
@@ -33,6 +46,10 @@ class Settings(BaseSettings):
     master_key: SecretStr = Field(
         description="64 hexadecimal digits; wraps every data key. Keep it out of backups."
     )
+    master_key_file: Path | None = Field(
+        None,
+        description="A file that holds the master key, instead of the variable; mode 0600 or 0400, or below /run/secrets.",
+    )
     previous_master_key: SecretStr | None = Field(
         None,
         description="The master key before a rotation; opens what `python -m service.rotate_master_key` has not re-wrapped yet.",
@@ -44,6 +61,17 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address the API listens on.")
     port: int = Field(8321, ge=1, le=65535, description="Port the API listens on.")
+
+    metrics_token: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="Bearer token that reads /metrics; without one only the embedded stack answers there.",
+    )
+    otlp_endpoint: str | None = Field(
+        None,
+        description="Base address of an OTLP/HTTP collector for traces; without it and OTEL_EXPORTER_OTLP_ENDPOINT"
+        " nothing is exported.",
+    )
 
     lease_seconds: float = Field(60.0, gt=0, description="A worker that is silent this long loses its job.")
     heartbeat_seconds: float = Field(10.0, gt=0, description="How often a worker renews its lease.")
@@ -58,7 +86,10 @@ class Settings(BaseSettings):
     )
 
     request_days: float = Field(
-        30.0, gt=0, le=3650, description="A budget request that nobody has decided on expires after this many days."
+        30.0,
+        gt=0,
+        le=3650,
+        description="A budget request that nobody has decided on expires after this many days.",
     )
     grant_days: float = Field(
         90.0, gt=0, le=3650, description="How long a grant lasts where its approval does not say."
@@ -88,6 +119,70 @@ class Settings(BaseSettings):
         2, ge=1, description="CPU threads that draw synthetic rows for one download."
     )
     sampling_streams: int = Field(4, ge=1, description="Downloads of samples served at the same time.")
+
+    key_lifetime_days: int = Field(
+        365,
+        ge=1,
+        le=3650,
+        description="How long a new API key lives where its maker gives no other end.",
+    )
+    key_overlap_seconds: float = Field(
+        24 * 3600.0,
+        ge=0,
+        le=90 * 24 * 3600.0,
+        description="How long the old secret of a rotated key keeps working.",
+    )
+    session_seconds: float = Field(
+        12 * 3600.0,
+        gt=0,
+        le=30 * 24 * 3600.0,
+        description="Longest life of a browser's session, used or not.",
+    )
+    session_idle_seconds: float = Field(
+        30 * 60.0, ge=120, description="A browser's session that is not used this long ends."
+    )
+    requests_per_minute: int = Field(
+        30_000,
+        ge=1,
+        le=10_000_000,
+        description="Requests one key may send, over all processes; a minute's worth may come at once.",
+    )
+    oidc_issuer: str | None = Field(
+        None, description="Address of the provider whose bearer tokens are accepted, as its tokens spell it."
+    )
+    oidc_audience: str | None = Field(
+        None, description="What a token's `aud` must hold; name it for this service."
+    )
+    oidc_roles_claim: str = Field(
+        "roles",
+        min_length=1,
+        description="The claim that lists a person's roles; dots lead into objects: `realm_access.roles`.",
+    )
+    oidc_role_map: dict[str, Literal["owner", "analyst", "admin", "auditor"]] = Field(
+        {}, description='Roles of the provider as roles here, JSON: {"statistics-office": "owner"}.'
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _master_key_may_come_from_a_file(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's signature
+        file = values.get("master_key_file") if isinstance(values, dict) else None
+        if not file:
+            return values
+        if values.get("master_key"):
+            msg = "give master_key or master_key_file, not both"
+            raise ValueError(msg)
+        try:
+            return {**values, "master_key": read_secret_file(Path(file))}
+        except SecretFileUnusable as refusal:
+            msg = f"master_key_file: {refusal}"
+            raise ValueError(msg) from None
+
+    @model_validator(mode="after")
+    def _tokens_are_for_us(self) -> "Settings":
+        if self.oidc_issuer is not None and not (self.oidc_audience and self.oidc_role_map):
+            msg = "oidc_issuer needs oidc_audience and oidc_role_map; else any token of the provider would do, or none"
+            raise ValueError(msg)
+        return self
 
     @field_validator("master_key", "previous_master_key")
     @classmethod
@@ -119,6 +214,40 @@ class Settings(BaseSettings):
             previous=None if previous is None else bytes.fromhex(previous.get_secret_value()),
         )
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether this is the one-machine stack that only this machine can reach, where plain HTTP is private."""
+        try:
+            loopback = ip_address(self.host).is_loopback
+        except ValueError:
+            loopback = self.host == "localhost"
+        return self.mode == "embedded" and loopback
+
+
+def require_strong_secrets(settings: Settings) -> None:
+    """Refuse secrets that others know or can guess, except in the embedded stack, whose supervisor makes its own.
+
+    Raises:
+        WeakSecrets: Names the settings and why, never a value.
+    """
+    if settings.mode == "embedded":
+        return
+    checks = [
+        ("UNDERSTUDY_MASTER_KEY", lambda: weakness_of_key(settings.master_key_bytes)),
+        ("UNDERSTUDY_DATABASE_URL", lambda: weakness_of_address(settings.database_url)),
+        ("UNDERSTUDY_BROKER_URL", lambda: weakness_of_address(settings.broker_url)),
+        ("UNDERSTUDY_OIDC_ISSUER", lambda: _weakness_of_issuer(settings.oidc_issuer)),
+    ]
+    if settings.storage_url.startswith("s3:"):
+        checks.append(("AWS_SECRET_ACCESS_KEY", lambda: weakness_of_store(os.environ)))
+    require_strong(checks)
+
+
+def _weakness_of_issuer(issuer: str | None) -> str | None:
+    if issuer is None or urlsplit(issuer).scheme == "https":
+        return None
+    return "is not an https address: whoever is on the way could forge tokens"
+
 
 @cache
 def read_settings() -> Settings:
@@ -126,5 +255,8 @@ def read_settings() -> Settings:
 
     Raises:
         pydantic.ValidationError: A setting is missing or malformed; names the setting, never its value.
+        WeakSecrets: Outside the embedded stack, a secret that others know or can guess.
     """
-    return Settings()  # type: ignore[call-arg]  # the fields come from the environment
+    settings = Settings()  # type: ignore[call-arg]  # the fields come from the environment
+    require_strong_secrets(settings)
+    return settings

@@ -4,17 +4,31 @@ import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from anyio import Semaphore
 from fastapi import APIRouter, FastAPI
 from fastapi.telemetry import TelemetryConfig
+from opentelemetry.trace import Tracer
 from sqlalchemy.pool import QueuePool
 
 from core.access.directory import KeyDirectory
-from core.access.errors import KeyMissing, KeyRefused, RoleMissing
+from core.access.errors import (
+    CsrfRefused,
+    IssuerUnavailable,
+    KeyMissing,
+    KeyRefused,
+    RateExceeded,
+    RoleMissing,
+    ScopeMissing,
+    SessionRefused,
+    TokenRefused,
+)
 from core.access.keys import Entropy, pepper_from
+from core.access.sessions import BrowserSessions
+from core.access.throttle import LoginThrottle
 from core.clock import Clock, SystemClock
 from core.db.errors import DatabaseBusy, DatabaseUnavailable
 from core.db.session import Database
@@ -22,17 +36,29 @@ from core.errors import InternalError, InvalidInput, TooLarge
 from core.jobs.queue import CeleryQueue, Queue
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
+from core.tracing import tracer_for
 from service import health
 from service.auth import endpoints as auth
+from service.auth import session_endpoints as browser_sessions
+from service.auth.doorkeeper import Doorkeeper
+from service.auth.issuer import Issuer
+from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
 from service.datasets import endpoints as datasets
 from service.edge.access_log import AccessLog
 from service.edge.body_limit import MAX_JSON_BYTES, BodyLimit
 from service.edge.gate import Gate
 from service.edge.last_resort import LastResort
+from service.edge.rate_limit import RateLimits, redis_of
 from service.edge.request_id import RequestId
+from service.edge.request_metrics import RequestMetrics
 from service.edge.security_headers import SecurityHeaders
+from service.edge.spans import RequestSpans
+from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
+from service.members import endpoints as members
+from service.metrics import endpoints as metrics
+from service.metrics.recording import Recorder
 from service.parts import Parts
 from service.problem import Problem, install_problems, problems
 from service.quotes import endpoints as quotes
@@ -40,6 +66,7 @@ from service.quotes.planner import Planner
 from service.releases import endpoints as releases
 from service.releases.samplers import SamplerCache
 from service.releases.streaming import Streams
+from service.requests import endpoints as requests
 
 UPLOADS_AT_ONCE = 4
 PLANS_AT_ONCE = 2
@@ -61,7 +88,13 @@ _ROWS_PATH = re.compile(r"/v1/datasets/[^/]+/rows")
 _EVERYWHERE = (
     KeyMissing,
     KeyRefused,
+    SessionRefused,
+    TokenRefused,
     RoleMissing,
+    ScopeMissing,
+    CsrfRefused,
+    RateExceeded,
+    IssuerUnavailable,
     InvalidInput,
     TooLarge,
     DatabaseBusy,
@@ -82,6 +115,7 @@ def create_app(
     store: ObjectStore | None = None,
     clock: Clock | None = None,
     entropy: Entropy = os.urandom,
+    tracer: Tracer | None = None,
 ) -> FastAPI:
     """Build the API.
 
@@ -92,12 +126,14 @@ def create_app(
         store: Where sealed objects lie.
         clock: Tells the time.
         entropy: Random bytes of the operating system.
+        tracer: Makes spans; from the settings where not given.
     """
     parts = _make_parts(settings, database, queue, store, clock or SystemClock(), entropy)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
+        parts.rates.close()
         parts.database.close()
 
     app = FastAPI(
@@ -114,16 +150,21 @@ def create_app(
     )
     app.state.parts = parts
     v1 = APIRouter(prefix="/v1", responses=problems(*_EVERYWHERE))
-    for domain in (auth, datasets, budgets, quotes, jobs, releases):
+    for domain in (auth, browser_sessions, datasets, members, budgets, requests, grants, quotes, jobs, releases):
         v1.include_router(domain.router)
     app.include_router(v1)
     app.include_router(health.router)
+    app.include_router(metrics.router)
+    app.state.readiness = health.remembered_readiness(parts)
+    app.state.deployment = metrics.remembered_deployment(parts)
     install_problems(app)
     _describe_problem(app)
     # The last added is the outermost.
     app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH,))
     app.add_middleware(LastResort)
     app.add_middleware(AccessLog)
+    app.add_middleware(RequestMetrics, answered=parts.recorder.answered)
+    app.add_middleware(RequestSpans, tracer=tracer or tracer_for(role="api", endpoint=settings.otlp_endpoint))
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestId)
     return app
@@ -138,6 +179,15 @@ def _make_parts(
     entropy: Entropy,
 ) -> Parts:
     database = database or Database(settings.database_url)
+    pepper = pepper_from(settings.master_key_bytes)
+    keys = KeyDirectory(pepper=pepper, clock=clock, entropy=entropy)
+    sessions = BrowserSessions(
+        pepper=pepper,
+        clock=clock,
+        entropy=entropy,
+        longest=timedelta(seconds=settings.session_seconds),
+        idle=timedelta(seconds=settings.session_idle_seconds),
+    )
     return Parts(
         settings=settings,
         database=database,
@@ -145,7 +195,13 @@ def _make_parts(
         store=store or open_store(settings.storage_url),
         clock=clock,
         entropy=entropy,
-        keys=KeyDirectory(pepper=pepper_from(settings.master_key_bytes), clock=clock, entropy=entropy),
+        keys=keys,
+        sessions=sessions,
+        throttle=LoginThrottle(pepper=pepper, clock=clock),
+        doorkeeper=Doorkeeper(
+            database, keys=keys, sessions=sessions, tokens=_tokens(settings, clock), clock=clock
+        ),
+        rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
         planner=Planner(
             capacity=PLANS_KEPT, places=PLANS_AT_ONCE, patience_seconds=PLANNING_PATIENCE_SECONDS
         ),
@@ -153,6 +209,20 @@ def _make_parts(
         streams=Streams(places=PIECES_AT_ONCE, streams=settings.sampling_streams),
         uploads=Gate(UPLOADS_AT_ONCE, what="uploads"),
         transactions=Semaphore(_connections_kept(database)),
+        recorder=Recorder(),
+    )
+
+
+def _tokens(settings: Settings, clock: Clock) -> Tokens | None:
+    """What checks bearer tokens, where a provider is set."""
+    if settings.oidc_issuer is None or settings.oidc_audience is None:
+        return None
+    return Tokens(
+        Issuer(settings.oidc_issuer, clock=clock, plain_allowed=settings.is_alone),
+        audience=settings.oidc_audience,
+        roles_claim=settings.oidc_roles_claim,
+        role_map=settings.oidc_role_map,
+        clock=clock,
     )
 
 

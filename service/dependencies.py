@@ -14,15 +14,34 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
-from core.access.errors import KeyMissing, RoleMissing
+from core.access.errors import CsrfRefused, KeyMissing, RoleMissing, ScopeMissing
 from core.access.roles import Principal
-from service.auth.table import ROLES_OF
+from service.auth.cookie import (
+    COOKIE,
+    SAFE_METHODS,
+    TOKEN_HEADER,
+    presented_cookie,
+    require_proof_of_origin,
+)
+from service.auth.doorkeeper import Proof
+from service.auth.table import TABLE
 from service.parts import Parts
 
-_bearer = HTTPBearer(auto_error=False, scheme_name="API key", description="`Authorization: Bearer us_...`")
+_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="API key",
+    description="`Authorization: Bearer us_...`, or a bearer token of the identity provider where one is set.",
+)
+_session = APIKeyCookie(
+    name=COOKIE,
+    auto_error=False,
+    scheme_name="Session",
+    description="The cookie of `POST /v1/session`; changes also need the header `X-CSRF-Token`.",
+)
 
 
 def get_parts(request: Request) -> Parts:
@@ -51,25 +70,56 @@ def get_session(
 OpenSession = Annotated[Session, Depends(get_session, scope="function")]
 
 
-def authorise(
+async def authorise(
     request: Request,
     parts: InjectedParts,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    _cookie: Annotated[str | None, Depends(_session)],
 ) -> Principal:
-    """Recognise the key and look the endpoint up in the table of roles.
+    """Recognise who asks, count the request, and look the endpoint up in the table of who may do what.
+
+    On the event loop, because most often it need not wait for anything; where it must, it does so in a thread.
 
     Raises:
-        KeyMissing: No key was sent.
+        KeyMissing: Neither a key nor a session was sent.
         KeyRefused: The key is not valid.
+        SessionRefused: The session has ended.
+        TokenRefused: The token is not valid here.
+        IssuerUnavailable: A token cannot be checked.
+        RateExceeded: The key has sent too many requests.
+        CsrfRefused: Another site may have caused a session's request.
         RoleMissing: None of its roles may use this endpoint.
+        ScopeMissing: The key is narrowed to other uses.
     """
-    if credentials is None:
+    proof = _proof(request, parts, credentials)
+    principal = parts.doorkeeper.recall(proof)
+    if principal is None or not parts.rates.spend(principal.key_id):
+        principal = await run_in_threadpool(_recognise_and_count, parts, proof)
+    if proof.is_cookie and request.method not in SAFE_METHODS:
+        require_proof_of_origin(request, parts.settings)
+        if not parts.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
+            raise CsrfRefused
+    access = TABLE[request.scope["route"].name]
+    if not principal.has(*access.roles):
+        raise RoleMissing(allowed=tuple(sorted(access.roles)))
+    if access.scope is not None and not principal.within(access.scope):
+        raise ScopeMissing(needed=access.scope)
+    return principal
+
+
+def _proof(request: Request, parts: Parts, credentials: HTTPAuthorizationCredentials | None) -> Proof:
+    """What is presented on purpose counts before what a browser sends along by itself."""
+    if credentials is not None:
+        return Proof(credentials.credentials)
+    cookie = presented_cookie(request, parts.settings)
+    if cookie is None:
         raise KeyMissing
-    with parts.database.read_only() as session:
-        principal = parts.keys.recognise(session, credentials.credentials)
-    allowed = ROLES_OF[request.scope["route"].name]
-    if not principal.has(*allowed):
-        raise RoleMissing(allowed=tuple(sorted(allowed)))
+    return Proof(cookie, is_cookie=True)
+
+
+def _recognise_and_count(parts: Parts, proof: Proof) -> Principal:
+    principal = parts.doorkeeper.recognise(proof)
+    parts.rates.count(principal.key_id)
     return principal
 
 

@@ -6,12 +6,17 @@ from anyio import Semaphore
 
 from core.access.directory import KeyDirectory
 from core.access.keys import Entropy
+from core.access.sessions import BrowserSessions
+from core.access.throttle import LoginThrottle
 from core.clock import Clock
 from core.db.session import Database
 from core.jobs.queue import Queue
 from core.settings import Settings
 from core.storage.objects import ObjectStore
+from service.auth.doorkeeper import Doorkeeper
 from service.edge.gate import Gate
+from service.edge.rate_limit import RateLimits
+from service.metrics.recording import Recorder
 from service.quotes.planner import Planner
 from service.releases.samplers import SamplerCache
 from service.releases.streaming import Streams
@@ -29,11 +34,16 @@ class Parts:
         clock: Tells the time.
         entropy: Random bytes of the operating system.
         keys: The directory of API keys.
+        sessions: The sessions of browsers.
+        throttle: How long failed logins wait.
+        doorkeeper: Recognises whoever asks.
+        rates: How often each key may ask.
         planner: Makes plans; pure, cached, a few at a time.
         samplers: Opened generators.
         streams: The bounded room in which samples are drawn.
         uploads: How many uploads run at once.
         transactions: How many requests hold a transaction across threads at once.
+        recorder: Counts what this process answers and the ledger refuses.
     """
 
     settings: Settings
@@ -43,8 +53,13 @@ class Parts:
     clock: Clock
     entropy: Entropy
     keys: KeyDirectory
+    sessions: BrowserSessions
+    throttle: LoginThrottle
+    doorkeeper: Doorkeeper
+    rates: RateLimits
     planner: Planner
     samplers: SamplerCache
     streams: Streams
     uploads: Gate
     transactions: Semaphore
+    recorder: Recorder

@@ -21,7 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from core.db.errors import DatabaseBusy
-from core.errors import InternalError, InvalidInput, NotFound, TooLarge, UnderstudyError
+from core.errors import InternalError, InvalidInput, NotFound, TooLarge, TooManyRequests, UnderstudyError
 from core.logs import get_logger
 from service.edge.request_id import current_request_id
 
@@ -79,6 +79,8 @@ def response_to(error: UnderstudyError, *, headers: Mapping[str, str] | None = N
     extra = dict(headers or {})
     if error.status == HTTPStatus.UNAUTHORIZED:
         extra.setdefault("WWW-Authenticate", 'Bearer realm="understudy"')
+    if isinstance(error, TooManyRequests):
+        extra.setdefault("Retry-After", str(error.retry_after_seconds))
     if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
         extra.setdefault("Retry-After", "2")
     return JSONResponse(document_of(error), status_code=error.status, media_type=MEDIA_TYPE, headers=extra)
@@ -129,8 +131,9 @@ def _example_of(error: type[UnderstudyError]) -> dict[str, Any]:
     }
 
 
-async def _ours(_request: Request, error: Exception) -> JSONResponse:
+async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, UnderstudyError)
+    request.app.state.parts.recorder.refused(error)
     if error.status >= FIRST_SERVER_ERROR:
         get_logger().error("request-failed", code=error.code)
     return response_to(error)

@@ -68,3 +68,8 @@ def digest_of(key: KeyText, *, pepper: bytes) -> bytes:
 def digests_equal(stored: bytes, presented: bytes) -> bool:
     """Compare two digests in a time that does not depend on where they differ."""
     return hmac.compare_digest(stored, presented)
+
+
+def subkey_of(pepper: bytes, purpose: bytes) -> bytes:
+    """Derive the 32-byte key of another kind of digest, so that no digest of one kind passes for another."""
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(pepper)

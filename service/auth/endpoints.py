@@ -1,24 +1,35 @@
-"""API keys: made, listed and revoked by admins."""
+"""API keys: made, listed and revoked by admins, rotated by admins or by themselves."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from fastapi import APIRouter
+from sqlalchemy.orm import Session
 
-from core.access.errors import KeyNotFound
+from core.access.errors import ExpiryRefused, KeyEnded, KeyNotFound
+from core.db.session import on_commit
 from service.audit import record
-from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey
+from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.parts import Parts
 from service.problem import problems
 
 router = APIRouter(prefix="/keys", tags=["keys"])
 
 
-@router.post("", status_code=201, summary="Make an API key")
+@router.post("", status_code=201, summary="Make an API key", responses=problems(ExpiryRefused))
 def create_key(
     order: KeyOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
 ) -> NewKey:
-    """Make a key with the given roles. The answer holds the secret; it cannot be shown again."""
-    row, key = parts.keys.issue(session, name=order.name, roles=order.roles, principal_id=order.principal_id)
+    """Make a key with the given roles and scopes. The answer holds the secret; it cannot be shown again."""
+    row, key = parts.keys.issue(
+        session,
+        name=order.name,
+        roles=order.roles,
+        principal_id=order.principal_id,
+        scopes=order.scopes,
+        expires_at=order.end(now=parts.clock.now(), lifetime_days=parts.settings.key_lifetime_days),
+    )
     record(session, principal, action="key.create", object_id=row.id, clock=parts.clock)
     return NewKey.with_secret(row, key)
 
@@ -29,11 +40,41 @@ def list_keys(_principal: CurrentPrincipal, parts: InjectedParts, session: OpenS
     return KeyList(items=[KeyView.of(row) for row in parts.keys.list_keys(session)])
 
 
+@router.post(
+    "/{key_id}/rotate",
+    status_code=201,
+    summary="Rotate an API key",
+    responses=problems(KeyNotFound, KeyEnded),
+)
+def rotate_key(
+    key_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> RotatedKey:
+    """Make a successor with the same rights; the old secret works on for the stated overlap, then no more.
+
+    Admins rotate any key, and the successor gets a full life. Other keys rotate themselves only, and the successor ends
+    when the old key would have.
+    """
+    overlap = timedelta(seconds=parts.settings.key_overlap_seconds)
+    old, new, key = parts.keys.rotate(session, key_id, by=principal, overlap=overlap)
+    record(session, principal, action="key.rotate", object_id=old.id, clock=parts.clock)
+    _forget(session, parts, key_id)
+    assert old.expires_at is not None
+    return RotatedKey(**NewKey.with_secret(new, key).model_dump(), old_key_ends_at=old.expires_at)
+
+
 @router.delete("/{key_id}", summary="Revoke an API key", responses=problems(KeyNotFound))
 def revoke_key(
     key_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
 ) -> KeyView:
-    """Make a key useless from now on. Revoking it again changes nothing."""
+    """Make a key and its sessions useless, here at once and in all processes within two seconds.
+
+    Revoking it again changes nothing. Its successor, if it was rotated, is a key of its own and stays.
+    """
     row = parts.keys.revoke(session, key_id)
     record(session, principal, action="key.revoke", object_id=row.id, clock=parts.clock)
+    _forget(session, parts, key_id)
     return KeyView.of(row)
+
+
+def _forget(session: Session, parts: Parts, key_id: UUID) -> None:
+    on_commit(session, lambda: parts.doorkeeper.forget(key_id))

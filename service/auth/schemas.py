@@ -1,30 +1,52 @@
-"""Wire types of API keys."""
+"""Wire types of API keys and browser sessions."""
 
-from datetime import datetime
-from typing import Self
+from datetime import datetime, timedelta
+from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr
 
 from core.access.keys import KeyText
-from core.access.roles import Role
+from core.access.roles import Principal, Role, Via
+from core.access.scopes import Scope
 from core.db.tables.api_key import ApiKey
 from service.wire import Name
+
+MAX_KEY_LENGTH = 200
 
 
 class KeyOrder(BaseModel):
     """A key to be made."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"name": "research group", "roles": ["analyst"]}]}
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"name": "research group", "roles": ["analyst"]},
+                {"name": "nightly upload", "roles": ["owner"], "scopes": ["datasets:write"]},
+            ]
+        },
     )
 
     name: Name = Field(description="What people call the key.")
     roles: set[Role] = Field(min_length=1, description="What the key may be used for.")
+    scopes: set[Scope] = Field(
+        default_factory=set,
+        description="Narrows the key to these uses; leave out for all that its roles may do.",
+    )
     principal_id: UUID | None = Field(
         None,
-        description="Whom the key speaks for; leave out for a new principal, give one to rotate its key.",
+        description="Whom the key speaks for; leave out for a new principal.",
     )
+    expires_at: AwareDatetime | Literal["never"] | None = Field(
+        None, description='When the key ends by itself: a moment, or "never"; leave out for the default.'
+    )
+
+    def end(self, *, now: datetime, lifetime_days: int) -> datetime | None:
+        """When the key ends by itself; None for never."""
+        if self.expires_at == "never":
+            return None
+        return self.expires_at or now + timedelta(days=lifetime_days)
 
 
 class KeyView(BaseModel):
@@ -34,8 +56,14 @@ class KeyView(BaseModel):
     principal_id: UUID
     name: str
     roles: list[Role]
+    scopes: list[Scope] = Field(
+        description="What the key is narrowed to; empty for all that its roles may do."
+    )
     prefix: str = Field(description="The first digits of the key, to tell keys apart.")
     created_at: datetime
+    expires_at: datetime | None = Field(description="When it ends by itself; null for never.")
+    last_used_at: datetime | None = Field(description="When it was last used, give or take a minute.")
+    replaced_by: UUID | None = Field(description="The key that took over when this one was rotated.")
     revoked_at: datetime | None
 
     @classmethod
@@ -46,8 +74,12 @@ class KeyView(BaseModel):
             principal_id=row.principal_id,
             name=row.name,
             roles=[Role(role) for role in row.roles],
+            scopes=[Scope(scope) for scope in row.scopes],
             prefix=row.prefix,
             created_at=row.created_at,
+            expires_at=row.expires_at,
+            last_used_at=row.last_used_at,
+            replaced_by=row.replaced_by,
             revoked_at=row.revoked_at,
         )
 
@@ -63,7 +95,44 @@ class NewKey(KeyView):
         return cls(**KeyView.of(row).model_dump(), key=key.text)
 
 
+class RotatedKey(NewKey):
+    """The successor of a rotated key, and until when the old secret works."""
+
+    old_key_ends_at: datetime = Field(description="Until then both secrets work; then only the new one.")
+
+
 class KeyList(BaseModel):
     """All keys, oldest first."""
 
     items: list[KeyView]
+
+
+class Login(BaseModel):
+    """What a browser logs in with."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"key": "us_..."}]})
+
+    key: SecretStr = Field(max_length=MAX_KEY_LENGTH, description="An API key.")
+
+
+class SessionView(BaseModel):
+    """Who the caller is, and what a browser needs to make changes."""
+
+    principal_id: UUID
+    roles: list[Role]
+    scopes: list[Scope]
+    via: Via = Field(description="How the caller proved it: by key, session or token.")
+    csrf_token: str | None = Field(
+        description="What a session's own pages send as `X-CSRF-Token` with every change; null without a session."
+    )
+
+    @classmethod
+    def of(cls, principal: Principal, *, csrf_token: str | None) -> Self:
+        """Show a principal."""
+        return cls(
+            principal_id=principal.id,
+            roles=sorted(principal.roles),
+            scopes=sorted(principal.scopes),
+            via=principal.via,
+            csrf_token=csrf_token,
+        )

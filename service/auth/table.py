@@ -1,40 +1,98 @@
-"""Which roles may use which endpoint: the one place that says so. An endpoint that is not listed answers nobody.
+"""Who may do what: role x endpoint x ownership, in the one place that says so.
 
-Beyond the role, ownership decides: an owner sees the datasets of its own principal and what hangs on them, and
-everything else answers 404. Analysts and admins see what is declared public about every dataset; neither ever sees
-an intake report.
+An endpoint that is not listed answers nobody. To add one, add a row: its function's name, the roles that may use it,
+the scope that a narrowed key needs, and whose objects it reaches. ``tests/service/test_matrix.py`` then calls it as
+everybody and compares; it fails for an endpoint without a row.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 from core.access.roles import Role
+from core.access.scopes import Scope
+
+
+class Reach(StrEnum):
+    """Whose objects an endpoint reaches. What is out of reach answers 404, as if it did not exist."""
+
+    NONE = "none"
+    """It names no object: it makes one, or lists what the caller sees."""
+    SEEN = "seen"
+    """What hangs on a dataset that the caller sees: owners their own, analysts where they are members, admins and
+    auditors all."""
+    OWNED = "owned"
+    """The caller's own dataset and what is sealed to its owner; other roles of the same key do not help."""
+    MINE = "mine"
+    """Seen as above, but only its author or an admin may do this; others who see it are answered 403."""
+    GOVERNED = "governed"
+    """What the owner of a dataset decides, or an admin; to its members it does not exist."""
+    FILED = "filed"
+    """A budget request: of who filed it, of the dataset's owner, of admins and auditors; to other members it does not
+    exist."""
+    KEY = "key"
+    """The key that is presented, or any for an admin; somebody else's does not exist."""
+    ANY = "any"
+    """Objects that belong to nobody, such as API keys, for the roles that may reach them at all."""
+
+
+class Access(NamedTuple):
+    """One row of the table."""
+
+    roles: frozenset[Role]
+    scope: Scope | None
+    """What a narrowed key needs; None where every key will do."""
+    reach: Reach
+
 
 _OWNER = frozenset({Role.OWNER})
 _ANALYST = frozenset({Role.ANALYST})
 _ADMIN = frozenset({Role.ADMIN})
-_EVERYBODY = _OWNER | _ANALYST | _ADMIN
+_AUDITOR = frozenset({Role.AUDITOR})
+_WORKING = _OWNER | _ANALYST | _ADMIN
+_EVERYBODY = _WORKING | _AUDITOR
 
-ROLES_OF: Final[Mapping[str, frozenset[Role]]] = {
-    "create_key": _ADMIN,
-    "list_keys": _ADMIN,
-    "revoke_key": _ADMIN,
-    "create_dataset": _OWNER,
-    "list_datasets": _EVERYBODY,
-    "read_dataset": _EVERYBODY,
-    "upload_rows": _OWNER,
-    "read_intake_report": _OWNER,
-    "set_budget": _ADMIN,
-    "read_budget": _EVERYBODY,
-    "read_ledger": _EVERYBODY,
-    "create_quote": _ANALYST,
-    "create_job": _ANALYST,
-    "list_jobs": _EVERYBODY,
-    "read_job": _EVERYBODY,
-    "cancel_job": _ANALYST | _ADMIN,
-    "list_releases": _EVERYBODY,
-    "read_release": _EVERYBODY,
-    "download_bundle": _EVERYBODY,
-    "read_certificate": _EVERYBODY,
-    "draw_samples": _EVERYBODY,
+TABLE: Final[Mapping[str, Access]] = {
+    "create_key": Access(_ADMIN, Scope.KEYS_WRITE, Reach.NONE),
+    "list_keys": Access(_ADMIN, Scope.KEYS_READ, Reach.NONE),
+    "rotate_key": Access(_WORKING, Scope.KEYS_WRITE, Reach.KEY),
+    "revoke_key": Access(_ADMIN, Scope.KEYS_WRITE, Reach.ANY),
+    "read_session": Access(_EVERYBODY, None, Reach.NONE),
+    "close_session": Access(_EVERYBODY, None, Reach.NONE),
+    "create_dataset": Access(_OWNER, Scope.DATASETS_WRITE, Reach.NONE),
+    "list_datasets": Access(_EVERYBODY, Scope.DATASETS_READ, Reach.NONE),
+    "read_dataset": Access(_EVERYBODY, Scope.DATASETS_READ, Reach.SEEN),
+    "upload_rows": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
+    "read_intake_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED),
+    "set_budget": Access(_ADMIN, Scope.BUDGET_WRITE, Reach.SEEN),
+    "read_budget": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.SEEN),
+    "read_ledger": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.SEEN),
+    "ask_what_if": Access(_WORKING, Scope.BUDGET_READ, Reach.SEEN),
+    "freeze_dataset": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
+    "unfreeze_dataset": Access(_ADMIN, Scope.BUDGET_WRITE, Reach.SEEN),
+    "list_members": Access(_OWNER | _ADMIN | _AUDITOR, Scope.DATASETS_READ, Reach.GOVERNED),
+    "add_member": Access(_OWNER | _ADMIN, Scope.DATASETS_WRITE, Reach.GOVERNED),
+    "remove_member": Access(_OWNER | _ADMIN, Scope.DATASETS_WRITE, Reach.GOVERNED),
+    "file_budget_request": Access(_ANALYST, Scope.BUDGET_WRITE, Reach.SEEN),
+    "list_dataset_budget_requests": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.SEEN),
+    "list_budget_requests": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.NONE),
+    "read_budget_request": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.FILED),
+    "approve_budget_request": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
+    "deny_budget_request": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
+    "withdraw_budget_request": Access(_ANALYST, Scope.BUDGET_WRITE, Reach.FILED),
+    "list_grants": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.SEEN),
+    "revoke_grant": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
+    "create_quote": Access(_ANALYST, Scope.JOBS_READ, Reach.SEEN),
+    "create_job": Access(_ANALYST, Scope.JOBS_WRITE, Reach.SEEN),
+    "list_jobs": Access(_EVERYBODY, Scope.JOBS_READ, Reach.NONE),
+    "read_job": Access(_EVERYBODY, Scope.JOBS_READ, Reach.SEEN),
+    "cancel_job": Access(_ANALYST | _ADMIN, Scope.JOBS_WRITE, Reach.MINE),
+    "list_releases": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.NONE),
+    "read_release": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
+    "download_bundle": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
+    "read_certificate": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
+    "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
 }
+
+# They ask for nobody: whether the process lives, and the login itself.
+OPEN: Final = frozenset({"create_session", "read_health", "read_liveness", "read_readiness", "read_metrics"})

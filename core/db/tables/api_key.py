@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Text
+from sqlalchemy import CheckConstraint, Text, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -28,3 +28,11 @@ class ApiKey(WithId, Base):
     digest: Mapped[bytes] = mapped_column(unique=True)
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+    # Empty: the key may do all that its roles may.
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    # Empty: until it is revoked.
+    expires_at: Mapped[datetime | None]
+    # To the minute; a key in use writes here at most once a minute.
+    last_used_at: Mapped[datetime | None]
+    # The key that took over; this one ends at `expires_at`.
+    replaced_by: Mapped[UUID | None]

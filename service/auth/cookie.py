@@ -1,0 +1,78 @@
+"""The cookie of a browser's session, and what proves that a browser's request comes from our own pages."""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from fastapi import Request, Response
+
+from core.access.errors import CsrfRefused
+from core.settings import Settings
+
+# Browsers keep a cookie of this name only if it is Secure and of this very host.
+COOKIE: Final = "__Host-understudy-session"
+# The one-machine stack speaks plain HTTP on the loopback address.
+LOOPBACK_COOKIE: Final = "understudy-session"
+TOKEN_HEADER: Final = "X-CSRF-Token"  # noqa: S105 - the name of a header
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def presented_cookie(request: Request, settings: Settings) -> str | None:
+    """The session's cookie that came with a request."""
+    return request.cookies.get(_name(settings)) or None
+
+
+def set_cookie(response: Response, cookie: str, settings: Settings) -> None:
+    """Give the browser its cookie: out of reach of scripts, and never sent along from another site."""
+    response.set_cookie(
+        _name(settings),
+        cookie,
+        max_age=int(settings.session_seconds),
+        path="/",
+        secure=not settings.is_alone,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def clear_cookie(response: Response, settings: Settings) -> None:
+    """Take the cookie away."""
+    response.delete_cookie(
+        _name(settings), path="/", secure=not settings.is_alone, httponly=True, samesite="strict"
+    )
+
+
+def require_own_page(request: Request, settings: Settings) -> None:
+    """Refuse what a browser says comes from another site.
+
+    Raises:
+        CsrfRefused: Another site caused it, or an insecure page of this host did.
+    """
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site not in {None, "same-origin"}:
+        raise CsrfRefused
+    if origin is not None and not _is_own(origin, request, settings):
+        raise CsrfRefused
+
+
+def require_proof_of_origin(request: Request, settings: Settings) -> None:
+    """Like ``require_own_page``, for a browser that must say where a change comes from. All of today's do.
+
+    Raises:
+        CsrfRefused: It does not say, or says another site.
+    """
+    if "sec-fetch-site" not in request.headers and "origin" not in request.headers:
+        raise CsrfRefused
+    require_own_page(request, settings)
+
+
+def _is_own(origin: str, request: Request, settings: Settings) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    schemes = {"http", "https"} if settings.is_alone else {"https"}
+    return parts.scheme in schemes and parts.netloc.casefold() == request.headers.get("host", "").casefold()
+
+
+def _name(settings: Settings) -> str:
+    return LOOPBACK_COOKIE if settings.is_alone else COOKIE

@@ -1,0 +1,104 @@
+"""Recognises whoever asks: by API key, by bearer token of an identity provider, or by a browser's session."""
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.access.directory import KeyDirectory, Known
+from core.access.errors import KeyRefused
+from core.access.keys import KeyText, parse_key
+from core.access.last_use import LastUse
+from core.access.recent import Recent
+from core.access.roles import Principal
+from core.access.sessions import BrowserSessions
+from core.clock import Clock
+from core.db.session import Database
+from service.auth.tokens import Tokens, looks_like_token
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What a caller presents.
+
+    Args:
+        text: A key, a token, or a session's cookie.
+        is_cookie: Whether a browser sent it along by itself.
+    """
+
+    text: str = field(repr=False)
+    is_cookie: bool = False
+
+
+class Doorkeeper:
+    """Answers "who is this?" with one indexed select, or with none where it was answered a moment ago.
+
+    Args:
+        database: Where transactions come from; each is ended before the answer.
+        keys: The directory of API keys.
+        sessions: The sessions of browsers.
+        tokens: What checks bearer tokens; None where no provider is set.
+        clock: Tells what has expired.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        keys: KeyDirectory,
+        sessions: BrowserSessions,
+        tokens: Tokens | None,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._keys = keys
+        self._sessions = sessions
+        self._tokens = tokens
+        self._recent = Recent(clock=clock)
+        self._last_use = LastUse(database, clock=clock)
+
+    def recall(self, proof: Proof) -> Principal | None:
+        """Who this is, where that was answered a moment ago and nothing has to be written down. Never waits."""
+        digest = self._digest(proof)
+        known = None if digest is None else self._recent.find(digest)
+        return None if known is None or self._last_use.is_due(known) else known.principal
+
+    def recognise(self, proof: Proof) -> Principal:
+        """Who this is, asking the database or the identity provider where need be.
+
+        Raises:
+            KeyRefused: Malformed, unknown, expired or revoked.
+            SessionRefused: Unknown, ended, expired or idle for too long.
+            TokenRefused: Not a token that is valid here.
+            IssuerUnavailable: The provider's keys cannot be had.
+        """
+        digest = self._digest(proof)
+        if digest is None:
+            return self._by_token(proof)
+        known = self._recent.find(digest)
+        if known is None:
+            with self._database.read_only() as session:
+                known = self._find(session, proof)
+            self._recent.keep(digest, known)
+        self._last_use.note(known)
+        return known.principal
+
+    def forget(self, key_id: UUID) -> None:
+        """Ask the database again about this key and its sessions."""
+        self._recent.forget(key_id)
+
+    def _digest(self, proof: Proof) -> bytes | None:
+        if proof.is_cookie:
+            return self._sessions.digest(proof.text)
+        key = parse_key(proof.text)
+        return None if key is None else self._keys.digest(key)
+
+    def _find(self, session: Session, proof: Proof) -> Known:
+        if proof.is_cookie:
+            return self._sessions.find(session, proof.text)
+        return self._keys.find(session, KeyText(proof.text))
+
+    def _by_token(self, proof: Proof) -> Principal:
+        if self._tokens is None or not looks_like_token(proof.text):
+            raise KeyRefused
+        return self._tokens.verify(proof.text)

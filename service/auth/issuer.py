@@ -1,0 +1,157 @@
+"""The public keys of an identity provider, fetched by OpenID Connect discovery and kept while they are good.
+
+Keys are asked for again when they are old, and when a token names one that is not known, but never more than once a
+minute: neither a provider that rotates its keys nor a caller who invents names makes this service fetch more. While
+the provider is away, keys that are known go on working for an hour.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from core.access.errors import IssuerUnavailable
+from core.clock import Clock
+from core.logs import get_logger
+
+# One asymmetric algorithm per kind of key. A secret shared with the provider never verifies anything here.
+ALGORITHM_OF: Final[Mapping[tuple[str, str | None], str]] = {
+    ("RSA", None): "RS256",
+    ("EC", "P-256"): "ES256",
+    ("OKP", "Ed25519"): "EdDSA",
+}
+FRESH_SECONDS: Final = 600.0
+KEPT_SECONDS: Final = 3600.0
+PAUSE_SECONDS: Final = 60.0
+RETRY_SECONDS: Final = 5.0
+FETCH_SECONDS: Final = 5.0
+MAX_DOCUMENT_BYTES: Final = 2**20
+MIN_RSA_BITS: Final = 2048
+
+Keys = Mapping[str, jwt.PyJWK]
+
+
+Connect = Callable[[], httpx.Client]
+
+
+def open_http() -> httpx.Client:
+    """A client that waits briefly and follows no redirect: keys come from the address that was set, or not at all."""
+    return httpx.Client(timeout=FETCH_SECONDS, follow_redirects=False)
+
+
+class IssuerUnusable(Exception):
+    """The provider answered something that is not what OpenID Connect promises."""
+
+
+class Issuer:
+    """One provider of identities.
+
+    Args:
+        address: Its address, exactly as its tokens name it.
+        connect: Opens what sends requests, closed after each fetch; ``open_http`` outside tests.
+        clock: Tells how old the keys are.
+        plain_allowed: Whether it may be reached by plain HTTP, as in the one-machine stack.
+    """
+
+    def __init__(
+        self, address: str, *, clock: Clock, plain_allowed: bool, connect: Connect = open_http
+    ) -> None:
+        self.address = address
+        self._connect = connect
+        self._clock = clock
+        self._plain_allowed = plain_allowed
+        self._lock = threading.Lock()
+        self._keys: Keys = {}
+        self._fetched_at = float("-inf")
+        self._tried_at = float("-inf")
+        self._failed = False
+
+    def key(self, name: str) -> jwt.PyJWK | None:
+        """The public key of this name, or None where the provider has none.
+
+        Raises:
+            IssuerUnavailable: It does not answer, and the key is not known from before.
+        """
+        now = self._clock.now().timestamp()
+        known = self._keys.get(name)
+        age = now - self._fetched_at
+        if known is not None and age < FRESH_SECONDS:
+            return known
+        with self._lock:
+            if self._may_fetch(now):
+                self._fetch(now)
+        known = self._keys.get(name)
+        age = now - self._fetched_at
+        if known is not None and age < KEPT_SECONDS:
+            return known
+        if self._failed:
+            raise IssuerUnavailable
+        return None
+
+    def _may_fetch(self, now: float) -> bool:
+        pause = RETRY_SECONDS if self._failed else PAUSE_SECONDS
+        return not 0 <= now - self._tried_at < pause
+
+    def _fetch(self, now: float) -> None:
+        self._tried_at = now
+        try:
+            self._keys = _usable_keys(self._document(self._address_of_keys()))
+        except (httpx.HTTPError, httpx.InvalidURL, IssuerUnusable, ValueError, RecursionError) as error:
+            self._failed = True
+            get_logger().warning("issuer-unavailable", kind=type(error).__name__)
+            return
+        self._failed = False
+        self._fetched_at = now
+
+    def _address_of_keys(self) -> str:
+        found = self._document(f"{self.address.rstrip('/')}/.well-known/openid-configuration")
+        if found.get("issuer") != self.address:
+            raise IssuerUnusable
+        return str(found.get("jwks_uri", ""))
+
+    def _document(self, address: str) -> Mapping[str, Any]:
+        scheme = urlsplit(address).scheme
+        if scheme != "https" and not (scheme == "http" and self._plain_allowed):
+            raise IssuerUnusable
+        body = bytearray()
+        with (
+            self._connect() as http,
+            http.stream("GET", address, headers={"Accept": "application/json"}) as answer,
+        ):
+            if answer.status_code != httpx.codes.OK:
+                raise IssuerUnusable
+            for piece in answer.iter_bytes():
+                body += piece
+                if len(body) > MAX_DOCUMENT_BYTES:
+                    raise IssuerUnusable
+        document = json.loads(body)
+        if not isinstance(document, dict):
+            raise IssuerUnusable
+        return document
+
+
+def _usable_keys(document: Mapping[str, Any]) -> Keys:
+    """The keys of a set that may sign tokens for us, by name. Others are passed over: providers publish many kinds."""
+    listed = document.get("keys")
+    if not isinstance(listed, list):
+        raise IssuerUnusable
+    usable: dict[str, jwt.PyJWK] = {}
+    for entry in listed:
+        if not isinstance(entry, dict) or not isinstance(entry.get("kid"), str):
+            continue
+        algorithm = ALGORITHM_OF.get((str(entry.get("kty")), entry.get("crv")))
+        if algorithm is None or entry.get("use", "sig") != "sig" or entry.get("alg", algorithm) != algorithm:
+            continue
+        try:
+            key = jwt.PyJWK(entry, algorithm=algorithm)
+        except (jwt.PyJWTError, ValueError, TypeError):
+            continue
+        if isinstance(key.key, RSAPublicKey) and key.key.key_size < MIN_RSA_BITS:
+            continue
+        usable[entry["kid"]] = key
+    return usable

@@ -1,0 +1,136 @@
+"""Bearer tokens of an OpenID Connect provider: signed JSON Web Tokens, checked against its published keys.
+
+What a token says is believed only after its signature was verified with a key of the provider, under the one algorithm
+that this kind of key has here. So a token cannot choose "none", nor have a public key taken for a shared secret. Every
+refusal is the same: which check failed helps nobody but a forger.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+import jwt
+
+from core.access.errors import TokenRefused
+from core.access.roles import Principal, Role, Via
+from core.clock import Clock
+from service.auth.issuer import Issuer
+
+LEEWAY_SECONDS: Final = 60
+MAX_TOKEN_LENGTH: Final = 16 * 1024
+MAX_SUBJECT_LENGTH: Final = 255
+MAX_ROLES: Final = 1000
+DOTS: Final = 2
+# Names of principals are made under this one; it must never change.
+PRINCIPALS: Final = UUID("6f1f6f3c-9a55-4f0b-8a86-0d1c7e3b2a94")
+_PLAIN_TYPES: Final = frozenset({None, "JWT", "AT+JWT", "APPLICATION/AT+JWT"})
+# Signature and algorithm are checked by the library; times by us, against the injected clock.
+_OPTIONS: Final[Any] = {
+    "verify_signature": True,
+    "verify_aud": True,
+    "verify_iss": True,
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+    "require": ["iss", "aud", "sub", "exp", "iat"],
+}
+
+
+def looks_like_token(text: str) -> bool:
+    """Whether a bearer's text has the outer form of a signed token."""
+    return text.count(".") == DOTS
+
+
+class Tokens:
+    """Checks tokens and translates their roles.
+
+    Args:
+        issuer: The provider.
+        audience: What ``aud`` must hold.
+        roles_claim: Where the roles are; dots lead into objects.
+        role_map: The provider's roles as roles here; others are ignored.
+        clock: Tells what has expired.
+    """
+
+    def __init__(
+        self,
+        issuer: Issuer,
+        *,
+        audience: str,
+        roles_claim: str,
+        role_map: Mapping[str, str],
+        clock: Clock,
+    ) -> None:
+        self._issuer = issuer
+        self._audience = audience
+        self._roles_claim = roles_claim
+        self._role_map = {name: Role(role) for name, role in role_map.items()}
+        self._clock = clock
+
+    def verify(self, token: str) -> Principal:
+        """Tell who a token speaks for. Somebody without a role here is recognised all the same, and may do nothing.
+
+        Raises:
+            TokenRefused: Not a token of the provider for this service, or not at this time.
+            IssuerUnavailable: The provider's keys cannot be had.
+        """
+        if len(token) > MAX_TOKEN_LENGTH:
+            raise TokenRefused
+        try:
+            header = jwt.get_unverified_header(token)
+            key = self._key(header)
+            claims = jwt.decode(
+                token,
+                key.key,
+                algorithms=[key.algorithm_name],
+                audience=self._audience,
+                issuer=self._issuer.address,
+                options=_OPTIONS,
+            )
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+            raise TokenRefused from None
+        self._require_timely(claims)
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
+            raise TokenRefused
+        principal_id = principal_of(self._issuer.address, subject)
+        return Principal(id=principal_id, key_id=principal_id, roles=self._roles(claims), via=Via.TOKEN)
+
+    def _key(self, header: Mapping[str, Any]) -> jwt.PyJWK:
+        name, kind = header.get("kid"), header.get("typ")
+        if not isinstance(name, str) or "crit" in header:
+            raise TokenRefused
+        if (kind.upper() if isinstance(kind, str) else kind) not in _PLAIN_TYPES:
+            raise TokenRefused
+        key = self._issuer.key(name)
+        if key is None or header.get("alg") != key.algorithm_name:
+            raise TokenRefused
+        return key
+
+    def _require_timely(self, claims: Mapping[str, Any]) -> None:
+        now = self._clock.now().timestamp()
+        expires, issued, begins = claims["exp"], claims["iat"], claims.get("nbf", claims["iat"])
+        if not all(_is_time(moment) for moment in (expires, issued, begins)):
+            raise TokenRefused
+        if now >= expires + LEEWAY_SECONDS or now < max(issued, begins) - LEEWAY_SECONDS:
+            raise TokenRefused
+
+    def _roles(self, claims: Mapping[str, Any]) -> frozenset[Role]:
+        found: Any = claims
+        for part in self._roles_claim.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        names = found.split() if isinstance(found, str) else found
+        if not isinstance(names, list) or len(names) > MAX_ROLES:
+            return frozenset()
+        listed = {name for name in names if isinstance(name, str)}
+        return frozenset(self._role_map[name] for name in listed & set(self._role_map))
+
+
+def principal_of(issuer: str, subject: str) -> UUID:
+    """The stable id of a person: the same whenever this provider names this subject, and nobody else's."""
+    return uuid5(PRINCIPALS, f"{issuer}\n{subject}")
+
+
+def _is_time(value: object) -> bool:
+    # A comparison with NaN is always false, and JSON can hold it here.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53
