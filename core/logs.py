@@ -5,12 +5,15 @@ callers and values of the simple kinds below pass; an exception is reduced to th
 """
 
 import logging
+import re
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from structlog.typing import FilteringBoundLogger
+
+_REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 def _class_of_exception_only(
@@ -47,6 +50,17 @@ def configure_logs(*, role: str) -> None:
         cache_logger_on_first_use=False,
     )
     structlog.contextvars.bind_contextvars(role=role)
+
+
+def current_request_id() -> str | None:
+    """The id of the request that this work belongs to, whichever process does it; None where there is none."""
+    found = structlog.contextvars.get_contextvars().get("request_id")
+    return found if isinstance(found, str) else None
+
+
+def is_request_id(text: object) -> bool:
+    """Whether something is a request id of ours: what comes over the broker could be anything."""
+    return isinstance(text, str) and _REQUEST_ID.fullmatch(text) is not None
 
 
 def get_logger() -> FilteringBoundLogger:

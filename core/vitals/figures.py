@@ -90,12 +90,12 @@ class ChoreFigures:
 
 def job_figures(session: Session, *, at: datetime) -> JobFigures:
     """Count the jobs."""
-    states = session.execute(select(Job.state, func.count()).group_by(Job.state)).tuples()
+    states = session.execute(select(Job.state, func.count()).group_by(Job.state))
     stages = session.execute(
         select(func.coalesce(Job.stage, WAITING_STAGE), func.count())
         .where(Job.state == JobState.RUNNING.value)
         .group_by(Job.stage)
-    ).tuples()
+    )
     oldest = session.scalar(select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED.value))
     expired = session.scalar(
         select(func.count()).where(Job.state == JobState.RUNNING.value, Job.lease_expires_at < at)

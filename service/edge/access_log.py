@@ -5,8 +5,9 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.logs import get_logger
+from service.edge.route_pattern import route_pattern
 
-QUIET = frozenset({"/healthz", "/v1/health"})
+QUIET = frozenset({"/healthz", "/readyz", "/metrics", "/v1/health"})
 
 
 class AccessLog:
@@ -36,12 +37,10 @@ class AccessLog:
         try:
             await self._app(scope, receive, watched_send)
         finally:
-            route = scope.get("route")
             get_logger().info(
                 "request",
                 method=scope["method"] if scope["method"].isalpha() else "?",
-                # The pattern, not the path: a caller can put anything into a path.
-                route=getattr(route, "path", "none"),
+                route=route_pattern(scope),
                 status=status,
                 milliseconds=round((time.monotonic() - began) * 1000),
             )

@@ -1,37 +1,101 @@
+import threading
 from dataclasses import replace
+from datetime import timedelta
 
+import pytest
+from obstore.exceptions import GenericError
 from sqlalchemy import text
 
+from core.storage.objects import open_store
+from service import health
+from service.remembered import Remembered
 from tests.service.world import World
+
+ALL_OK = {"database": "ok", "migrations": "ok", "broker": "ok", "storage": "ok"}
 
 
 def test_a_service_with_everything_is_ready(world: World) -> None:
-    answer = world.client.get("/healthz")
-    assert answer.json() == {
-        "status": "ready",
-        "checks": {"database": True, "migrations": True, "broker": True},
-    }
+    answer = world.client.get("/readyz")
+    assert answer.json() == {"status": "ready", "checks": ALL_OK}
     assert answer.status_code == 200
 
 
 def test_a_database_of_another_version_is_told(world: World) -> None:
     with world.database.transaction() as session:
         session.execute(text("UPDATE alembic_version SET version_num = 'other'"))
-    answer = world.client.get("/healthz")
+    answer = world.client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["checks"] == {"database": True, "migrations": False, "broker": True}
+    assert answer.json() == {"status": "unready", "checks": ALL_OK | {"migrations": "failed"}}
 
 
 def test_a_database_without_schema_is_told(world: World) -> None:
     with world.database.transaction() as session:
         session.execute(text("DROP TABLE alembic_version"))
-    assert world.client.get("/healthz").json()["checks"]["migrations"] is False
+    assert world.client.get("/readyz").json()["checks"] == ALL_OK | {"migrations": "failed"}
 
 
-def test_a_broker_that_is_away_is_told(world: World, settings) -> None:
+def test_a_broker_and_a_database_that_are_away_are_told_without_their_addresses(
+    world: World, settings, log_text
+) -> None:
     away = settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"})
-    world.app.state.parts = replace(world.app.state.parts, settings=away)
-    answer = world.client.get("/healthz")
+    parts = replace(world.app.state.parts, settings=away)
+    world.app.state.readiness = health.remembered_readiness(parts)
+    answer = world.client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["checks"] == {"database": True, "migrations": True, "broker": False}
-    assert "127.0.0.1" not in answer.text
+    assert answer.json()["checks"] == ALL_OK | {"broker": "failed"}
+    assert "127.0.0.1" not in answer.text + log_text()
+
+
+def test_an_object_store_that_is_away_is_told(world: World) -> None:
+    class Away:
+        def exists(self, _key: str) -> bool:
+            raise GenericError("http://objects:9000/secret")
+
+    parts = replace(world.app.state.parts, store=Away())
+    world.app.state.readiness = health.remembered_readiness(parts)
+    answer = world.client.get("/readyz")
+    assert answer.json()["checks"] == ALL_OK | {"storage": "failed"}
+    assert "secret" not in answer.text
+
+
+def test_an_s3_store_that_is_away_fails_within_seconds() -> None:
+    store = open_store("s3://bucket?endpoint=http://127.0.0.1:1&region=us-east-1")
+    assert health.probes.probe({"storage": lambda: health.probes.storage_answers(store)}) == {
+        "storage": "failed"
+    }
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/health"])
+def test_a_process_lives_whatever_its_parts_do(world: World, path: str) -> None:
+    world.database.close()
+    with world.database.transaction() as session:
+        session.execute(text("DROP TABLE alembic_version"))
+    answer = world.client.get(path)
+    assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
+
+
+def test_many_probes_cost_one_look() -> None:
+    looks, seconds, gate = [], [0.0], threading.Event()
+
+    def look() -> int:
+        gate.wait(timeout=60)
+        looks.append(len(looks))
+        return looks[-1]
+
+    remembered = Remembered(look, seconds=1.0, monotonic=lambda: seconds[0])
+    told: list[int] = []
+    probing = [threading.Thread(target=lambda: told.append(remembered())) for _ in range(8)]
+    for thread in probing:
+        thread.start()
+    gate.set()
+    for thread in probing:
+        thread.join()
+    assert told == [0] * 8
+    seconds[0] = 0.999
+    assert remembered() == 0
+    seconds[0] = 1.0
+    assert remembered() == 1
+
+
+def test_readiness_is_remembered_for_a_second_at_most() -> None:
+    assert timedelta(seconds=health.REMEMBERED_SECONDS) <= timedelta(seconds=1)

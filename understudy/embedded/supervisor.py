@@ -197,14 +197,14 @@ def free_port(port: int) -> int:
 
 
 def answers(port: int) -> bool:
-    """Tell whether the API answers its health check.
+    """Tell whether the API answers that it is ready.
 
     Args:
         port: port of the API on the loopback interface.
     """
     connection = http.client.HTTPConnection(roles.HOST, port, timeout=5)
     try:
-        connection.request("GET", "/healthz")
+        connection.request("GET", "/readyz")
         return connection.getresponse().status == http.HTTPStatus.OK
     except OSError:
         return False

@@ -1,0 +1,201 @@
+"""What the database tells about the whole deployment, as gauges computed when they are asked for.
+
+Budgets are named by a keyed digest of their population, so a reader of the metrics learns which budget runs low only
+if an admin tells; the key is derived from the master key, so the names change when that is rotated. Only the budgets
+with the longest ledgers are shown, and how many are left out, so that the number of series stays bounded.
+"""
+
+import hmac
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.session import Database
+from core.db.tables.budget import Budget
+from core.errors import Unavailable
+from core.ledger import book
+from core.ledger.statement import Summary
+from core.vitals import figures
+from core.vitals.figures import ChoreFigures, JobFigures, WorkerFigures
+
+BUDGETS_SHOWN: Final = 200
+_LABEL_BYTES: Final = 6
+
+
+class Labels:
+    """Opaque names of budgets.
+
+    Args:
+        master_key: What the digest's key is derived from.
+    """
+
+    def __init__(self, master_key: bytes) -> None:
+        self._key = HKDF(SHA256(), 32, None, b"understudy/metrics-label/1").derive(master_key)
+
+    def of(self, population_id: UUID) -> str:
+        """The name of a population's budget."""
+        return hmac.digest(self._key, population_id.bytes, sha256)[:_LABEL_BYTES].hex()
+
+
+class Deployment(Collector):
+    """One scrape of the database.
+
+    Args:
+        database: Where everything is counted.
+        labels: Names budgets.
+        clock: Tells how long jobs have waited.
+    """
+
+    def __init__(self, database: Database, *, labels: Labels, clock: Clock) -> None:
+        self._database = database
+        self._labels = labels
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family; where the database is away, only that it is."""
+        try:
+            with self._database.read_only() as session:
+                families = list(self._families(session))
+        except Unavailable:
+            families = []
+        yield _gauge(
+            "understudy_database_up", "Whether the database answered this scrape.", int(bool(families))
+        )
+        yield from families
+
+    def registry(self) -> CollectorRegistry:
+        """A registry of nothing else."""
+        registry = CollectorRegistry()
+        registry.register(self)
+        return registry
+
+    def _families(self, session: Session) -> Iterator[Metric]:
+        now = self._clock.now()
+        yield from _of_jobs(figures.job_figures(session, at=now))
+        yield from _of_workers(figures.worker_figures(session, at=now))
+        yield from _of_chores(figures.chore_figures(session))
+        yield from self._of_budgets(session)
+
+    def _of_budgets(self, session: Session) -> Iterator[Metric]:
+        share = GaugeMetricFamily(
+            "understudy_budget_free_share",
+            "What is left of a budget, as a share of the filter that carries it; 0 when none holds.",
+            labels=["budget"],
+        )
+        frozen = GaugeMetricFamily(
+            "understudy_budget_frozen", "Whether a budget is frozen.", labels=["budget"]
+        )
+        capped = Budget.epsilon_cap.is_not(None)
+        chosen = session.scalars(
+            select(Budget.population_id)
+            .where(capped)
+            .order_by(Budget.head_sequence.desc(), Budget.population_id)
+            .limit(BUDGETS_SHOWN)
+        ).all()
+        for population_id in chosen:
+            summary = book.summary(session, population_id)
+            label = [self._labels.of(population_id)]
+            share.add_metric(label, _free_share(summary))
+            frozen.add_metric(label, int(summary.frozen_at is not None))
+        there = session.scalar(select(func.count()).select_from(Budget).where(capped)) or 0
+        yield share
+        yield frozen
+        yield _gauge("understudy_budgets_left_out", "Budgets that are not shown.", there - len(chosen))
+
+
+def _free_share(summary: Summary) -> float:
+    admission = summary.admission
+    if admission is None or admission.carried_by is None:
+        return 0.0
+    return max(0.0, float(admission.rooms[admission.carried_by].free_share))
+
+
+def _of_jobs(jobs: JobFigures) -> Iterator[Metric]:
+    yield _labelled("understudy_jobs", "Jobs by state.", "state", jobs.by_state.items())
+    yield _labelled(
+        "understudy_jobs_running", "Running jobs by stage.", "stage", jobs.running_by_stage.items()
+    )
+    yield _gauge("understudy_queue_depth", "Jobs that wait for a worker.", jobs.by_state["queued"])
+    yield _gauge(
+        "understudy_queue_oldest_seconds",
+        "How long the oldest waiting job has waited.",
+        jobs.oldest_wait_seconds,
+    )
+    yield _gauge(
+        "understudy_leases_expired", "Running jobs whose worker has fallen silent.", jobs.leases_expired
+    )
+
+
+def _of_workers(workers: Sequence[WorkerFigures]) -> Iterator[Metric]:
+    alive = figures.alive_by_role(workers)
+    yield _labelled("understudy_workers_alive", "Processes that gave a sign lately.", "role", alive.items())
+    yield _labelled(
+        "understudy_worker_silent_seconds",
+        "Time since the last sign of a process.",
+        "worker",
+        ((worker.name, worker.silent_seconds) for worker in workers),
+    )
+    used = GaugeMetricFamily(
+        "understudy_gpu_memory_used_bytes", "Memory in use on a GPU.", labels=["worker", "gpu"]
+    )
+    total = GaugeMetricFamily(
+        "understudy_gpu_memory_total_bytes", "Memory of a GPU.", labels=["worker", "gpu"]
+    )
+    for worker in workers:
+        for device in worker.devices:
+            used.add_metric([worker.name, str(device.index)], device.used_bytes)
+            total.add_metric([worker.name, str(device.index)], device.total_bytes)
+    yield used
+    yield total
+
+
+def _of_chores(chores: Sequence[ChoreFigures]) -> Iterator[Metric]:
+    for name, words, values in (
+        ("understudy_chore_runs", "Runs of a chore of upkeep.", ((c.name, c.runs) for c in chores)),
+        ("understudy_chore_failures", "Runs that failed.", ((c.name, c.failures) for c in chores)),
+        ("understudy_chore_handled", "Things a chore put right.", ((c.name, c.handled) for c in chores)),
+    ):
+        family = CounterMetricFamily(name, words, labels=["chore"])
+        for chore, value in values:
+            family.add_metric([chore], value)
+        yield family
+    yield _labelled(
+        "understudy_chore_failing",
+        "Whether the last run of a chore failed.",
+        "chore",
+        ((chore.name, int(chore.failing)) for chore in chores),
+    )
+    yield _labelled(
+        "understudy_chore_last_success_timestamp_seconds",
+        "When a chore last succeeded; 0 if never.",
+        "chore",
+        ((chore.name, 0.0 if chore.done_at is None else chore.done_at.timestamp()) for chore in chores),
+    )
+    yield _labelled(
+        "understudy_chore_seconds",
+        "How long the last run of a chore took.",
+        "chore",
+        ((chore.name, chore.seconds) for chore in chores),
+    )
+
+
+def _gauge(name: str, words: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, words, value=value)
+
+
+def _labelled(name: str, words: str, label: str, values: Iterable[tuple[str, float]]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, words, labels=[label])
+    for each, value in values:
+        family.add_metric([each], value)
+    return family

@@ -1,0 +1,88 @@
+"""Whether what the service depends on answers: one bounded question to each part.
+
+A probe says ok or failed and nothing else; why is in the log as the class of the error, and in `understudy doctor`.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Final, Literal
+
+from alembic.script import ScriptDirectory
+from kombu import Connection
+from kombu.exceptions import KombuError
+from obstore.exceptions import BaseError as StoreError
+from redis.exceptions import RedisError
+from sqlalchemy import text
+
+from core.db.session import Database
+from core.errors import UnderstudyError
+from core.logs import get_logger
+from core.storage.objects import ObjectStore
+from migrations.upgrade import alembic_config
+
+CHECK_SECONDS: Final = 2.0
+PROBE_KEY: Final = "probes/readiness"
+
+Verdict = Literal["ok", "failed"]
+
+
+def probe(
+    checks: Mapping[str, Callable[[], bool]],
+) -> dict[str, Verdict]:
+    """Make every check; one that raises has failed."""
+    return {part: "ok" if _holds(part, check) else "failed" for part, check in checks.items()}
+
+
+def database_answers(database: Database) -> bool:
+    """Whether a connection can be had and answers."""
+    with database.read_only() as session:
+        return bool(session.scalar(text("SELECT true")))
+
+
+def schema_of(database: Database) -> str | None:
+    """The migration the database is at, or None before the first."""
+    with database.read_only() as session:
+        if session.scalar(text("SELECT to_regclass('alembic_version')")) is None:
+            return None
+        found: str | None = session.scalar(text("SELECT version_num FROM alembic_version"))
+        return found
+
+
+def schema_is_ours(database: Database) -> bool:
+    """Whether the database is at the newest migration of this software."""
+    return schema_of(database) == newest_migration()
+
+
+@cache
+def newest_migration() -> str | None:
+    """The newest migration this software knows."""
+    return ScriptDirectory.from_config(alembic_config()).get_current_head()
+
+
+def known_migrations() -> frozenset[str]:
+    """Every migration this software knows."""
+    return frozenset(
+        script.revision for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()
+    )
+
+
+def broker_answers(broker_url: str) -> bool:
+    """Whether a connection to the broker can be had."""
+    options = {"socket_connect_timeout": CHECK_SECONDS, "socket_timeout": CHECK_SECONDS}
+    with Connection(broker_url, connect_timeout=CHECK_SECONDS, transport_options=options) as connection:
+        connection.ensure_connection(max_retries=1, interval_start=0, timeout=CHECK_SECONDS)
+        return bool(connection.connected)
+
+
+def storage_answers(store: ObjectStore) -> bool:
+    """Whether the object store can be asked for an object; whether it can be written is for the doctor."""
+    store.exists(PROBE_KEY)
+    return True
+
+
+def _holds(part: str, check: Callable[[], bool]) -> bool:
+    try:
+        return check()
+    except (UnderstudyError, OSError, KombuError, RedisError, StoreError) as error:
+        get_logger().warning("not-ready", part=part, exc_info=error)
+        return False
