@@ -23,6 +23,7 @@ from core.logs import get_logger
 from core.releases.bundle import unpack
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
+from workers.holder import this_process
 from workers.outcomes import MACHINERY_FAILED, Outcome
 from workers.places import bundle_key, release_id_of
 from workers.pulse import Pulse
@@ -78,6 +79,7 @@ class Trainer:
                 clock=self._clock,
                 lease_seconds=self._settings.lease_seconds,
                 max_attempts=self._settings.job_attempts,
+                holder=this_process(),
             )
         if claim is None:
             get_logger().info("claim-refused")

@@ -20,10 +20,11 @@ from core.clock import Clock, SystemClock
 from core.datasets.deletion import finish_deletions
 from core.db.session import Database
 from core.governance.requests import expire_grants, expire_requests
-from core.jobs.queue import CeleryQueue, Queue, overdue
+from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
+from workers.holder import is_dead
 from workers.ledger_audit import LedgerAudit
 from workers.orphans import sweep_orphans
 from workers.sweeping import sweep_recent
@@ -77,9 +78,10 @@ class Upkeep:
         self._done_at: dict[str, float] = {}
 
     def resend(self) -> int:
-        """Send again what has waited for longer than a lease without a worker. Returns how many."""
+        """Send again what has waited for longer than a lease without a worker, or whose worker is seen dead. Returns how many."""
         with self._database.transaction() as session:
-            waiting = overdue(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
+            waiting = orphaned(session, clock=self._clock, is_dead=is_dead)
+            waiting += overdue(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
         for job_id in waiting:
             get_logger().info("sent-again", job_id=str(job_id))
             self._queue.enqueue_training(job_id)

@@ -32,7 +32,13 @@ __all__ = ["Claim", "advance", "cancel", "claim", "fail", "finish", "heartbeat",
 
 
 def claim(
-    session: Session, job_id: UUID, *, clock: Clock, lease_seconds: float, max_attempts: int
+    session: Session,
+    job_id: UUID,
+    *,
+    clock: Clock,
+    lease_seconds: float,
+    max_attempts: int,
+    holder: str | None = None,
 ) -> Claim | None:
     """Take a job that waits, or whose worker has fallen silent, and spend its reservation if nobody has yet.
 
@@ -45,6 +51,7 @@ def claim(
         clock: judges leases.
         lease_seconds: how long the claim holds without a heartbeat.
         max_attempts: claims after which silent workers are enough.
+        holder: which process claims, in words that `queue.orphaned` can judge; None if nobody could see it die.
 
     Returns:
         The claim, or None: another worker has it, it has ended or was ended here, or its dataset is frozen.
@@ -68,6 +75,7 @@ def claim(
         job.fence += 1
         job.attempts += 1
         job.lease_expires_at = now + timedelta(seconds=lease_seconds)
+        job.lease_holder = holder
         job.started_at = job.started_at or now
         session.flush()
         return claim_of(session, job, plan)

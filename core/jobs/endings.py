@@ -98,7 +98,7 @@ def fail(
         end(job, JobState.FAILED, at=now, failure_code=code)
     else:
         move(job, JobState.QUEUED)
-        job.lease_expires_at = None
+        job.lease_expires_at = job.lease_holder = None
         job.sent_at = now
         on_commit(session, partial(queue.enqueue_training, job.id))
     session.flush()
@@ -181,7 +181,7 @@ def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = N
         IllegalTransition: its state does not lead there.
     """
     move(job, state)
-    job.lease_expires_at = None
+    job.lease_expires_at = job.lease_holder = None
     job.sealed_randomness_key = None
     job.finished_at = at
     job.failure_code = failure_code

@@ -1,5 +1,6 @@
 """Messages to the workers. The job's row is the truth; a message is a hint that may be lost or doubled."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -84,6 +85,21 @@ def overdue(session: Session, *, clock: Clock, resend_seconds: float = RESEND_SE
     """
     now = clock.now()
     return repository.take_overdue(session, now=now, sent_before=now - timedelta(seconds=resend_seconds))
+
+
+def orphaned(session: Session, *, clock: Clock, is_dead: Callable[[str], bool]) -> list[UUID]:
+    """End the leases of holders that are dead, so that nobody waits for them to run out; send these jobs after the commit.
+
+    Args:
+        session: the open transaction.
+        clock: stamps the ends.
+        is_dead: whether the process that a claim named has certainly ended. A mistake costs an attempt, never more: the
+            next claim has a higher fence.
+    """
+    now = clock.now()
+    dead = [job.id for job in repository.lock_held(session, now=now) if is_dead(str(job.lease_holder))]
+    repository.end_leases(session, dead, at=now)
+    return dead
 
 
 def _sender_options(broker_url: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """All SQL on jobs and releases: row locks and compare-and-set updates."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import and_, case, or_, select, update
@@ -87,6 +88,24 @@ def mark(
         .execution_options(synchronize_session=False)
     ).one_or_none()
     return None if row is None else (row.cancel_requested_at,)
+
+
+def lock_held(session: Session, *, now: datetime) -> Sequence[Job]:
+    """Jobs under a live lease whose holder is known, locked; rows that somebody works on are skipped."""
+    held = select(Job).where(
+        Job.state == JobState.RUNNING.value, Job.lease_expires_at >= now, Job.lease_holder.is_not(None)
+    )
+    return session.scalars(held.with_for_update(skip_locked=True)).all()
+
+
+def end_leases(session: Session, job_ids: Sequence[UUID], *, at: datetime) -> None:
+    """Let the leases of locked jobs have run out just before a moment at which they are sent again."""
+    session.execute(
+        update(Job)
+        .where(Job.id.in_(job_ids))
+        .values(lease_expires_at=at - timedelta(microseconds=1), lease_holder=None, sent_at=at)
+        .execution_options(synchronize_session=False)
+    )
 
 
 def take_overdue(session: Session, *, now: datetime, sent_before: datetime) -> list[UUID]:

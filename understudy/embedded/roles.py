@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from understudy.embedded.child import Command
@@ -53,6 +54,7 @@ def provision(folder: DataFolder, environment: Mapping[str, str]) -> Command:
 def api(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     """Serve the HTTP API on the loopback interface."""
     words = ["-m", "uvicorn", "service.asgi:app", "--host", HOST, "--port", environment["UNDERSTUDY_PORT"]]
+    words += ["--http", "service.edge.http_protocol:DeadlineProtocol"]
     quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
     return _python(folder, environment, "api", words + quiet)
 
@@ -61,11 +63,13 @@ def worker(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     """Train, one job at a time.
 
     The clean end asked for is celery's cold shutdown: a training is not waited for, since it resumes from its
-    sealed checkpoint at the next start.
+    sealed checkpoint at the next start. When the supervisor dies, the worker dies at once and its training with it: at
+    SIGTERM it would wait for the training, and the next start would wait for its lease.
     """
     words = ["-m", "celery", "-A", "workers.app", "worker", "--pool", "prefork", "--concurrency", "1"]
     quiet = ["--loglevel", "WARNING", "--without-gossip", "--without-mingle"]
-    return _python(folder, environment, "worker", words + quiet, stop_signal=signal.SIGQUIT)
+    command = _python(folder, environment, "worker", words + quiet, stop_signal=signal.SIGQUIT)
+    return replace(command, death_signal=signal.SIGKILL)
 
 
 def upkeep(folder: DataFolder, environment: Mapping[str, str]) -> Command:

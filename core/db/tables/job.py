@@ -18,6 +18,7 @@ class Job(WithId, Base):
     `stage` is null until the first mark: nothing private has begun. `steps_begun` is the highest step mark made before
     its steps touched rows, and never falls. `sent_at` is when a message was last sent for a job that waits.
     `trace_context` (W3C traceparent) and `request_id` name the request that ordered it, for traces and logs only.
+    `lease_holder` tells which process claimed the job, opaque here, so that its death can be seen.
     The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites numbers.
     """
 
@@ -49,6 +50,7 @@ class Job(WithId, Base):
     plan_digest: Mapped[str]
     fence: Mapped[int] = mapped_column(default=0)
     lease_expires_at: Mapped[datetime | None]
+    lease_holder: Mapped[str | None]
     cancel_requested_at: Mapped[datetime | None]
     stage: Mapped[str | None]
     step: Mapped[int] = mapped_column(default=0)

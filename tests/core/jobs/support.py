@@ -10,7 +10,7 @@ from core.db.tables import Dataset, Job, Release
 from core.jobs import claims, repository
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
-from core.jobs.queue import MemoryQueue, overdue
+from core.jobs.queue import MemoryQueue, orphaned, overdue
 from core.jobs.states import JobState
 from core.ledger import book
 from core.ledger.reservation import EntryKind, Reservation
@@ -98,12 +98,19 @@ class Desk:
             )
         return job_id
 
-    def claim(self, job_id: UUID) -> Claim | None:
+    def claim(self, job_id: UUID, *, holder: str | None = None) -> Claim | None:
         with self.database.transaction() as session:
-            return claims.claim(session, job_id, clock=self.clock, lease_seconds=LEASE, max_attempts=ATTEMPTS)
+            return claims.claim(
+                session,
+                job_id,
+                clock=self.clock,
+                lease_seconds=LEASE,
+                max_attempts=ATTEMPTS,
+                holder=holder,
+            )
 
-    def claimed(self, job_id: UUID) -> Claim:
-        claim = self.claim(job_id)
+    def claimed(self, job_id: UUID, *, holder: str | None = None) -> Claim:
+        claim = self.claim(job_id, holder=holder)
         assert claim is not None
         return claim
 
@@ -147,6 +154,10 @@ class Desk:
     def cancel(self, job_id: UUID) -> JobState:
         with self.database.transaction() as session:
             return claims.cancel(session, job_id, clock=self.clock)
+
+    def orphaned(self, *, dead: str) -> list[UUID]:
+        with self.database.transaction() as session:
+            return orphaned(session, clock=self.clock, is_dead=lambda holder: holder == dead)
 
     def overdue(self) -> list[UUID]:
         with self.database.transaction() as session:

@@ -124,3 +124,20 @@ class TestOverdue:
                 on_commit(session, lambda job_id=late: desk.queue.enqueue_training(job_id))
             assert desk.queue.sent == []
         assert desk.queue.sent == [job_id]
+
+
+def test_a_dead_holder_is_not_waited_for_and_a_live_or_unknown_one_is(desk):
+    claims_of = {holder: desk.claimed(desk.order(), holder=holder) for holder in ("dead", "alive", None)}
+    desk.clock.advance(seconds=1)
+    dead = claims_of["dead"].job_id
+    assert desk.orphaned(dead="dead") == [dead]
+    assert desk.orphaned(dead="dead") == [], "once"
+    assert desk.overdue() == [], "it is sent by whoever ended its lease"
+    job = desk.job(dead)
+    assert (job.state, job.lease_holder) == ("running", None)
+    again = desk.claimed(dead, holder="next")
+    assert (again.fence, again.attempts) == (2, 2)
+    for holder in ("alive", None):
+        assert desk.claim(claims_of[holder].job_id) is None
+    desk.finish(again)
+    assert desk.job(dead).lease_holder is None
