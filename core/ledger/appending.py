@@ -1,5 +1,6 @@
 """Putting one entry at the end of a chain. The caller holds the lock on the budget's row."""
 
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -15,25 +16,45 @@ from core.ledger.errors import LedgerBroken
 from core.ledger.reservation import Movement, Reservation, fold, fold_all
 
 
-def standing(session: Session, budget: Budget) -> Balance:
-    """What counts against the cap now, from the last entry alone, once that entry has been verified.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What counts before an entry is appended.
+
+    Args:
+        population: against the cap.
+        grant: against the grant in question; None without one.
+    """
+
+    population: Balance
+    grant: Balance | None = None
+
+    def after(self, before: Reservation | None, now: Reservation) -> "Standing":
+        """The standing once one reservation has moved from `before` to `now`."""
+        grant = None if self.grant is None else self.grant.after(before, now)
+        return Standing(population=self.population.after(before, now), grant=grant)
+
+
+def standing(session: Session, budget: Budget, *, grant_id: UUID | None = None) -> Standing:
+    """What counts now, from the last entry alone, once that entry has been verified.
 
     An entry of the first release carries no totals; then everything is folded, this once.
 
     Raises:
         LedgerBroken: the last entry is not what was written.
     """
+    grant = None if grant_id is None else repository.grant_balance(session, grant_id)
     if budget.head_sequence == 0:
-        return EMPTY_BALANCE
+        return Standing(population=EMPTY_BALANCE, grant=grant)
     last = repository.entry_at(session, budget.population_id, budget.head_sequence)
     if last is None or last.hash != budget.head_hash or hash_of(last) != last.hash:
         raise LedgerBroken
-    return last.balance or _folded(session, budget.population_id)
+    return Standing(population=last.balance or _folded(session, budget.population_id), grant=grant)
 
 
 def append_movement(
     session: Session,
     budget: Budget,
+    standing: Standing,
     before: Reservation | None,
     movement: Movement,
     *,
@@ -41,23 +62,20 @@ def append_movement(
     mechanism: dict[str, Any] | None = None,
     fence: int | None = None,
 ) -> None:
-    """Append what happens to a reservation; `before` is where it stood.
+    """Append what happens to a reservation; `standing` is of the population and the movement's grant before it.
 
     Raises:
-        IllegalFold: it may not follow.
-        LedgerBroken: the last entry is not what was written.
+        IllegalFold: it may not follow `before`, where the reservation stood.
     """
     now = fold([movement]) if before is None else before.after(movement)
-    drawn = None
-    if movement.grant_id is not None:
-        drawn = repository.grant_balance(session, movement.grant_id).after(before, now)
+    after = standing.after(before, now)
     entry = link(
         repository.head_of(budget),
         population_id=budget.population_id,
         content=movement,
         at=clock.now(),
-        balance=standing(session, budget).after(before, now),
-        grant_balance=drawn,
+        balance=after.population,
+        grant_balance=after.grant,
         mechanism=mechanism,
         fence=fence,
     )
@@ -75,7 +93,7 @@ def append_decision(session: Session, budget: Budget, decision: Decision, *, clo
         population_id=budget.population_id,
         content=decision,
         at=clock.now(),
-        balance=standing(session, budget),
+        balance=standing(session, budget).population,
     )
     repository.append(session, budget, entry)
 

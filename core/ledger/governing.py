@@ -32,6 +32,11 @@ def cap_on(budget: Budget) -> Cap | None:
     return Cap(epsilon=budget.epsilon_cap, delta=budget.delta_cap, rule=AdmissionRule(budget.rule))
 
 
+def grant_cap(row: Grant, budget: Budget) -> Cap:
+    """The sub-cap of a grant, under the rule of its population."""
+    return Cap(epsilon=row.epsilon, delta=row.delta, rule=AdmissionRule(budget.rule))
+
+
 def set_cap(
     session: Session,
     population_id: UUID,
@@ -61,7 +66,7 @@ def set_cap(
     """
     budget = repository.lock_budget(session, population_id)
     cap, present = Cap(epsilon=epsilon, delta=delta, rule=AdmissionRule(budget.rule)), cap_on(budget)
-    admission = require_cap_above(cap, standing(session, budget).in_force)
+    admission = require_cap_above(cap, standing(session, budget).population.in_force)
     if cap == present:
         return admission
     raised = present is not None and (epsilon > present.epsilon or delta > present.delta)
