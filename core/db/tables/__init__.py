@@ -18,6 +18,8 @@ from core.db.tables.login_throttle import LoginThrottle
 from core.db.tables.release import Release
 from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
+from core.db.tables.upload import Upload
+from core.db.tables.upload_part import UploadPart
 from core.db.tables.worker_sign import WorkerSign
 
 __all__ = [
@@ -35,5 +37,7 @@ __all__ = [
     "LedgerEntry",
     "LoginThrottle",
     "Release",
+    "Upload",
+    "UploadPart",
     "WorkerSign",
 ]

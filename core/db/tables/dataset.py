@@ -45,6 +45,7 @@ class Dataset(WithId, Base):
     state: Mapped[str] = mapped_column(default="declared")
     rows_key: Mapped[str | None]
     wrapped_data_key: Mapped[bytes | None]
+    stored_bytes: Mapped[int | None]
     intake_report: Mapped[Json | None]
     created_at: Mapped[datetime]
     deleted_at: Mapped[datetime | None]
