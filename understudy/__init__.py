@@ -7,12 +7,14 @@ and nothing of the server; ``understudy.local`` and ``understudy.embedded`` reac
 from understudy.async_client import AsyncClient
 from understudy.client import Client
 from understudy.errors import (
+    ApprovalPending,
     BudgetRefused,
     Conflict,
     Forbidden,
     InputUnusable,
     InvalidInput,
     JobCancelled,
+    JobDoesNotFit,
     JobEnded,
     JobFailed,
     NoKey,
@@ -29,6 +31,7 @@ from understudy.errors import (
     Unsupported,
 )
 from understudy.exchange import Repetitions
+from understudy.governance.results import BudgetRequest, Grant, Identity, Member, WhatIf
 from understudy.results import (
     Budget,
     Dataset,
@@ -42,20 +45,26 @@ from understudy.results import (
 )
 
 __all__ = [
+    "ApprovalPending",
     "AsyncClient",
     "Budget",
     "BudgetRefused",
+    "BudgetRequest",
     "Client",
     "Conflict",
     "Dataset",
     "Forbidden",
+    "Grant",
+    "Identity",
     "InputUnusable",
     "IntakeReport",
     "InvalidInput",
     "Job",
     "JobCancelled",
+    "JobDoesNotFit",
     "JobEnded",
     "JobFailed",
+    "Member",
     "NewKey",
     "NoKey",
     "NoService",
@@ -74,4 +83,5 @@ __all__ = [
     "UnderstudyError",
     "UnexpectedAnswer",
     "Unsupported",
+    "WhatIf",
 ]

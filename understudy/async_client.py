@@ -23,6 +23,7 @@ from understudy.exchange import (
     trusts_environment,
     unreachable,
 )
+from understudy.governance.async_client import AsyncGovernance
 from understudy.results import (
     Budget,
     Dataset,
@@ -62,6 +63,7 @@ class AsyncClient:
         self.url = url.rstrip("/")
         self._repetitions = repetitions or Repetitions()
         self._sleep = sleep
+        self.governance = AsyncGovernance(self.run)
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers=dict(headers_of(key)),
@@ -178,9 +180,11 @@ class AsyncClient:
         """Give what happened to the uploaded rows (owner)."""
         return await self.run(calls.read_intake_report(dataset_id))
 
-    async def set_budget(self, dataset_id: str, *, epsilon: float, delta: float) -> Budget:
-        """Set the cap of the dataset's population (admin)."""
-        return await self.run(calls.set_budget(dataset_id, epsilon=epsilon, delta=delta))
+    async def set_budget(
+        self, dataset_id: str, *, epsilon: float, delta: float, reason: str | None = None
+    ) -> Budget:
+        """Set the cap of the dataset's population (admin); to raise one, say why."""
+        return await self.run(calls.set_budget(dataset_id, epsilon=epsilon, delta=delta, reason=reason))
 
     async def read_budget(self, dataset_id: str) -> Budget:
         """Give the cap of the dataset's population."""
@@ -194,11 +198,17 @@ class AsyncClient:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        grant_id: str | None = None,
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent."""
         return await self.run(
             calls.ask_quote(
-                dataset_id, epsilon=epsilon, delta=delta, synthesizer=synthesizer, options=options
+                dataset_id,
+                epsilon=epsilon,
+                delta=delta,
+                synthesizer=synthesizer,
+                options=options,
+                grant_id=grant_id,
             )
         )
 
@@ -210,9 +220,10 @@ class AsyncClient:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        grant_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Order a publication (analyst). A lost answer is asked for again under one idempotency key."""
+        """Order a publication (analyst), drawing on a grant. A lost answer is asked for again under one idempotency key."""
         return await self.run(
             calls.order_job(
                 dataset_id,
@@ -220,6 +231,7 @@ class AsyncClient:
                 delta=delta,
                 synthesizer=synthesizer,
                 options=options,
+                grant_id=grant_id,
                 idempotency_key=idempotency_key,
             )
         )

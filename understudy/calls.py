@@ -58,7 +58,9 @@ class Call(Generic[Result]):
         return self.method in REPEATABLE or "Idempotency-Key" in self.headers
 
 
-def _items(read: Read[Result]) -> Read[tuple[Result, ...]]:
+def items(read: Read[Result]) -> Read[tuple[Result, ...]]:
+    """Read a list of which each item is read alike."""
+
     def read_items(document: object) -> tuple[Result, ...]:
         return tuple(read(item) for item in take(document, "items")[0])
 
@@ -66,9 +68,20 @@ def _items(read: Read[Result]) -> Read[tuple[Result, ...]]:
 
 
 def _order(
-    dataset_id: str, epsilon: float, delta: float | None, synthesizer: str, options: Json | None
+    dataset_id: str,
+    epsilon: float,
+    delta: float | None,
+    synthesizer: str,
+    options: Json | None,
+    grant_id: str | None,
 ) -> dict[str, Any]:
-    order = {"dataset_id": dataset_id, "epsilon": epsilon, "delta": delta, "synthesizer": synthesizer}
+    order = {
+        "dataset_id": dataset_id,
+        "epsilon": epsilon,
+        "delta": delta,
+        "synthesizer": synthesizer,
+        "grant_id": grant_id,
+    }
     return {name: value for name, value in order.items() if value is not None} | {"options": options or {}}
 
 
@@ -133,13 +146,13 @@ def read_intake_report(dataset_id: str) -> Call[IntakeReport]:
     return Call(method="GET", path=f"/v1/datasets/{dataset_id}/intake-report", read=IntakeReport.from_json)
 
 
-def set_budget(dataset_id: str, *, epsilon: float, delta: float) -> Call[Budget]:
-    """Set the cap of the dataset's population."""
+def set_budget(dataset_id: str, *, epsilon: float, delta: float, reason: str | None = None) -> Call[Budget]:
+    """Set the cap of the dataset's population; to raise one, say why."""
     return Call(
         method="PUT",
         path=f"/v1/datasets/{dataset_id}/budget",
         read=Budget.from_json,
-        body={"epsilon": epsilon, "delta": delta},
+        body={"epsilon": epsilon, "delta": delta} | ({} if reason is None else {"reason": reason}),
     )
 
 
@@ -155,13 +168,14 @@ def ask_quote(
     delta: float | None = None,
     synthesizer: str = "idpgan",
     options: Json | None = None,
+    grant_id: str | None = None,
 ) -> Call[Quote]:
     """Ask what a job would do and cost; nothing is spent, so it may be repeated."""
     return Call(
         method="POST",
         path="/v1/quotes",
         read=Quote.from_json,
-        body=_order(dataset_id, epsilon, delta, synthesizer, options),
+        body=_order(dataset_id, epsilon, delta, synthesizer, options, grant_id),
     )
 
 
@@ -172,6 +186,7 @@ def order_job(
     delta: float | None = None,
     synthesizer: str = "idpgan",
     options: Json | None = None,
+    grant_id: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Job]:
     """Order a publication. The idempotency key makes a repetition the same order, so that it spends once."""
@@ -179,14 +194,14 @@ def order_job(
         method="POST",
         path="/v1/jobs",
         read=Job.from_json,
-        body=_order(dataset_id, epsilon, delta, synthesizer, options),
+        body=_order(dataset_id, epsilon, delta, synthesizer, options, grant_id),
         headers={"Idempotency-Key": idempotency_key or uuid.uuid4().hex},
     )
 
 
 def list_jobs() -> Call[tuple[Job, ...]]:
     """Ask for the newest jobs."""
-    return Call(method="GET", path="/v1/jobs", read=_items(Job.from_json))
+    return Call(method="GET", path="/v1/jobs", read=items(Job.from_json))
 
 
 def read_job(job_id: str) -> Call[Job]:
@@ -206,7 +221,7 @@ def cancel_job(job_id: str) -> Call[Job]:
 
 def list_releases() -> Call[tuple[Release, ...]]:
     """Ask for the newest releases."""
-    return Call(method="GET", path="/v1/releases", read=_items(Release.from_json))
+    return Call(method="GET", path="/v1/releases", read=items(Release.from_json))
 
 
 def read_release(release_id: str) -> Call[Release]:

@@ -28,6 +28,7 @@ from understudy.exchange import (
     trusts_environment,
     unreachable,
 )
+from understudy.governance.client import Governance
 from understudy.results import (
     Budget,
     Dataset,
@@ -73,6 +74,7 @@ class Client:
         self.url = url.rstrip("/")
         self._repetitions = repetitions or Repetitions()
         self._sleep = sleep
+        self.governance = Governance(self.run)
         self._http = httpx.Client(
             base_url=self.url,
             headers=dict(headers_of(key)),
@@ -189,9 +191,11 @@ class Client:
         """Give what happened to the uploaded rows (owner)."""
         return self.run(calls.read_intake_report(dataset_id))
 
-    def set_budget(self, dataset_id: str, *, epsilon: float, delta: float) -> Budget:
-        """Set the cap of the dataset's population (admin)."""
-        return self.run(calls.set_budget(dataset_id, epsilon=epsilon, delta=delta))
+    def set_budget(
+        self, dataset_id: str, *, epsilon: float, delta: float, reason: str | None = None
+    ) -> Budget:
+        """Set the cap of the dataset's population (admin); to raise one, say why."""
+        return self.run(calls.set_budget(dataset_id, epsilon=epsilon, delta=delta, reason=reason))
 
     def read_budget(self, dataset_id: str) -> Budget:
         """Give the cap of the dataset's population."""
@@ -205,11 +209,17 @@ class Client:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        grant_id: str | None = None,
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent."""
         return self.run(
             calls.ask_quote(
-                dataset_id, epsilon=epsilon, delta=delta, synthesizer=synthesizer, options=options
+                dataset_id,
+                epsilon=epsilon,
+                delta=delta,
+                synthesizer=synthesizer,
+                options=options,
+                grant_id=grant_id,
             )
         )
 
@@ -221,9 +231,10 @@ class Client:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        grant_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Order a publication (analyst). A lost answer is asked for again under one idempotency key."""
+        """Order a publication (analyst), drawing on a grant. A lost answer is asked for again under one idempotency key."""
         return self.run(
             calls.order_job(
                 dataset_id,
@@ -231,6 +242,7 @@ class Client:
                 delta=delta,
                 synthesizer=synthesizer,
                 options=options,
+                grant_id=grant_id,
                 idempotency_key=idempotency_key,
             )
         )

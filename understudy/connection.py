@@ -11,6 +11,7 @@ from understudy.errors import InputUnusable, NoKey, NoService, ServiceUnreachabl
 from understudy.exchange import Repetitions
 
 ROLES = ("owner", "admin", "analyst")
+GOVERNING = ("admin", "owner", "analyst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,14 @@ class Connection:
             message = f"this needs the {role}'s API key: give --key, or set UNDERSTUDY_{role.upper()}_KEY"
             raise NoKey(message)
         return Client(self.url, key=self.keys[role])
+
+    def governing_client(self) -> Client:
+        """Give a client of who decides on budgets and members: the admin, else the owner, else whoever there is.
+
+        Raises:
+            NoKey: if there is no key at all.
+        """
+        return self.client(next((role for role in GOVERNING if role in self.keys), GOVERNING[0]))
 
     def any_client(self) -> Client:
         """Give a client for what every role may read.

@@ -12,13 +12,15 @@
     x JobEnded              a job that was waited for ended without a release
       + JobFailed
       + JobCancelled
+    x ApprovalPending       a budget request was filed and waits for another person
+    x JobDoesNotFit         a quote says that no grant would admit the job
     x Refused               the service said no; code, detail, remedy and facts say why
       + InvalidInput        400, 422
       + Unauthenticated     401
       + Forbidden           403
       + NotFound            404
       + Conflict            409
-        - BudgetRefused       the ledger would exceed a cap
+        - BudgetRefused       the ledger would exceed a cap or a grant
       + TooLarge            413
       + Unsupported         415
       + ServiceFailed       5xx
@@ -69,6 +71,14 @@ class JobCancelled(JobEnded):
     """The job was cancelled; the ledger says what it was charged."""
 
 
+class ApprovalPending(UnderstudyError):
+    """A budget request was filed, and none of the keys at hand may approve it."""
+
+
+class JobDoesNotFit(UnderstudyError):
+    """What is left of the dataset's budget does not admit the job, whatever is granted."""
+
+
 class Refused(UnderstudyError):
     """The service refused the request.
 
@@ -115,7 +125,7 @@ class Conflict(Refused):
 
 
 class BudgetRefused(Conflict):
-    """The ledger would exceed a cap; ``facts`` says by how much."""
+    """The ledger would exceed a cap or a grant; ``facts`` says by how much."""
 
 
 class TooLarge(Refused):
@@ -130,7 +140,7 @@ class ServiceFailed(Refused):
     """The service failed; give the operator the request id."""
 
 
-BY_CODE: Mapping[str, type[Refused]] = {"budget-refused": BudgetRefused}
+BY_CODE: Mapping[str, type[Refused]] = {"budget-refused": BudgetRefused, "grant-refused": BudgetRefused}
 BY_STATUS: Mapping[int, type[Refused]] = {
     400: InvalidInput,
     401: Unauthenticated,

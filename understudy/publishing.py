@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from understudy.client import Client, Seen, release_of
 from understudy.connection import Connection
 from understudy.errors import InputUnusable, Refused, ServiceUnreachable
+from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
 from understudy.results import Dataset, IntakeReport, Job, Json, Quote, Statement, take
 from understudy.table_files import TableFiles
 
@@ -52,6 +53,8 @@ class Order:
         out: folder for the results.
         budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
             admits this job where there is none.
+        budget_reason: why a cap that exists is raised.
+        purpose: what a budget request says it is for; None for a plain sentence.
     """
 
     table: TableFiles
@@ -63,6 +66,18 @@ class Order:
     sample_rows: int
     out: Path
     budget: tuple[float, float] | None = None
+    budget_reason: str | None = None
+    purpose: str | None = None
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What a quote and an order take."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "synthesizer": self.synthesizer,
+            "options": self.options,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,42 +120,66 @@ def _rounded_up(amount: float, unit: Decimal) -> Decimal:
 
 
 def publish(connection: Connection, order: Order, screen: Screen) -> Published:
-    """Declare, upload, set the budget, order, watch, download.
+    """Declare, set the budget, ask for a grant, upload, order, watch, download.
 
     Args:
-        connection: the service and the keys of all three roles.
+        connection: the service and the keys of the owner and the analyst, and the admin's where there is one.
         order: what to publish.
         screen: told what happens.
 
     Raises:
-        UnderstudyError: if anything fails; a job that was ordered has then ended or been cancelled.
+        ApprovalPending: if a budget request waits for another person; a later run draws on its grant.
+        UnderstudyError: if anything else fails; a job that was ordered has then ended or been cancelled.
     """
     order.out.mkdir(parents=True, exist_ok=True)
-    with connection.client("owner") as owner, connection.client("admin") as admin:
-        dataset = declare(owner, order, screen)
+    with connection.client("owner") as owner, connection.client("analyst") as analyst:
+        amounts = smallest_budget(order.epsilon, order.delta)
+        same = same_population(owner, order)
+        if same is not None:
+            settle_pending(connection, analyst, same.population_id, amounts, screen.say)
+        dataset = declare(owner, order, same, screen)
+        introduce(owner, analyst, dataset)
+        set_budget(connection, dataset, order, screen)
+        grant_id = obtain_grant(
+            connection,
+            analyst,
+            dataset,
+            terms=order.terms,
+            amounts=amounts,
+            purpose=order.purpose or f"Publish {order.name!r}: one generator and rows drawn from it.",
+            say=screen.say,
+        )
         upload(owner, dataset, order.table.rows, screen)
-        set_budget(admin, dataset, order, screen)
-    with connection.client("analyst") as analyst:
-        job = train(analyst, dataset, order, screen)
+        job = train(analyst, dataset, order, grant_id, screen)
         return fetch(analyst, dataset, job, order, screen)
 
 
-def declare(owner: Client, order: Order, screen: Screen) -> Dataset:
+def same_population(owner: Client, order: Order) -> Dataset | None:
+    """Give the newest dataset of the same name, whose population the order's rows belong to.
+
+    Args:
+        owner: a client of the owner.
+        order: what to publish.
+    """
+    return next((dataset for dataset in owner.list_datasets() if dataset.name == order.name), None)
+
+
+def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -> Dataset:
     """Declare the dataset, as a new version where one of the same name exists: it then inherits what was spent.
 
     Args:
         owner: a client of the owner.
         order: what to publish.
+        same: the one of the same name, if any.
         screen: told what happens.
     """
-    same = [dataset for dataset in owner.list_datasets() if dataset.name == order.name]
     dataset = owner.declare_dataset(
         name=order.name,
         domain=order.table.domain,
         declared_size=order.table.declared_size,
-        parent_dataset_id=same[0].id if same else None,
+        parent_dataset_id=None if same is None else same.id,
     )
-    if same:
+    if same is not None:
         screen.say(
             f"A dataset named {order.name!r} exists: this one counts as a new version of the same population and "
             "shares its budget. If these are other people, give another --name."
@@ -166,47 +205,51 @@ def upload(owner: Client, dataset: Dataset, rows: Path, screen: Screen) -> Intak
     return report
 
 
-def set_budget(admin: Client, dataset: Dataset, order: Order, screen: Screen) -> None:
+def set_budget(connection: Connection, dataset: Dataset, order: Order, screen: Screen) -> None:
     """Set the cap that was asked for, or the smallest that admits the job if the population has none yet.
 
+    Without an admin's key the present cap stays, and whoever approves the budget request sees to it.
+
     Args:
-        admin: a client of the admin.
+        connection: the service and the keys.
         dataset: the dataset.
         order: what to publish.
         screen: told what happens.
+
+    Raises:
+        NoKey: if a cap was asked for and there is no admin's key.
     """
     wanted = order.budget
-    if wanted is None and admin.read_budget(dataset.id).cap is None:
-        wanted = smallest_budget(order.epsilon, order.delta)
-    if wanted is not None:
-        admin.set_budget(dataset.id, epsilon=wanted[0], delta=wanted[1])
-        screen.say(
-            f"Budget of the population, for everybody together: epsilon {wanted[0]:g}, delta {wanted[1]:g}."
-        )
+    if wanted is None and "admin" not in connection.keys:
+        return
+    with connection.client("admin") as admin:
+        if wanted is None and admin.read_budget(dataset.id).cap is None:
+            wanted = smallest_budget(order.epsilon, order.delta)
+        if wanted is None:
+            return
+        admin.set_budget(dataset.id, epsilon=wanted[0], delta=wanted[1], reason=order.budget_reason)
+    screen.say(
+        f"Budget of the population, for everybody together: epsilon {wanted[0]:g}, delta {wanted[1]:g}."
+    )
 
 
-def train(analyst: Client, dataset: Dataset, order: Order, screen: Screen) -> Job:
+def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen: Screen) -> Job:
     """Order the job and watch it to its end; if watching is interrupted, cancel it.
 
     Args:
         analyst: a client of the analyst.
         dataset: the dataset, its rows stored.
         order: what to publish.
+        grant_id: the grant that pays, within the cap.
         screen: told what happens.
 
     Raises:
         JobEnded: if it ended without a release.
     """
-    terms: dict[str, Any] = {
-        "epsilon": order.epsilon,
-        "delta": order.delta,
-        "synthesizer": order.synthesizer,
-        "options": order.options,
-    }
-    quote = analyst.ask_quote(dataset.id, **terms)
+    quote = analyst.ask_quote(dataset.id, **order.terms, grant_id=grant_id)
     for line in quote_lines(quote):
         screen.say(line)
-    ordered = analyst.order_job(dataset.id, **terms)
+    ordered = analyst.order_job(dataset.id, **order.terms, grant_id=grant_id)
     screen.say(f"Job {ordered.id} ordered; its charge is reserved.")
     try:
         return watch(analyst, ordered, screen)
@@ -264,10 +307,10 @@ def quote_lines(quote: Quote) -> list[str]:
         "sampling_rate",
         "noise",
         "split",
-        "fits",
         "remaining_epsilon_after",
+        "grant",
     )
-    guarantee, epsilon, steps, rate, noise, split, fits, left = take(quote.document, *known)
+    guarantee, epsilon, steps, rate, noise, split, left, grant = take(quote.document, *known)
     blocks = ", ".join(f"{block['noise_multiplier']:.4g} for {block['steps']} steps" for block in noise)
     shares = ", ".join(
         f"{part.replace('_', ' ')} {share['share']:.0%}"
@@ -281,8 +324,9 @@ def quote_lines(quote: Quote) -> list[str]:
         ),
         f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks or 'no critic'}",
         f"  split of the budget: {shares}",
-        f"  fits into the budget: {'yes' if fits else 'NO'}"
-        + ("" if left is None else f"; epsilon left after it: {left:.4g}"),
+        f"  fits into the budget: {'yes' if quote.fits else f'NO ({quote.refusal})'}"
+        + ("" if left is None else f"; epsilon left after it: {left:.4g}")
+        + ("" if grant is None else f", of the grant: {grant['remaining_epsilon_after']:.4g}"),
     ]
 
 

@@ -115,8 +115,14 @@ class Quote:
 
     @property
     def fits(self) -> bool:
-        """Whether the ledger would admit the job now."""
+        """Whether the ledger would admit the job now, under the cap and under the analyst's grant."""
         return bool(take(self.document, "fits")[0])
+
+    @property
+    def refusal(self) -> str | None:
+        """The code that an order would be refused with, or None where it fits."""
+        refusal: str | None = take(self.document, "refusal")[0]
+        return refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

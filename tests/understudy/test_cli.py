@@ -19,9 +19,11 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
 def test_the_commands_are_the_promised_ones() -> None:
     command = typer.main.get_command(app)
     assert sorted(command.commands) == [
+        "budget",
         "demo",
         "domain",
         "ledger",
+        "members",
         "publish",
         "quote",
         "sample",

@@ -7,7 +7,9 @@ from types import FrameType
 import typer
 
 from understudy.cli import demo, jobs, publish, sample, stack
+from understudy.cli.budget import app as budget_app
 from understudy.cli.domain import app as domain_app
+from understudy.cli.members import app as members_app
 from understudy.errors import UnderstudyError
 
 app = typer.Typer(
@@ -26,6 +28,8 @@ app.command("sample")(sample.sample)
 app.command("ledger")(jobs.ledger)
 app.command("demo")(demo.demo)
 app.add_typer(domain_app, name="domain")
+app.add_typer(budget_app, name="budget")
+app.add_typer(members_app, name="members")
 
 INTERRUPTED = 130
 

@@ -51,6 +51,7 @@ def demo(
         options=parse_options(settings or []),
         sample_rows=files.declared_size,
         out=out,
+        purpose="See how a table is published.",
     )
     with some_service(url=None, key=None, data_folder=out / "data-folder", screen=screen) as connection:
         published = publish_order(connection, order, screen)

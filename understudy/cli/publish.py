@@ -60,6 +60,13 @@ def publish(
         float | None,
         typer.Option("--budget-delta", min=0, max=1, help="Set the population's cap to this delta."),
     ] = None,
+    budget_reason: Annotated[
+        str | None,
+        typer.Option("--budget-reason", help="Why a cap that exists is raised; kept in the ledger."),
+    ] = None,
+    purpose: Annotated[
+        str | None, typer.Option("--purpose", help="What the budget request says the job is for.")
+    ] = None,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -67,7 +74,9 @@ def publish(
     """Publish a private table under a guarantee: synthetic.csv, bundle.zip, certificate.json, ledger.json.
 
     Uses the service named by --url or running on the data folder, else starts the local stack for the purpose and
-    stops it at the end. Ctrl-C cancels the job. The exit status is 0 only if everything was published.
+    stops it at the end. The analyst asks for a grant and an admin or the owner approves it; where none of the keys may,
+    the request stays filed, and the same command draws on the grant later. Ctrl-C cancels the job. The exit status is 0
+    only if everything was published.
     """
     check_guarantee(epsilon, delta)
     table = read_table_files(rows, domain, declared_size=declared_size)
@@ -81,6 +90,8 @@ def publish(
         sample_rows=sample_rows or table.declared_size,
         out=out,
         budget=chosen_budget(budget_epsilon, budget_delta),
+        budget_reason=budget_reason,
+        purpose=purpose,
     )
     screen = TerminalScreen(Console())
     with some_service(url=url, key=key, data_folder=data_folder, screen=screen) as connection:

@@ -1,0 +1,270 @@
+"""``understudy budget``: caps, requests, approvals and grants; freezing; what one more job would cost."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.screen import TerminalScreen
+from understudy.connection import find_connection
+from understudy.governance.results import BudgetRequest, Grant, WhatIf
+from understudy.results import Budget, Json
+
+app = typer.Typer(help="Ask for budget, grant it, and see what is left.", no_args_is_help=True)
+
+DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
+RequestId = Annotated[str, typer.Argument(help="Id of the budget request.")]
+Epsilon = Annotated[float, typer.Option("--epsilon", min=0, help="Epsilon of the budget.")]
+Delta = Annotated[float, typer.Option("--delta", min=0, max=1, help="Delta of the budget.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; kept in the ledger for everybody to read.")]
+
+
+@app.command("set")
+def set_cap(
+    dataset: DatasetId,
+    epsilon: Epsilon,
+    delta: Delta,
+    reason: Annotated[
+        str | None, typer.Option("--reason", help="Why; needed to raise a cap that exists.")
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Set the cap that binds everybody together (admin)."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("admin") as client:
+        tell(budget_lines(client.set_budget(dataset, epsilon=epsilon, delta=delta, reason=reason)))
+
+
+@app.command("what-if")
+def what_if(
+    dataset: DatasetId,
+    epsilon: Epsilon,
+    delta: Annotated[
+        float | None, typer.Option("--delta", min=0, max=1, help="Delta; else a sixteenth of the cap's.")
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Say whether one more job of this epsilon fits, and what would remain; nothing is reserved."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.any_client() as client:
+        tell(what_if_lines(client.governance.ask_what_if(dataset, epsilon=epsilon, delta=delta)))
+
+
+@app.command("request")
+def request(
+    dataset: DatasetId,
+    epsilon: Epsilon,
+    delta: Delta,
+    purpose: Annotated[str, typer.Option("--purpose", help="What it is for; read by whoever decides.")],
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Ask for a part of a dataset's budget (analyst and member); an admin or the owner decides.
+
+    Under the default rule a job draws on half of the delta: ask for twice the job's.
+    """
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("analyst") as client:
+        filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)
+        tell([request_line(filed)])
+
+
+@app.command("requests")
+def requests(
+    state: Annotated[
+        str | None, typer.Option("--state", help="open, approved, denied, withdrawn or expired.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")] = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """List budget requests: all that the admin, else the owner, else the analyst may see."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.governing_client() as client:
+        found = client.governance.list_requests(state=state)
+    if as_json:
+        print(json.dumps([each.document for each in found], indent=2))
+        return
+    tell([request_line(each) for each in found] or ["no budget requests"])
+
+
+@app.command("approve")
+def approve(
+    request_id: RequestId,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", min=0, help="Less than asked for.")] = None,
+    delta: Annotated[float | None, typer.Option("--delta", min=0, max=1, help="Less than asked for.")] = None,
+    note: Annotated[str | None, typer.Option("--note", help="What the analyst is told.")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", help="When the grant ends, such as 2027-01-31T00:00:00Z; else the default."),
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Grant what was asked for, or less (admin or owner, never who asked)."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.governing_client() as client:
+        approved = client.governance.approve_request(
+            request_id, epsilon=epsilon, delta=delta, note=note, expires_at=until
+        )
+        tell([request_line(approved)])
+
+
+@app.command("deny")
+def deny(
+    request_id: RequestId,
+    note: Annotated[str, typer.Option("--note", help="Why; the analyst is told.")],
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Grant nothing, and say why (admin or owner)."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.governing_client() as client:
+        tell([request_line(client.governance.deny_request(request_id, note=note))])
+
+
+@app.command("withdraw")
+def withdraw(
+    request_id: RequestId, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
+) -> None:
+    """Take a request of one's own back (analyst)."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("analyst") as client:
+        tell([request_line(client.governance.withdraw_request(request_id))])
+
+
+@app.command("grants")
+def grants(dataset: DatasetId, url: Url = None, key: Key = None, data_folder: DataFolderPath = None) -> None:
+    """List the grants on a dataset's population; an analyst sees its own."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.governing_client() as client:
+        tell([grant_line(each) for each in client.governance.list_grants(dataset)] or ["no grants"])
+
+
+@app.command("revoke")
+def revoke(
+    grant: Annotated[str, typer.Argument(help="Id of the grant.")],
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Let no further order draw on a grant (admin or owner); what was drawn stays spent."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.governing_client() as client:
+        tell([grant_line(client.governance.revoke_grant(grant))])
+
+
+@app.command("freeze")
+def freeze(
+    dataset: DatasetId, reason: Reason, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
+) -> None:
+    """Let nothing be ordered or started on a dataset's population (admin or owner)."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.governing_client() as client:
+        tell(budget_lines(client.governance.freeze(dataset, reason=reason)))
+
+
+@app.command("unfreeze")
+def unfreeze(
+    dataset: DatasetId, reason: Reason, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
+) -> None:
+    """Take orders again (admin)."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("admin") as client:
+        tell(budget_lines(client.governance.unfreeze(dataset, reason=reason)))
+
+
+def tell(lines: list[str]) -> None:
+    """Show lines.
+
+    Args:
+        lines: the lines.
+    """
+    screen = TerminalScreen(Console())
+    for line in lines:
+        screen.say(line)
+
+
+def budget_lines(budget: Budget) -> list[str]:
+    """Put a budget into lines.
+
+    Args:
+        budget: the budget.
+    """
+    cap, frozen_at = budget.cap, budget.document.get("frozen_at")
+    return [
+        "cap       not set" if cap is None else f"cap       epsilon {cap['epsilon']}  delta {cap['delta']}",
+        f"spent     epsilon {budget.spent['epsilon']}  delta {budget.spent['delta']}",
+        f"reserved  epsilon {budget.reserved['epsilon']}  delta {budget.reserved['delta']}",
+        "takes orders" if frozen_at is None else f"FROZEN since {frozen_at}",
+    ]
+
+
+def request_line(request: BudgetRequest) -> str:
+    """Put a budget request on one line.
+
+    Args:
+        request: the request.
+    """
+    parts = [
+        request.id,
+        request.state,
+        f"epsilon {request.epsilon:g}  delta {request.delta:g}",
+        f"dataset {request.dataset_id}",
+        f"by {request.requested_by}",
+        repr(request.purpose),
+    ]
+    if request.note is not None:
+        parts.append(f"note {request.note!r}")
+    if request.grant is not None:
+        parts.append(f"-> {grant_line(request.grant)}")
+    return "  ".join(parts)
+
+
+def grant_line(grant: Grant) -> str:
+    """Put a grant on one line.
+
+    Args:
+        grant: the grant.
+    """
+    return (
+        f"grant {grant.id}  {grant.state}  epsilon {grant.epsilon:g}  delta {grant.delta:g}  "
+        f"holder {grant.holder_id}  until {grant.expires_at}"
+    )
+
+
+def what_if_lines(answer: WhatIf) -> list[str]:
+    """Put what one more job would do into lines.
+
+    Args:
+        answer: the answer.
+    """
+    lines = ["one more job: fits" if answer.fits else f"one more job: does NOT fit ({answer.refusal})"]
+    for name, bound in (("cap", answer.cap), ("grant", answer.grant)):
+        if bound is not None:
+            lines.append(bound_line(name, bound))
+    return lines
+
+
+def bound_line(name: str, bound: Json) -> str:
+    """Put a cap or a grant with one more job on one line.
+
+    Args:
+        name: which of the two.
+        bound: the part of the answer.
+    """
+    carried = f"carried by filter {bound['carried_by']}" if bound["fits"] else "no filter holds"
+    return (
+        f"  {name:<6} epsilon {bound['epsilon']:g}  delta {bound['delta']:g}: {carried}; one more job could have "
+        f"epsilon {bound['remaining_epsilon']:.4g} now, {bound['remaining_epsilon_after']:.4g} after it"
+    )

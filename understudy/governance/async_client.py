@@ -1,0 +1,113 @@
+"""What people decide about budgets, as methods of ``client.governance`` of the asynchronous client."""
+
+from typing import Protocol, TypeVar
+
+from understudy.calls import Call
+from understudy.governance import calls
+from understudy.governance.results import BudgetRequest, Grant, Identity, Member, WhatIf
+from understudy.results import Budget
+
+Result = TypeVar("Result")
+
+
+class AsyncRun(Protocol):
+    """Sends a call and gives its result."""
+
+    async def __call__(self, call: Call[Result]) -> Result:
+        """Send it."""
+
+
+class AsyncGovernance:
+    """As `Governance`, for the asynchronous client."""
+
+    def __init__(self, run: AsyncRun) -> None:
+        """Keep how calls are sent.
+
+        Args:
+            run: sends a call and gives its result.
+        """
+        self._run = run
+
+    async def who_am_i(self) -> Identity:
+        """Tell whom the key speaks for: its principal is what an owner adds as a member."""
+        return await self._run(calls.who_am_i())
+
+    async def list_members(self, dataset_id: str) -> tuple[Member, ...]:
+        """Give the analysts to whom a dataset is shown (owner, admin, auditor)."""
+        return await self._run(calls.list_members(dataset_id))
+
+    async def add_member(self, dataset_id: str, principal_id: str) -> tuple[Member, ...]:
+        """Show a dataset to an analyst (owner, admin)."""
+        return await self._run(calls.add_member(dataset_id, principal_id))
+
+    async def remove_member(self, dataset_id: str, principal_id: str) -> tuple[Member, ...]:
+        """Show a dataset to an analyst no longer (owner, admin)."""
+        return await self._run(calls.remove_member(dataset_id, principal_id))
+
+    async def file_request(
+        self, dataset_id: str, *, epsilon: float, delta: float, purpose: str
+    ) -> BudgetRequest:
+        """Ask for a part of a dataset's budget (analyst and member)."""
+        return await self._run(calls.file_request(dataset_id, epsilon=epsilon, delta=delta, purpose=purpose))
+
+    async def list_requests(self, *, state: str | None = None) -> tuple[BudgetRequest, ...]:
+        """Give all budget requests that the key may see, newest first.
+
+        Args:
+            state: only those in this state, such as ``open``.
+        """
+        found: list[BudgetRequest] = []
+        before: str | None = None
+        while True:
+            page, before = await self._run(calls.list_requests(state=state, before=before))
+            found += page
+            if before is None:
+                return tuple(found)
+
+    async def read_request(self, request_id: str) -> BudgetRequest:
+        """Give a budget request."""
+        return await self._run(calls.read_request(request_id))
+
+    async def approve_request(
+        self,
+        request_id: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        note: str | None = None,
+        expires_at: str | None = None,
+    ) -> BudgetRequest:
+        """Grant what was asked for, or less of it (owner, admin; never who asked)."""
+        return await self._run(
+            calls.approve_request(request_id, epsilon=epsilon, delta=delta, note=note, expires_at=expires_at)
+        )
+
+    async def deny_request(self, request_id: str, *, note: str) -> BudgetRequest:
+        """Grant nothing, and say why (owner, admin)."""
+        return await self._run(calls.deny_request(request_id, note=note))
+
+    async def withdraw_request(self, request_id: str) -> BudgetRequest:
+        """Take a request of one's own back (analyst)."""
+        return await self._run(calls.withdraw_request(request_id))
+
+    async def list_grants(self, dataset_id: str) -> tuple[Grant, ...]:
+        """Give the grants on a dataset's population; analysts see their own."""
+        return await self._run(calls.list_grants(dataset_id))
+
+    async def revoke_grant(self, grant_id: str) -> Grant:
+        """Let no further order draw on a grant (owner, admin)."""
+        return await self._run(calls.revoke_grant(grant_id))
+
+    async def freeze(self, dataset_id: str, *, reason: str) -> Budget:
+        """Let nothing be ordered or started on a dataset's population (owner, admin)."""
+        return await self._run(calls.freeze(dataset_id, reason=reason))
+
+    async def unfreeze(self, dataset_id: str, *, reason: str) -> Budget:
+        """Take orders again (admin)."""
+        return await self._run(calls.unfreeze(dataset_id, reason=reason))
+
+    async def ask_what_if(
+        self, dataset_id: str, *, epsilon: float, delta: float | None = None, grant_id: str | None = None
+    ) -> WhatIf:
+        """Ask what one more job would cost and whether it fits; nothing is reserved."""
+        return await self._run(calls.ask_what_if(dataset_id, epsilon=epsilon, delta=delta, grant_id=grant_id))

@@ -1,0 +1,158 @@
+"""What the service answers about budgets that are asked for and given out, as frozen values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from understudy.results import Json, take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Whom a key speaks for.
+
+    Attributes:
+        principal_id: what an owner adds as a member.
+        roles: what the key is for.
+        document: the whole answer.
+    """
+
+    principal_id: str
+    roles: tuple[str, ...]
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        principal_id, roles = take(document, "principal_id", "roles")
+        return cls(principal_id=principal_id, roles=tuple(roles), document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """An analyst to whom a dataset is shown.
+
+    Attributes:
+        principal_id: who.
+        added_at: since when.
+        document: the whole answer.
+    """
+
+    principal_id: str
+    added_at: str
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        principal_id, added_at = take(document, "principal_id", "added_at")
+        return cls(principal_id=principal_id, added_at=added_at, document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A sub-cap of one analyst, within the cap that binds everybody together.
+
+    Attributes:
+        id: its id.
+        population_id: whose cap it is a part of.
+        holder_id: who may draw on it.
+        epsilon: of everything drawn on it together.
+        delta: likewise.
+        state: ``open``, ``expired`` or ``revoked``.
+        expires_at: when it ends by itself.
+        document: the whole answer.
+    """
+
+    id: str
+    population_id: str
+    holder_id: str
+    epsilon: float
+    delta: float
+    state: str
+    expires_at: str
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "population_id", "holder_id", "epsilon", "delta", "state", "expires_at")
+        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRequest:
+    """A part of a dataset's budget that an analyst asks for, and what became of it.
+
+    Attributes:
+        id: its id.
+        dataset_id: the dataset.
+        population_id: whose cap a grant would be a part of.
+        requested_by: who asks, and would hold the grant.
+        epsilon: asked for.
+        delta: asked for.
+        purpose: why.
+        state: ``open``, ``approved``, ``denied``, ``withdrawn`` or ``expired``.
+        note: what whoever decided has said.
+        grant: what was granted, once it is approved.
+        document: the whole answer.
+    """
+
+    id: str
+    dataset_id: str
+    population_id: str
+    requested_by: str
+    epsilon: float
+    delta: float
+    purpose: str
+    state: str
+    note: str | None
+    grant: Grant | None
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = (
+            "id",
+            "dataset_id",
+            "population_id",
+            "requested_by",
+            "epsilon",
+            "delta",
+            "purpose",
+            "state",
+            "note",
+        )
+        values = dict(zip(known, take(document, *known), strict=True))
+        grant = take(document, "grant")[0]
+        return cls(
+            **values,
+            grant=Grant.from_json(grant) if isinstance(grant, Mapping) else None,
+            document=document,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What one more job would cost, and whether it fits.
+
+    Attributes:
+        fits: whether an order would be admitted now.
+        refusal: the code it would be refused with, or None.
+        cap: under the cap: ``fits``, ``carried_by``, ``remaining_epsilon_after`` and others; None before it is set.
+        grant: the same under the analyst's grant; None where none is drawn on.
+        document: the whole answer.
+    """
+
+    fits: bool
+    refusal: str | None
+    cap: Json | None
+    grant: Json | None
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        fits, refusal, cap, grant = take(document, "fits", "refusal", "cap", "grant")
+        return cls(fits=fits, refusal=refusal, cap=cap, grant=grant, document=document)
