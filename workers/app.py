@@ -6,16 +6,21 @@ handling of errors would log their texts, so the task raises nothing (workers.tr
 
 import logging
 import os
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from celery import Celery
+import structlog
+from celery import Celery, Task, bootsteps
 from celery.signals import setup_logging, worker_process_init
 
+from core.clock import SystemClock
+from core.db.session import Database
 from core.jobs.queue import TRAINING_TASK, broker_transport_options
-from core.logs import configure_logs, get_logger
+from core.logs import configure_logs, get_logger, is_request_id
 from core.settings import read_settings
+from core.vitals.signs import SIGN_SECONDS
 from workers.lifeline import die_with_parent
 from workers.training import train_by_message
+from workers.vitals import Vitals
 
 QUEUE: Final = "celery"
 
@@ -44,7 +49,39 @@ def _configuration() -> dict[str, Any]:
 
 app: Final = Celery("understudy", set_as_current=False)
 app.add_defaults(_configuration)
-app.task(name=TRAINING_TASK)(train_by_message)
+
+
+def train(task: Task, job_id: str) -> None:
+    """Serve a message under the request that it belongs to, if it names one of ours."""
+    named = task.request.get("request_id")
+    with structlog.contextvars.bound_contextvars(**({"request_id": named} if is_request_id(named) else {})):
+        train_by_message(job_id)
+
+
+app.task(name=TRAINING_TASK, bind=True)(train)
+
+
+class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has no types
+    """Has the worker's main process give a sign of life at intervals, for as long as its loop turns."""
+
+    requires: ClassVar = {"celery.worker.components:Timer"}
+
+    def start(self, parent: Any) -> None:  # noqa: ANN401 - celery has no types
+        """Begin, with a sign at once."""
+        settings = read_settings()
+        # One connection, and none between two signs: the pool's processes are forked from this one.
+        database = Database(settings.database_url, pool_size=1, max_overflow=0)
+        vitals = Vitals(database, clock=SystemClock(), role="worker")
+
+        def sign() -> None:
+            vitals.sign()
+            database.close()
+
+        sign()
+        parent.timer.call_repeatedly(SIGN_SECONDS, sign)
+
+
+app.steps["worker"].add(SignsOfLife)
 
 
 class NamesOnly(logging.Handler):

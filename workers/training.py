@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 import structlog
+from opentelemetry.trace import SpanKind, Tracer
 
 from core.clock import Clock, SystemClock
 from core.db.session import Database
@@ -23,6 +24,7 @@ from core.logs import get_logger
 from core.releases.bundle import unpack
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
+from core.tracing import no_tracer, span, tracer_for
 from workers.holder import this_process
 from workers.outcomes import MACHINERY_FAILED, Outcome
 from workers.places import bundle_key, release_id_of
@@ -44,6 +46,7 @@ class Trainer:
         clock: Tells the time.
         environment: What the child inherits; carries the settings.
         command: The child's command line.
+        tracer: Makes the spans of attempts; none where not given.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Trainer:
         clock: Clock,
         environment: Mapping[str, str],
         command: Callable[[UUID, int], list[str]] = runner_command,
+        tracer: Tracer | None = None,
     ) -> None:
         self._settings = settings
         self._database = database
@@ -64,6 +68,7 @@ class Trainer:
         self._clock = clock
         self._environment = environment
         self._command = command
+        self._tracer = tracer or no_tracer()
 
     def train(self, job_id: UUID) -> None:
         """Claim the job and bring it as far as this attempt can.
@@ -84,6 +89,21 @@ class Trainer:
         if claim is None:
             get_logger().info("claim-refused")
             return
+        named = {} if claim.request_id is None else {"request_id": claim.request_id}
+        with (
+            structlog.contextvars.bound_contextvars(**named),
+            span(self._tracer, "attempt", kind=SpanKind.CONSUMER, parent=claim.trace_context) as current,
+        ):
+            current.set_attributes(
+                {
+                    "understudy.job_id": str(job_id),
+                    "understudy.fence": claim.fence,
+                    **{f"understudy.{name}": value for name, value in named.items()},
+                }
+            )
+            current.set_attribute("understudy.outcome", self._serve(claim).value)
+
+    def _serve(self, claim: Claim) -> Outcome:
         get_logger().info("attempt-begins", fence=claim.fence, attempt=claim.attempts)
         outcome = self._attempt(claim)
         get_logger().info("attempt-ended", fence=claim.fence, outcome=outcome.value)
@@ -91,6 +111,7 @@ class Trainer:
             self._conclude(claim, outcome)
         except LeaseLost:
             get_logger().warning("lease-lost", fence=claim.fence)
+        return outcome
 
     def _attempt(self, claim: Claim) -> Outcome:
         child = Child(
@@ -183,6 +204,7 @@ def _trainer() -> Trainer:
         queue=CeleryQueue(settings.broker_url),
         clock=SystemClock(),
         environment=os.environ,
+        tracer=tracer_for(role="worker", endpoint=settings.otlp_endpoint),
     )
 
 

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -28,6 +28,7 @@ from workers.holder import is_dead
 from workers.ledger_audit import LedgerAudit
 from workers.orphans import sweep_orphans
 from workers.sweeping import sweep_recent
+from workers.vitals import Vitals
 
 EXPIRE_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
@@ -76,6 +77,7 @@ class Upkeep:
             "audit-log": (AUDIT_SECONDS, audit.audit_log),
         }
         self._done_at: dict[str, float] = {}
+        self._vitals = Vitals(database, clock=clock, role="upkeep")
 
     def resend(self) -> int:
         """Send again what has waited for longer than a lease without a worker, or whose worker is seen dead. Returns how many."""
@@ -101,11 +103,16 @@ class Upkeep:
             if name in self._done_at and now - self._done_at[name] < interval:
                 continue
             try:
-                chore()
+                handled = _handled(chore())
             except Exception:  # noqa: BLE001 - upkeep outlives the failures it is there to repair
                 get_logger().error("chore-failed", chore=name, exc_info=True)
+                self._vitals.chore(name, seconds=self._monotonic() - now, handled=None)
             else:
                 self._done_at[name] = now
+                if handled:
+                    get_logger().info("chore-done", chore=name, handled=handled)
+                self._vitals.chore(name, seconds=self._monotonic() - now, handled=handled)
+        self._vitals.sign()
         sign_of_life(self._settings).touch()
 
     def run(self) -> NoReturn:
@@ -113,6 +120,13 @@ class Upkeep:
         while True:
             self.round()
             time.sleep(self._settings.upkeep_seconds)
+
+
+def _handled(done: object) -> int:
+    """How many things a chore put right or looked at, from what it returned."""
+    if isinstance(done, int):
+        return int(done)
+    return len(done) if isinstance(done, Sized) else 0
 
 
 def sign_of_life(settings: Settings) -> Path:

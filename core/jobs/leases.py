@@ -30,6 +30,8 @@ class Claim:
         steps_begun: the highest durable mark of earlier attempts.
         cancel_requested: whether a person asked to cancel.
         lease_expires_at: until when the lease holds without a heartbeat.
+        request_id: the request that ordered the job, for logs; None if unknown.
+        trace_context: the trace that the order belongs to; None if it was not traced.
     """
 
     job_id: UUID
@@ -43,6 +45,8 @@ class Claim:
     steps_begun: int
     cancel_requested: bool
     lease_expires_at: datetime
+    request_id: str | None = None
+    trace_context: str | None = None
 
 
 def claim_of(session: Session, job: Job, plan: Plan) -> Claim:
@@ -62,6 +66,8 @@ def claim_of(session: Session, job: Job, plan: Plan) -> Claim:
         steps_begun=job.steps_begun,
         cancel_requested=job.cancel_requested_at is not None,
         lease_expires_at=job.lease_expires_at,
+        request_id=job.request_id,
+        trace_context=job.trace_context,
     )
 
 

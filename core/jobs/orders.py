@@ -14,9 +14,11 @@ from core.jobs.errors import DatasetNotReady, PlanDoesNotFit
 from core.jobs.queue import Queue
 from core.jobs.states import JobState
 from core.ledger import book
+from core.logs import current_request_id
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import charge_of
 from core.synthesis.plan import Plan
+from core.tracing import current_trace_context
 
 
 def place_order(
@@ -72,6 +74,8 @@ def place_order(
         sealed_randomness_key=sealed_randomness_key,
         created_at=now,
         sent_at=now,
+        request_id=current_request_id(),
+        trace_context=current_trace_context(),
     )
     book.reserve(
         session,

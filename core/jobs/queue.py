@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.jobs import repository
-from core.logs import get_logger
+from core.logs import current_request_id, get_logger
 
 TRAINING_TASK: Final = "understudy.train"
 RESEND_SECONDS: Final = 60.0
@@ -56,9 +56,15 @@ class CeleryQueue:
 
     def enqueue_training(self, job_id: UUID) -> None:
         """Send the message; when the broker is away, log it and leave the rest to upkeep."""
+        request_id = current_request_id()
         try:
             self._app.send_task(
-                TRAINING_TASK, args=[str(job_id)], ignore_result=True, retry=True, retry_policy=_SENDING
+                TRAINING_TASK,
+                args=[str(job_id)],
+                headers={} if request_id is None else {"request_id": request_id},
+                ignore_result=True,
+                retry=True,
+                retry_policy=_SENDING,
             )
         except (KombuError, RedisError, OSError) as error:
             get_logger().warning("broker-away", job_id=str(job_id), kind=type(error).__name__)

@@ -1,0 +1,106 @@
+"""Signs of life, devices and chores as the worker processes tell them."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.clock import FixedClock
+from core.db.session import Database
+from core.vitals import figures
+from core.vitals.signs import Device
+from tests.workers.processes import start_worker
+from tests.workers.support import Workshop
+from workers.devices import devices
+from workers.upkeep import Upkeep
+from workers.vitals import Vitals
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def driver(folder: Path, script: str) -> str:
+    path = folder / "driver"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_devices_are_read_from_the_drivers_answer(tmp_path):
+    answered = driver(tmp_path, "printf '0, 1024, 81920\\n1, 0, 81920\\n'")
+    gib = 2**30
+    assert devices(answered) == (
+        Device(index=0, used_bytes=gib, total_bytes=80 * gib),
+        Device(index=1, used_bytes=0, total_bytes=80 * gib),
+    )
+
+
+@pytest.mark.parametrize(
+    "script", ["exit 9", "echo no devices were found", "echo '0, [N/A], 5'", "printf '0, 1, 2\\n'; exit 1"]
+)
+def test_a_driver_that_does_not_answer_means_no_devices(script, tmp_path):
+    assert devices(driver(tmp_path, script)) == ()
+    assert devices("no-such-program") == ()
+
+
+def test_a_worker_tells_its_devices_and_an_upkeep_none(workshop):
+    clock, device = FixedClock(NOON), Device(index=0, used_bytes=1, total_bytes=2)
+    for role in ("worker", "upkeep"):
+        Vitals(workshop.database, clock=clock, role=role, find_devices=lambda: [device]).sign()
+    with workshop.database.read_only() as session:
+        seen = {worker.role: worker.devices for worker in figures.worker_figures(session, at=NOON)}
+    assert seen == {"worker": (device,), "upkeep": ()}
+
+
+def test_a_database_that_is_away_costs_a_sign_and_nothing_else(capsys):
+    away = Database("postgresql://nobody:secret@127.0.0.1:1/none")
+    vitals = Vitals(away, clock=FixedClock(NOON), role="upkeep")
+    vitals.sign()
+    vitals.chore("resend", seconds=1.0, handled=0)
+    away.close()
+    said = "".join(capsys.readouterr())
+    assert "sign-not-given" in said
+    assert "chore-not-noted" in said
+    assert "secret" not in said
+
+
+def test_every_chore_of_upkeep_is_noted_with_what_it_did(workshop, monkeypatch):
+    keeper = Upkeep(
+        workshop.settings,
+        database=workshop.database,
+        store=workshop.store,
+        queue=workshop.queue,
+        clock=FixedClock(NOON),
+    )
+    names = set(keeper._chores)
+
+    def broken() -> None:
+        raise OSError("a path in it")
+
+    keeper._chores |= {"counts": (0.0, lambda: 3), "lists": (0.0, lambda: {"a": 1}), "broken": (0.0, broken)}
+    keeper.round()
+    with workshop.database.read_only() as session:
+        chores = {chore.name: chore for chore in figures.chore_figures(session)}
+        assert figures.alive_by_role(figures.worker_figures(session, at=NOON))["upkeep"] == 1
+    assert set(chores) == names | {"counts", "lists", "broken"}
+    assert (chores["counts"].handled, chores["lists"].handled) == (3, 1)
+    assert {name for name, chore in chores.items() if chore.failing} == {"broken"}
+
+
+@pytest.mark.system
+def test_a_worker_gives_a_sign_as_soon_as_it_listens(workshop: Workshop, tmp_path):
+    worker = start_worker(workshop.settings, tmp_path / "worker.log")
+    try:
+        end = time.monotonic() + 120
+        while True:
+            with workshop.database.read_only() as session:
+                seen = figures.worker_figures(session, at=datetime.now(UTC))
+            if seen:
+                break
+            assert time.monotonic() < end, (tmp_path / "worker.log").read_text()
+            time.sleep(0.1)
+    finally:
+        worker.kill()
+        worker.wait()
+    assert [(one.role, one.alive) for one in seen] == [("worker", True)]
+    assert seen[0].name.startswith("worker@")
