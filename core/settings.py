@@ -119,6 +119,9 @@ class Settings(BaseSettings):
         2, ge=1, description="CPU threads that draw synthetic rows for one download."
     )
     sampling_streams: int = Field(4, ge=1, description="Downloads of samples served at the same time.")
+    event_streams: int = Field(
+        1000, ge=1, description="Event streams of jobs that one API process keeps open at the same time."
+    )
 
     key_lifetime_days: int = Field(
         365,

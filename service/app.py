@@ -54,8 +54,10 @@ from service.edge.request_id import RequestId
 from service.edge.request_metrics import RequestMetrics
 from service.edge.security_headers import SecurityHeaders
 from service.edge.spans import RequestSpans
+from service.edge.termination import on_termination
 from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
+from service.jobs.watching import JobWatch
 from service.members import endpoints as members
 from service.metrics import endpoints as metrics
 from service.metrics.recording import Recorder
@@ -132,7 +134,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
+        with on_termination(parts.job_watch.close):
+            yield
         parts.rates.close()
         parts.database.close()
 
@@ -202,6 +205,7 @@ def _make_parts(
             database, keys=keys, sessions=sessions, tokens=_tokens(settings, clock), clock=clock
         ),
         rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
+        job_watch=JobWatch(database, clock=clock, seats=settings.event_streams),
         planner=Planner(
             capacity=PLANS_KEPT, places=PLANS_AT_ONCE, patience_seconds=PLANNING_PATIENCE_SECONDS
         ),

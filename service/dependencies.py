@@ -44,8 +44,8 @@ _session = APIKeyCookie(
 )
 
 
-def get_parts(request: Request) -> Parts:
-    """The parts of this process."""
+async def get_parts(request: Request) -> Parts:
+    """The parts of this process. On the event loop: a plain function would be sent to a thread and back."""
     parts: Parts = request.app.state.parts
     return parts
 
@@ -70,18 +70,34 @@ def get_session(
 OpenSession = Annotated[Session, Depends(get_session, scope="function")]
 
 
-async def authorise(
+async def present(
     request: Request,
     parts: InjectedParts,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
     _cookie: Annotated[str | None, Depends(_session)],
-) -> Principal:
+) -> Proof:
+    """What the caller presents, not yet looked at. What is presented on purpose counts before what a browser sends along.
+
+    Raises:
+        KeyMissing: Neither a key nor a session was sent.
+    """
+    if credentials is not None:
+        return Proof(credentials.credentials)
+    cookie = presented_cookie(request, parts.settings)
+    if cookie is None:
+        raise KeyMissing
+    return Proof(cookie, is_cookie=True)
+
+
+PresentedProof = Annotated[Proof, Depends(present)]
+
+
+async def authorise(request: Request, parts: InjectedParts, proof: PresentedProof) -> Principal:
     """Recognise who asks, count the request, and look the endpoint up in the table of who may do what.
 
     On the event loop, because most often it need not wait for anything; where it must, it does so in a thread.
 
     Raises:
-        KeyMissing: Neither a key nor a session was sent.
         KeyRefused: The key is not valid.
         SessionRefused: The session has ended.
         TokenRefused: The token is not valid here.
@@ -91,7 +107,6 @@ async def authorise(
         RoleMissing: None of its roles may use this endpoint.
         ScopeMissing: The key is narrowed to other uses.
     """
-    proof = _proof(request, parts, credentials)
     principal = parts.doorkeeper.recall(proof)
     if principal is None or not parts.rates.spend(principal.key_id):
         principal = await run_in_threadpool(_recognise_and_count, parts, proof)
@@ -99,22 +114,22 @@ async def authorise(
         require_proof_of_origin(request, parts.settings)
         if not parts.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
             raise CsrfRefused
-    access = TABLE[request.scope["route"].name]
+    require_access(principal, request.scope["route"].name)
+    return principal
+
+
+def require_access(principal: Principal, endpoint: str) -> None:
+    """Look an endpoint up in the table of who may do what.
+
+    Raises:
+        RoleMissing: None of the principal's roles may use it.
+        ScopeMissing: The key is narrowed to other uses.
+    """
+    access = TABLE[endpoint]
     if not principal.has(*access.roles):
         raise RoleMissing(allowed=tuple(sorted(access.roles)))
     if access.scope is not None and not principal.within(access.scope):
         raise ScopeMissing(needed=access.scope)
-    return principal
-
-
-def _proof(request: Request, parts: Parts, credentials: HTTPAuthorizationCredentials | None) -> Proof:
-    """What is presented on purpose counts before what a browser sends along by itself."""
-    if credentials is not None:
-        return Proof(credentials.credentials)
-    cookie = presented_cookie(request, parts.settings)
-    if cookie is None:
-        raise KeyMissing
-    return Proof(cookie, is_cookie=True)
 
 
 def _recognise_and_count(parts: Parts, proof: Proof) -> Principal:

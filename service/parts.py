@@ -16,6 +16,7 @@ from core.storage.objects import ObjectStore
 from service.auth.doorkeeper import Doorkeeper
 from service.edge.gate import Gate
 from service.edge.rate_limit import RateLimits
+from service.jobs.watching import JobWatch
 from service.metrics.recording import Recorder
 from service.quotes.planner import Planner
 from service.releases.samplers import SamplerCache
@@ -38,6 +39,7 @@ class Parts:
         throttle: How long failed logins wait.
         doorkeeper: Recognises whoever asks.
         rates: How often each key may ask.
+        job_watch: Shows jobs, once or for as long as somebody watches.
         planner: Makes plans; pure, cached, a few at a time.
         samplers: Opened generators.
         streams: The bounded room in which samples are drawn.
@@ -57,6 +59,7 @@ class Parts:
     throttle: LoginThrottle
     doorkeeper: Doorkeeper
     rates: RateLimits
+    job_watch: JobWatch
     planner: Planner
     samplers: SamplerCache
     streams: Streams

@@ -75,13 +75,18 @@ class Doorkeeper:
         digest = self._digest(proof)
         if digest is None:
             return self._by_token(proof)
-        known = self._recent.find(digest)
-        if known is None:
-            with self._database.read_only() as session:
-                known = self._find(session, proof)
-            self._recent.keep(digest, known)
+        known = self._known(digest, proof)
         self._last_use.note(known)
         return known.principal
+
+    def confirm(self, proof: Proof) -> Principal:
+        """Who this still is, without counting as a use: an open stream must not keep a session from idling out.
+
+        Raises:
+            KeyRefused, SessionRefused, TokenRefused, IssuerUnavailable: As ``recognise``.
+        """
+        digest = self._digest(proof)
+        return self._by_token(proof) if digest is None else self._known(digest, proof).principal
 
     def forget(self, key_id: UUID) -> None:
         """Ask the database again about this key and its sessions."""
@@ -92,6 +97,14 @@ class Doorkeeper:
             return self._sessions.digest(proof.text)
         key = parse_key(proof.text)
         return None if key is None else self._keys.digest(key)
+
+    def _known(self, digest: bytes, proof: Proof) -> Known:
+        known = self._recent.find(digest)
+        if known is None:
+            with self._database.read_only() as session:
+                known = self._find(session, proof)
+            self._recent.keep(digest, known)
+        return known
 
     def _find(self, session: Session, proof: Proof) -> Known:
         if proof.is_cookie:

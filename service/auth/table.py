@@ -85,6 +85,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "create_quote": Access(_ANALYST, Scope.JOBS_READ, Reach.SEEN),
     "create_job": Access(_ANALYST, Scope.JOBS_WRITE, Reach.SEEN),
     "list_jobs": Access(_EVERYBODY, Scope.JOBS_READ, Reach.NONE),
+    "watch_job": Access(_EVERYBODY, Scope.JOBS_READ, Reach.SEEN),
     "read_job": Access(_EVERYBODY, Scope.JOBS_READ, Reach.SEEN),
     "cancel_job": Access(_ANALYST | _ADMIN, Scope.JOBS_WRITE, Reach.MINE),
     "list_releases": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.NONE),

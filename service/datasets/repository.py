@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, false, or_, select, true
+from sqlalchemy import BindParameter, ColumnElement, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from core.access.roles import Principal, Role
@@ -19,13 +19,18 @@ def visible_to(principal: Principal) -> ColumnElement[bool]:
     Admins and auditors see all, owners their own, analysts those they are members of; what an analyst orders, files
     and draws hangs on datasets that it sees by this very condition.
     """
-    if principal.has(Role.ADMIN, Role.AUDITOR):
+    return seen_by(principal.roles, principal.id)
+
+
+def seen_by(roles: frozenset[Role], principal_id: UUID | BindParameter[UUID]) -> ColumnElement[bool]:
+    """The same for a set of roles, so that a statement can be composed once for all who have them."""
+    if not roles.isdisjoint((Role.ADMIN, Role.AUDITOR)):
         return true()
     seen: list[ColumnElement[bool]] = [false()]
-    if principal.has(Role.OWNER):
-        seen.append(Dataset.owner_id == principal.id)
-    if principal.has(Role.ANALYST):
-        shown = select(DatasetMember.dataset_id).where(DatasetMember.principal_id == principal.id)
+    if Role.OWNER in roles:
+        seen.append(Dataset.owner_id == principal_id)
+    if Role.ANALYST in roles:
+        shown = select(DatasetMember.dataset_id).where(DatasetMember.principal_id == principal_id)
         seen.append(Dataset.id.in_(shown))
     return or_(*seen)
 

@@ -1,16 +1,18 @@
 """All SQL that shows jobs; their states are changed in core.jobs alone."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cache
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal
+from core.access.roles import Principal, Role
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
-from service.datasets.repository import visible_to
+from service.datasets.repository import seen_by, visible_to
 from service.paging import page_of
 
 
@@ -23,8 +25,28 @@ def visible(session: Session, job_id: UUID, principal: Principal) -> Job:
     query = select(Job).join(Dataset, Dataset.id == Job.dataset_id)
     row = session.scalar(query.where(Job.id == job_id, visible_to(principal)))
     if row is None:
-        raise JobNotFound("There is no such job.", remedy="List the jobs with GET /v1/jobs.")
+        raise _not_found()
     return row
+
+
+def status(session: Session, job_id: UUID, principal: Principal) -> tuple[Job, UUID | None]:
+    """A job the principal may see and its release, in one statement that was composed before.
+
+    Raises:
+        JobNotFound: No such job, or not for this principal.
+    """
+    found = session.execute(
+        _status_query(principal.roles), {"job_id": job_id, "principal_id": principal.id}
+    ).one_or_none()
+    if found is None:
+        raise _not_found()
+    return found[0], found[1]
+
+
+def statuses(session: Session, job_ids: Collection[UUID]) -> list[tuple[Job, UUID | None]]:
+    """These jobs with their releases, whoever may see them."""
+    rows = session.execute(_WITH_RELEASE.where(Job.id.in_(job_ids)))
+    return [(row[0], row[1]) for row in rows]
 
 
 def page(
@@ -35,3 +57,18 @@ def page(
     if dataset_id is not None:
         query = query.where(Job.dataset_id == dataset_id)
     return page_of(session, query, Job, limit=limit, before=before)
+
+
+_WITH_RELEASE = select(Job, Release.id).outerjoin(Release, Release.job_id == Job.id)
+
+
+@cache
+def _status_query(roles: frozenset[Role]) -> Select[Job, UUID]:
+    """Composing a statement takes longer than running this one, and it is run for every poll."""
+    return _WITH_RELEASE.join(Dataset, Dataset.id == Job.dataset_id).where(
+        Job.id == bindparam("job_id"), seen_by(roles, bindparam("principal_id", type_=Job.id.type))
+    )
+
+
+def _not_found() -> JobNotFound:
+    return JobNotFound("There is no such job.", remedy="List the jobs with GET /v1/jobs.")

@@ -1,0 +1,106 @@
+"""A job's sightings as server-sent events, written without holding a thread or a connection to the database.
+
+    retry: 3000
+
+    id: 0f3a...
+    event: status
+    data: {"id": "...", "state": "running", ...}
+
+    : alive
+
+The stream ends when the job has ended, when its reader leaves or takes nothing for ``STUCK_SECONDS``, when who opened
+it may no longer see the job, at the time asked for, and when the process is told to stop. Between two events a comment
+is sent every ``ALIVE_SECONDS``, so that proxies keep the connection and a vanished reader is noticed.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+import anyio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from service.jobs.watching import JobWatch, Sighting
+
+MEDIA_TYPE: Final = "text/event-stream"
+ALIVE_SECONDS: Final = 15.0
+STUCK_SECONDS: Final = 60.0
+RETRY_MILLISECONDS: Final = 3000
+
+_ALIVE: Final = b": alive\n\n"
+# nginx and its likes collect answers unless they are told not to.
+_HEADERS: Final = {"X-Accel-Buffering": "no"}
+
+
+class EventStream(Response):
+    """The answer that goes on.
+
+    Args:
+        watch: Whose seat to take.
+        job_id: The job.
+        first: The state at the beginning.
+        known_id: The state that the reader has already; it is not told again.
+        admitted: Asks whether the stream may go on; raises where not.
+        longest_seconds: When it ends at the latest.
+    """
+
+    media_type = MEDIA_TYPE
+
+    def __init__(
+        self,
+        watch: JobWatch,
+        job_id: UUID,
+        *,
+        first: Sighting,
+        known_id: str | None,
+        admitted: Callable[[], object],
+        longest_seconds: float,
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self.init_headers(_HEADERS)
+        self._watch = watch
+        self._job_id = job_id
+        self._first = first
+        self._known_id = known_id
+        self._admitted = admitted
+        self._longest_seconds = longest_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the ASGI signature
+        """Write until the end, or until the reader leaves."""
+        async with anyio.create_task_group() as tasks:
+
+            async def until_gone() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(until_gone)
+            await self._write(send)
+            tasks.cancel_scope.cancel()
+
+    async def _write(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        until = time.monotonic() + self._longest_seconds
+        with self._watch.seat(
+            self._job_id, self._admitted, first=self._first, known_id=self._known_id
+        ) as seat:
+            piece: bytes | None = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
+            while piece is not None:
+                with anyio.move_on_after(STUCK_SECONDS) as patience:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                if patience.cancelled_caught:
+                    return  # the server cuts the connection: the answer was never ended
+                left = until - time.monotonic()
+                sighting = await seat.take(seconds=min(ALIVE_SECONDS, max(0.0, left)))
+                if sighting is not None:
+                    piece = _event(sighting)
+                else:
+                    piece = None if seat.is_closed or left <= ALIVE_SECONDS else _ALIVE
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _event(sighting: Sighting) -> bytes:
+    return f"id: {sighting.id}\nevent: status\ndata: {sighting.text}\n\n".encode()

@@ -1,0 +1,360 @@
+"""Event streams over real sockets: what they tell, to whom, when they end, and what they cost."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import anyio
+import httpx
+import pytest
+from sqlalchemy import text
+
+from core.access.roles import Role
+from core.db.errors import DatabaseUnavailable
+from core.db.tables import Job
+from core.settings import Settings
+from service.jobs import event_stream, watching
+from service.jobs.watching import Seat, Sighting
+from tests.service.test_server import Served, eventually, served
+from tests.service.world import Caller, World, require_problem
+
+__all__ = ["served"]  # the fixture
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same machinery, at a pace that a test can wait for."""
+    monkeypatch.setattr(watching, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(watching, "RECHECK_SECONDS", 0.1)
+    monkeypatch.setattr(event_stream, "ALIVE_SECONDS", 0.2)
+
+
+class Reader:
+    """A reader of one stream."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        self.answer = answer
+        self._lines = answer.iter_lines()
+
+    def blocks(self) -> Iterator[dict[str, str]]:
+        block: dict[str, str] = {}
+        for line in self._lines:
+            if not line and block:
+                yield block
+                block = {}
+            elif line:
+                name, _, value = line.partition(":")
+                block[name] = value.strip()
+
+    def event(self) -> tuple[str, dict[str, Any]]:
+        """The next event, comments left out."""
+        block = next(block for block in self.blocks() if "data" in block)
+        assert block["event"] == "status"
+        return block["id"], json.loads(block["data"])
+
+    def rest(self) -> list[dict[str, str]]:
+        """What is left until the end, without comments."""
+        return [block for block in self.blocks() if "" not in block]
+
+
+@contextmanager
+def reading(
+    served: Served, caller: Caller, job_id: str, last: str | None = None, **query: int
+) -> Iterator[Reader]:
+    headers = {"Authorization": f"Bearer {caller.key}"} | ({"Last-Event-ID": last} if last else {})
+    path = f"{served.url}/v1/jobs/{job_id}/events"
+    with httpx.stream("GET", path, headers=headers, params=query, timeout=60) as answer:
+        yield Reader(answer)
+
+
+def change(world: World, job_id: str, **values: object) -> None:
+    with world.database.transaction() as session:
+        row = session.get_one(Job, UUID(job_id))
+        for name, value in values.items():
+            setattr(row, name, value)
+
+
+def begin(world: World, job_id: str, *, step: int = 0) -> None:
+    now = world.clock.now()
+    change(
+        world, job_id, state="running", fence=1, attempts=1, stage="train", step=step, total_steps=40, started_at=now,
+        lease_expires_at=now + timedelta(hours=1),
+    )  # fmt: skip
+
+
+def end(world: World, job_id: str) -> None:
+    change(
+        world, job_id, state="failed", failure_code="training-failed", sealed_randomness_key=None, lease_expires_at=None,
+        finished_at=world.clock.now(),
+    )  # fmt: skip
+
+
+def test_a_stream_tells_what_polling_tells_and_ends_with_the_job(world: World, served: Served) -> None:
+    job_id = world.job()["id"]
+    with reading(served, world.analyst, job_id) as reader:
+        assert reader.answer.status_code == 200
+        assert reader.answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+        assert reader.answer.headers["cache-control"] == "no-store"
+        assert reader.answer.headers["x-accel-buffering"] == "no"
+        assert "content-length" not in reader.answer.headers
+        assert next(reader.blocks()) == {"retry": "3000"}
+        assert reader.event()[1] == world.analyst.get(f"/v1/jobs/{job_id}").json()
+        begin(world, job_id, step=7)
+        _, told = reader.event()
+        assert told["progress"]["step"] == 7
+        assert told == world.analyst.get(f"/v1/jobs/{job_id}").json()
+        end(world, job_id)
+        _, told = reader.event()
+        assert told == world.analyst.get(f"/v1/jobs/{job_id}").json()
+        assert told["progress"]["step"] == 0, "how far a failed job came is not told here either"
+        assert reader.rest() == []
+
+
+def test_a_state_is_told_once(world: World, served: Served) -> None:
+    job_id = world.job()["id"]
+    with reading(served, world.owner, job_id, longest_seconds=1) as reader:
+        blocks = list(reader.blocks())
+    assert sum("data" in block for block in blocks) == 1
+    assert sum("" in block for block in blocks) >= 2, "comments in between keep the connection"
+
+
+def test_a_reader_that_comes_back_is_not_told_again_what_it_knows(world: World, served: Served) -> None:
+    job_id = world.job()["id"]
+    with reading(served, world.analyst, job_id) as reader:
+        last, _ = reader.event()
+    with reading(served, world.analyst, job_id, last=last) as reader:
+        begin(world, job_id)
+        assert reader.event()[1]["state"] == "running"
+        end(world, job_id)
+        last, told = reader.event()
+    assert told["state"] == "failed"
+    with reading(served, world.analyst, job_id, last=last) as reader:
+        assert reader.answer.status_code == 204, "which tells a browser to stop coming back"
+    with reading(served, world.analyst, job_id, last="something else") as reader:
+        assert [json.loads(block["data"])["state"] for block in reader.rest()[1:]] == ["failed"]
+
+
+def test_whoever_may_not_see_the_job_is_told_what_polling_tells(world: World) -> None:
+    job_id = world.job()["id"]
+    path = f"/v1/jobs/{job_id}/events"
+    require_problem(world.stranger.get(path), status=404, code="job-not-found")
+    require_problem(world.analyst.get(f"/v1/jobs/{uuid4()}/events"), status=404, code="job-not-found")
+    require_problem(world.client.get(path), status=401, code="key-missing")
+
+
+def test_a_revoked_key_ends_its_stream_and_no_other(world: World, served: Served) -> None:
+    job_id = world.job()["id"]
+    doomed = world.caller(Role.ADMIN)
+    key_id = next(
+        key["id"] for key in world.admin.get("/v1/keys").json()["items"] if key["prefix"] == doomed.key[3:11]
+    )
+    with reading(served, doomed, job_id) as reader, reading(served, world.analyst, job_id) as other:
+        reader.event()
+        other.event()
+        assert world.admin.delete(f"/v1/keys/{key_id}").status_code in {200, 204}
+        assert reader.rest() == []
+        begin(world, job_id)
+        assert other.event()[1]["state"] == "running"
+
+
+def test_who_loses_sight_of_the_dataset_loses_the_stream(world: World, served: Served) -> None:
+    job = world.job()
+    with reading(served, world.owner, job["id"]) as reader:
+        reader.event()
+        with world.database.transaction() as session:
+            session.execute(
+                text("UPDATE datasets SET owner_id = :somebody WHERE id = :id"),
+                {"somebody": uuid4(), "id": UUID(job["dataset_id"])},
+            )
+        assert reader.rest() == []
+
+
+def test_streams_outlive_a_short_absence_of_the_database_but_not_a_long_one(
+    world: World, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = world.job()["id"]
+    watch = world.app.state.parts.job_watch
+    plain = watch._database.glance
+    away = threading.Event()
+
+    def glance(read: Any) -> Any:
+        if away.is_set():
+            raise DatabaseUnavailable("away")
+        return plain(read)
+
+    monkeypatch.setattr(watch._database, "glance", glance)
+    with reading(served, world.analyst, job_id) as reader:
+        reader.event()
+        away.set()
+        seat = next(iter(watch._seats))
+        since = seat.checked_at
+        time.sleep(0.3)
+        away.clear()
+        assert eventually(lambda: seat.checked_at > since)
+        begin(world, job_id)
+        assert reader.event()[1]["state"] == "running"
+        monkeypatch.setattr(watching, "UNCHECKED_SECONDS", 0.3)
+        away.set()
+        assert reader.rest() == []
+
+
+def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
+    world: World, served: Served
+) -> None:
+    job_id = world.job()["id"]
+    watch = world.app.state.parts.job_watch
+    asked = []
+    plain = watch._look_for
+    watch._look_for = lambda seats: (asked.append(threading.get_ident()), plain(seats))[1]
+    head = (
+        f"GET /v1/jobs/{job_id}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {world.analyst.key}\r\n\r\n"
+    ).encode()
+    with ExitStack() as stack:
+        readers = []
+        for _ in range(100):
+            connection = stack.enter_context(socket.create_connection((served.host, served.port)))
+            connection.sendall(head)
+            readers.append(connection)
+        assert eventually(lambda: len(watch._seats) == 100, seconds=60)
+        threads = threading.active_count()
+        assert threads < 60, "the pool's threads and a few more"
+        begin(world, job_id)
+        for connection in readers:
+            connection.settimeout(30)
+            told = b""
+            while b'"running"' not in told:
+                told += connection.recv(65536)
+        with world.database.read_only() as session:
+            count = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+            assert session.scalar(count) <= 4 + 4, "what the pools keep, whatever the number of readers"
+    assert eventually(lambda: not watch._seats), "a reader that left gives its seat back"
+    assert asked
+    assert len(set(asked)) <= 2
+
+
+def test_as_many_streams_as_the_operator_allows(world: World, served: Served) -> None:
+    job_id = world.job()["id"]
+    watch = world.app.state.parts.job_watch
+    watch._capacity = 1
+    with reading(served, world.analyst, job_id) as reader:
+        reader.event()
+        require_problem(world.analyst.get(f"/v1/jobs/{job_id}/events"), status=503, code="service-busy")
+    assert eventually(lambda: not watch._seats)
+    with reading(served, world.analyst, job_id) as reader:
+        reader.event()
+
+
+def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "STUCK_SECONDS", 0.3)
+    job_id = UUID(world.job()["id"])
+    watch = watching.JobWatch(world.database, clock=world.clock, seats=1)
+    taken: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        if len(taken) >= 2:
+            await anyio.sleep_forever()
+        taken.append(message.get("body", b""))
+
+    async def receive() -> Any:
+        await anyio.sleep_forever()
+
+    async def run() -> None:
+        first = Sighting("0", "{}", is_last=False)
+        stream = event_stream.EventStream(
+            watch, job_id, first=first, known_id=None, admitted=lambda: None, longest_seconds=600
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stream, {"type": "http"}, receive, send)
+            with anyio.fail_after(30):
+                while not watch._seats:
+                    await anyio.sleep(0.01)
+                (seat,) = watch._seats
+                for number in range(1000):
+                    seat.put(Sighting(str(number), "{}", is_last=False))
+                assert seat._newest == Sighting("999", "{}", is_last=False)
+                while watch._seats:
+                    await anyio.sleep(0.01)
+        if watch._task is not None:
+            watch._task.cancel()
+
+    anyio.run(run)
+    assert len(taken) == 2
+
+
+def test_a_seat_keeps_the_newest_and_ends_after_it() -> None:
+    async def run() -> None:
+        seat = Seat(uuid4(), lambda: None, known_id="a")
+        seat.put(Sighting("a", "known", is_last=False))
+        assert await seat.take(seconds=0.01) is None
+        seat.put(Sighting("b", "skipped", is_last=False))
+        seat.put(Sighting("c", "last", is_last=True))
+        seat.close()
+        assert (await seat.take(seconds=5)) == Sighting("c", "last", is_last=True)
+        assert await seat.take(seconds=5) is None
+
+    anyio.run(run)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stop_ends_the_streams_at_once(
+    settings: Settings, world: World, tmp_path: Path, workers: int
+) -> None:
+    """The very command of the image: without the notice the server would wait for the streams, for ever."""
+    job_id = world.job()["id"]
+    port = free_port()
+    environment = os.environ | {
+        f"UNDERSTUDY_{name.upper()}": str(getattr(settings, name))
+        for name in ("mode", "database_url", "broker_url", "storage_url", "scratch_folder")
+    }
+    environment["UNDERSTUDY_MASTER_KEY"] = settings.master_key.get_secret_value()
+    words = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "service.asgi:app",
+        "--port",
+        str(port),
+        "--workers",
+        str(workers),
+    ]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            words, env=environment, stdout=log, stderr=log, cwd=Path(__file__).parents[2]
+        )
+    try:
+        served = Served("127.0.0.1", port)
+        assert eventually(lambda: answers(served), seconds=120), (tmp_path / "log").read_text()
+        with reading(served, world.analyst, job_id) as reader:
+            reader.event()
+            process.send_signal(signal.SIGTERM)
+            assert reader.rest() == []
+        process.wait(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert "Cancel" not in (tmp_path / "log").read_text()
+
+
+def answers(served: Served) -> bool:
+    try:
+        return httpx.get(f"{served.url}/v1/health", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
