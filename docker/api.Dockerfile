@@ -15,7 +15,7 @@ RUN useradd --system --uid 10001 --create-home understudy \
 WORKDIR /app
 COPY --from=build /opt/venv /opt/venv
 COPY core core
-# Health compares the database with the newest migration.
+# Readiness compares the database with the newest migration.
 COPY migrations migrations
 COPY service service
 ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1 \
@@ -23,5 +23,5 @@ ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONUTF8=1 PYT
 USER 10001
 EXPOSE 8321
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=6 \
-  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8321/healthz', timeout=4)"]
-CMD ["uvicorn", "service.asgi:app", "--host", "0.0.0.0", "--port", "8321", "--no-access-log", "--no-server-header"]
+  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8321/readyz', timeout=4)"]
+CMD ["uvicorn", "service.asgi:app", "--host", "0.0.0.0", "--port", "8321", "--workers", "2", "--http", "service.edge.http_protocol:DeadlineProtocol", "--no-access-log", "--no-server-header"]

@@ -16,12 +16,21 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from core.db.errors import DatabaseBusy
-from core.errors import InternalError, InvalidInput, NotFound, TooLarge, TooManyRequests, UnderstudyError
+from core.errors import (
+    InternalError,
+    InvalidInput,
+    NotFound,
+    TooLarge,
+    TooManyRequests,
+    UnderstudyError,
+    Unsupported,
+)
 from core.logs import get_logger
 from service.edge.request_id import current_request_id
 
@@ -58,6 +67,26 @@ class MalformedRequest(UnderstudyError):
     code = "malformed-request"
     status = 400
     title = "Malformed request"
+
+
+class WrongMediaType(Unsupported):
+    """The body of the request is not of a type that the endpoint takes."""
+
+    code = "wrong-media-type"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This endpoint takes a body of the type application/json only.",
+            remedy="Send JSON in UTF-8 with the header Content-Type: application/json.",
+        )
+
+
+class BodyTooSlow(UnderstudyError):
+    """The body of the request did not come in time."""
+
+    code = "body-too-slow"
+    status = 408
+    title = "Request timeout"
 
 
 def document_of(error: UnderstudyError) -> dict[str, Any]:
@@ -100,7 +129,8 @@ def problems(*errors: type[UnderstudyError]) -> dict[int | str, dict[str, Any]]:
     for error in errors:
         entry = by_status.setdefault(
             error.status,
-            {"description": "", "content": {MEDIA_TYPE: {"schema": _SCHEMA_REFERENCE, "examples": {}}}},
+            {"description": "", "content": {MEDIA_TYPE: {"schema": _SCHEMA_REFERENCE, "examples": {}}}}
+            | _HEADERS_OF.get(error.status, {}),
         )
         entry["content"][MEDIA_TYPE]["examples"][error.code] = {
             "summary": _first_line(error),
@@ -112,6 +142,18 @@ def problems(*errors: type[UnderstudyError]) -> dict[int | str, dict[str, Any]]:
 
 
 _SCHEMA_REFERENCE = {"$ref": "#/components/schemas/Problem"}
+
+
+def _header(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"headers": {name: {"description": description, "required": True, "schema": dict(schema)}}}
+
+
+_RETRY_AFTER = _header("Retry-After", "Seconds to wait.", {"type": "integer", "minimum": 1})
+_HEADERS_OF: Mapping[int, dict[str, Any]] = {
+    401: _header("WWW-Authenticate", "How to say who you are.", {"type": "string"}),
+    429: _RETRY_AFTER,
+    503: _RETRY_AFTER,
+}
 
 
 def _first_line(error: type[UnderstudyError]) -> str:
@@ -139,17 +181,30 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
     return response_to(error)
 
 
-async def _of_framework(_request: Request, error: Exception) -> JSONResponse:
+async def _of_framework(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods_of(request))
     known: dict[int, UnderstudyError] = {
         404: NotFound("There is nothing at this path.", remedy="The paths are listed in /v1/openapi.json."),
         405: MethodNotAllowed("This path does not take this method.", remedy="See the Allow header."),
+        408: BodyTooSlow("The body of the request did not come in time.", remedy="Send it again."),
         413: TooLarge("The body of the request is larger than this endpoint takes."),
         400: MalformedRequest("The request could not be read."),
     }
     if error.status_code in known:
-        return response_to(known[error.status_code], headers=error.headers)
+        return response_to(known[error.status_code], headers=headers)
     return response_to(InternalError())
+
+
+def _methods_of(request: Request) -> list[str]:
+    """All methods of a path. FastAPI itself names those of the first function that serves the path."""
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if route.methods and route.path_regex.match(request.scope["path"]):
+            found |= route.methods
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 async def _of_validation(request: Request, error: Exception) -> JSONResponse:

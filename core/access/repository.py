@@ -86,7 +86,7 @@ def forget_sessions(session: Session, *, expired_before: datetime) -> None:
 
 def note_use_of_key(session: Session, key_id: UUID, *, at: datetime, before: datetime) -> bool:
     """Note when a key was used, unless that was noted since ``before`` or another is just noting it."""
-    stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < before)
+    stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at <= before)
     wanted = select(ApiKey.id).where(ApiKey.id == key_id, stale).with_for_update(skip_locked=True)
     change = update(ApiKey).where(ApiKey.id == wanted.scalar_subquery()).values(last_used_at=at)
     return _changed(session, change) > 0
@@ -94,7 +94,7 @@ def note_use_of_key(session: Session, key_id: UUID, *, at: datetime, before: dat
 
 def note_use_of_session(session: Session, session_id: UUID, *, at: datetime, before: datetime) -> bool:
     """Note when a browser's session was seen, as for keys."""
-    stale = (BrowserSession.id == session_id, BrowserSession.seen_at < before)
+    stale = (BrowserSession.id == session_id, BrowserSession.seen_at <= before)
     wanted = select(BrowserSession.id).where(*stale).with_for_update(skip_locked=True)
     change = update(BrowserSession).where(BrowserSession.id == wanted.scalar_subquery()).values(seen_at=at)
     return _changed(session, change) > 0

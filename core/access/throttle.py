@@ -111,7 +111,7 @@ class LoginThrottle:
 def network_of(address: str) -> str:
     """The network that counts as one source; whatever is no address stands for itself."""
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
     if parsed.version == 6:  # noqa: PLR2004 - the number is the name of the protocol

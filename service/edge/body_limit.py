@@ -1,8 +1,9 @@
-"""Bodies that are read into memory are small; only the upload of rows streams, under its own limit."""
+"""Bodies that are read into memory are small and come soon; only uploads stream, under limits of their own."""
 
 import re
 from collections.abc import Sequence
 
+import anyio
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -10,6 +11,7 @@ from core.errors import TooLarge
 from service.problem import response_to
 
 MAX_JSON_BYTES = 4 * 2**20
+BODY_SECONDS = 30.0
 
 
 class BodyLimit:
@@ -19,11 +21,20 @@ class BodyLimit:
         app: What serves the request.
         max_bytes: Largest accepted body.
         exempt: Patterns of paths that stream their body and count for themselves.
+        seconds: How long a body may take to come.
     """
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int, exempt: Sequence[re.Pattern[str]]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        max_bytes: int,
+        exempt: Sequence[re.Pattern[str]],
+        seconds: float = BODY_SECONDS,
+    ) -> None:
         self._app = app
         self._max_bytes = max_bytes
+        self._seconds = seconds
         self._exempt = tuple(exempt)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,10 +49,17 @@ class BodyLimit:
             await response_to(refusal)(scope, receive, send)
             return
         received = 0
+        complete = False
+        deadline: float | None = None
 
         async def receive_counted() -> Message:
-            nonlocal received
-            message = await receive()
+            nonlocal received, complete, deadline
+            if complete:  # What is waited for now is the caller's leaving.
+                return await receive()
+            # From the first look at the body: what came before is our own time.
+            deadline = deadline or anyio.current_time() + self._seconds
+            message = await _in_time(receive, deadline)
+            complete = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > self._max_bytes:
                 # FastAPI reads the body itself and passes only this exception on.
@@ -49,6 +67,13 @@ class BodyLimit:
             return message
 
         await self._app(scope, receive_counted, send)
+
+
+async def _in_time(receive: Receive, deadline: float) -> Message:
+    with anyio.move_on_after(deadline - anyio.current_time()):
+        return await receive()
+    # FastAPI reads the body itself and passes only this exception on.
+    raise HTTPException(status_code=408)
 
 
 def _announced_length(scope: Scope) -> int:

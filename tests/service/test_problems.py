@@ -15,7 +15,7 @@ from core.jobs.queue import MemoryQueue
 from core.storage.objects import open_store
 from service.app import create_app
 from service.edge.body_limit import MAX_JSON_BYTES
-from tests.service.test_roles import REQUESTS
+from tests.service.matrix import requests_on_nothing
 from tests.service.world import Caller, World, require_problem
 
 CANARY = "cAnArY7f3a"
@@ -54,7 +54,7 @@ def test_a_head_request_is_answered_without_a_body(world: World) -> None:
 
 
 def test_an_id_that_is_none(world: World) -> None:
-    for endpoint, (method, path, options) in REQUESTS.items():
+    for endpoint, (method, path, options) in requests_on_nothing(world.app).items():
         parts = path.split("/")
         if len(parts) < 4:
             continue
@@ -82,7 +82,7 @@ NONSENSE = [
 
 
 def test_a_body_that_makes_no_sense(world: World) -> None:
-    for method, path, options in REQUESTS.values():
+    for method, path, options in requests_on_nothing(world.app).values():
         if "json" not in options:
             continue
         headers = {**options.get("headers", {}), "Content-Type": "application/json"}
@@ -191,7 +191,7 @@ def test_the_document_describes_every_endpoint_and_its_problems(world: World) ->
             if not path.startswith("/v1/") or path == "/v1/health":
                 continue
             assert operation["description"], path
-            assert operation["security"], path
+            assert operation["operationId"].startswith("create_session_") or operation["security"], path
             for status, response in operation["responses"].items():
                 if status.startswith(("4", "5")):
                     (media_type,) = response["content"]

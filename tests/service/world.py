@@ -1,6 +1,6 @@
 """An API over a real database with one caller per role, and shortcuts to the usual states."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,6 +12,7 @@ from httpx2 import Response
 
 from core.access.directory import KeyDirectory
 from core.access.roles import Role
+from core.access.scopes import Scope
 from core.clock import FixedClock
 from core.db.session import Database
 from core.db.tables import Dataset, Release
@@ -74,9 +75,11 @@ class World:
     admin: Caller
     stranger: Caller  # another owner
 
-    def caller(self, *roles: Role, principal_id: UUID | None = None) -> Caller:
+    def caller(self, *roles: Role, principal_id: UUID | None = None, scopes: Iterable[Scope] = ()) -> Caller:
         with self.database.transaction() as session:
-            row, key = self.directory.issue(session, name="test", roles=roles, principal_id=principal_id)
+            row, key = self.directory.issue(
+                session, name="test", roles=roles, principal_id=principal_id, scopes=scopes
+            )
         return Caller(self.client, key.text, row.principal_id)
 
     def declare(self, **changes: Any) -> str:

@@ -1,31 +1,17 @@
 import os
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import uuid4
 
 import pytest
 
 from core.access.directory import KeyDirectory
-from core.access.errors import KeyNotFound, KeyRefused
+from core.access.errors import ExpiryRefused, KeyEnded, KeyNotFound, KeyRefused
 from core.access.keys import make_key, pepper_from
-from core.access.roles import Role
+from core.access.roles import Principal, Role
+from core.access.scopes import Scope
 from core.clock import FixedClock
-from core.db.session import Database
 from core.db.tables import ApiKey
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def directory() -> KeyDirectory:
-    return KeyDirectory(pepper=pepper_from(b"m" * 32), clock=FixedClock(NOON), entropy=os.urandom)
+from tests.core.access.conftest import NOON
 
 
 def test_an_issued_key_is_recognised_with_its_roles(database, directory):
@@ -90,9 +76,7 @@ def test_a_revoked_key_is_refused_and_its_rotated_sibling_is_not(database, direc
         assert directory.recognise(session, new_key.text).id == old.principal_id
 
 
-def test_revoking_twice_keeps_the_first_time_and_revoking_nothing_is_told(database):
-    clock = FixedClock(NOON)
-    directory = KeyDirectory(pepper=pepper_from(b"m" * 32), clock=clock, entropy=os.urandom)
+def test_revoking_twice_keeps_the_first_time_and_revoking_nothing_is_told(database, directory, clock):
     with database.transaction() as session:
         row, _ = directory.issue(session, name="a", roles=[Role.OWNER])
         directory.revoke(session, row.id)
@@ -110,3 +94,110 @@ def test_registering_a_key_again_finds_it(database, directory):
     with database.transaction() as session:
         assert directory.register(session, key, name="a", roles=[Role.OWNER]).id == first.id
         assert session.query(ApiKey).count() == 1
+
+
+def test_a_key_ends_at_its_moment(database, directory, clock):
+    with database.transaction() as session:
+        _, key = directory.issue(
+            session, name="a", roles=[Role.OWNER], expires_at=NOON + timedelta(seconds=60)
+        )
+    clock.advance(seconds=59.9)
+    with database.read_only() as session:
+        assert directory.recognise(session, key.text).has(Role.OWNER)
+        clock.advance(seconds=0.1)
+        with pytest.raises(KeyRefused):
+            directory.recognise(session, key.text)
+
+
+@pytest.mark.parametrize(
+    "expires_at",
+    [
+        NOON,
+        NOON - timedelta(days=1),
+        NOON + timedelta(days=3651),
+        datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=14))),
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+        datetime.max.replace(tzinfo=UTC),
+    ],
+    ids=["now", "past", "too far", "end of time", "beginning of time", "maximum"],
+)
+def test_a_key_does_not_end_in_the_past_nor_too_far_away(database, directory, expires_at):
+    with database.transaction() as session, pytest.raises(ExpiryRefused):
+        directory.issue(session, name="a", roles=[Role.OWNER], expires_at=expires_at)
+
+
+def admin() -> Principal:
+    return Principal(id=uuid4(), key_id=uuid4(), roles=frozenset({Role.ADMIN}))
+
+
+HOUR = timedelta(hours=1)
+
+
+def test_both_secrets_work_for_the_overlap_then_only_the_new_one(database, directory, clock):
+    with database.transaction() as session:
+        row, old_key = directory.issue(
+            session,
+            name="a",
+            roles=[Role.OWNER, Role.ANALYST],
+            scopes=[Scope.JOBS_READ],
+            expires_at=NOON + timedelta(days=30),
+        )
+    clock.advance(seconds=10 * 24 * 3600)
+    with database.transaction() as session:
+        old, new, new_key = directory.rotate(session, row.id, by=admin(), overlap=HOUR)
+    assert (new.name, new.roles, new.scopes) == (row.name, row.roles, row.scopes)
+    assert new.principal_id == row.principal_id
+    assert (old.replaced_by, old.expires_at) == (new.id, clock.now() + HOUR)
+    assert new.expires_at == clock.now() + timedelta(days=30), "an admin gives a full life again"
+    assert new_key.text != old_key.text
+    with database.read_only() as session:
+        before = directory.recognise(session, old_key.text)
+        after = directory.recognise(session, new_key.text)
+        assert (before.id, before.roles, before.scopes) == (after.id, after.roles, after.scopes)
+        clock.advance(seconds=3600)
+        with pytest.raises(KeyRefused):
+            directory.recognise(session, old_key.text)
+        assert directory.recognise(session, new_key.text).key_id == new.id
+
+
+def test_a_key_that_rotates_itself_does_not_live_longer(database, directory, clock):
+    with database.transaction() as session:
+        row, key = directory.issue(
+            session, name="a", roles=[Role.OWNER], expires_at=NOON + timedelta(minutes=30)
+        )
+        itself = directory.recognise(session, key.text)
+        old, new, _ = directory.rotate(session, row.id, by=itself, overlap=HOUR)
+        assert (old.expires_at, new.expires_at) == (row.expires_at, row.expires_at)
+        assert new.expires_at == NOON + timedelta(minutes=30)
+
+
+def test_a_key_without_end_stays_without_end(database, directory):
+    with database.transaction() as session:
+        row, _ = directory.issue(session, name="a", roles=[Role.OWNER])
+        old, new, _ = directory.rotate(session, row.id, by=admin(), overlap=HOUR)
+        assert (old.expires_at, new.expires_at) == (NOON + HOUR, None)
+
+
+def test_a_key_does_not_rotate_its_sibling(database, directory):
+    """Else a key of an analyst could take over the owner's key of the same principal."""
+    with database.transaction() as session:
+        mighty, _ = directory.issue(session, name="a", roles=[Role.OWNER])
+        _, small = directory.issue(session, name="b", roles=[Role.ANALYST], principal_id=mighty.principal_id)
+        by = directory.recognise(session, small.text)
+        with pytest.raises(KeyNotFound):
+            directory.rotate(session, mighty.id, by=by, overlap=HOUR)
+        with pytest.raises(KeyNotFound):
+            directory.rotate(session, uuid4(), by=admin(), overlap=HOUR)
+
+
+def test_what_has_ended_is_not_rotated(database, directory, clock):
+    with database.transaction() as session:
+        revoked, _ = directory.issue(session, name="a", roles=[Role.OWNER])
+        directory.revoke(session, revoked.id)
+        expired, _ = directory.issue(session, name="a", roles=[Role.OWNER], expires_at=NOON + HOUR)
+        replaced, _ = directory.issue(session, name="a", roles=[Role.OWNER])
+        directory.rotate(session, replaced.id, by=admin(), overlap=10 * HOUR)
+        clock.advance(seconds=3600)
+        for row in (revoked, expired, replaced):
+            with pytest.raises(KeyEnded):
+                directory.rotate(session, row.id, by=admin(), overlap=HOUR)

@@ -1,0 +1,114 @@
+"""Every operation that the application serves, ready to be called on somebody's objects.
+
+A new endpoint needs a line in BODIES where its path is not enough, and one in ``objects`` where its path names a kind
+of object that is not there yet.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from fastapi import FastAPI
+
+from core.db.tables import Job, Release
+from service.auth.table import TABLE
+from tests.core.releases.stand_in import DOMAIN
+from tests.service.world import CSV, OPTIONS, Caller, World
+
+Objects = Mapping[str, str]
+Options = dict[str, Any]
+
+
+def _order(objects: Objects) -> dict[str, Any]:
+    return {"dataset_id": objects["dataset_id"], "epsilon": 0.5, "delta": 1e-6, "options": OPTIONS}
+
+
+BODIES: Mapping[str, Callable[[Objects], Options]] = {
+    "create_key": lambda _: {"json": {"name": "a", "roles": ["owner"]}},
+    "create_dataset": lambda _: {"json": {"name": "a", "domain": DOMAIN, "declared_size": 9}},
+    "upload_rows": lambda _: {"content": CSV, "headers": {"Content-Type": "text/csv"}},
+    "set_budget": lambda _: {"json": {"epsilon": 3, "delta": 1e-5, "reason": "a test"}},
+    "create_quote": lambda objects: {"json": _order(objects)},
+    "create_job": lambda objects: {
+        "json": _order(objects),
+        "headers": {"Idempotency-Key": str(uuid4())},
+    },
+    "ask_what_if": lambda _: {"json": {"epsilon": 0.5, "delta": 1e-6}},
+    "freeze_dataset": lambda _: {"json": {"reason": "a test"}},
+    "unfreeze_dataset": lambda _: {"json": {"reason": "a test"}},
+    "file_budget_request": lambda _: {"json": {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}},
+    "approve_budget_request": lambda _: {"json": {}, "headers": {"Idempotency-Key": str(uuid4())}},
+    "deny_budget_request": lambda _: {"json": {"note": "a test"}},
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of the OpenAPI document."""
+
+    name: str
+    method: str
+    path: str
+    parameters: tuple[str, ...]
+
+    def request(self, objects: Objects) -> tuple[str, str, Options]:
+        """Method, path and the rest of a request on these objects."""
+        missing = [name for name in self.parameters if name not in objects]
+        assert not missing, f"{self.name}: say in tests/service/matrix.py how to make a {missing[0]}"
+        options = BODIES[self.name](objects) if self.name in BODIES else {}
+        return self.method, self.path.format_map(objects), options
+
+
+def operations(app: FastAPI) -> tuple[Operation, ...]:
+    """All operations, under the names of the functions that serve them."""
+    found = []
+    for path, methods in app.openapi()["paths"].items():
+        for method, operation in methods.items():
+            tail = "".join(letter if letter.isalnum() else "_" for letter in path) + "_" + method
+            parameters = [entry["name"] for entry in operation.get("parameters", []) if entry["in"] == "path"]
+            name = operation["operationId"].removesuffix(tail)
+            assert name != operation["operationId"], operation["operationId"]
+            found.append(Operation(name, method.upper(), path, tuple(parameters)))
+    return tuple(found)
+
+
+def nobodys(app: FastAPI) -> dict[str, str]:
+    """Ids of nothing, for every kind of object."""
+    named = {name for operation in operations(app) for name in operation.parameters}
+    return {name: str(uuid4()) for name in sorted(named | {"dataset_id"})}
+
+
+def requests_on_nothing(app: FastAPI) -> dict[str, tuple[str, str, Options]]:
+    """A well-formed request for each operation that asks who is there, on objects that do not exist."""
+    ids = nobodys(app)
+    return {entry.name: entry.request(ids) for entry in operations(app) if entry.name in TABLE}
+
+
+def objects(world: World, *analysts: Caller) -> dict[str, str]:
+    """Fresh objects that hang on a dataset of the owner: a job and a budget request of the analyst, and so on.
+
+    Args:
+        world: The API.
+        analysts: Further members of the dataset, with grants.
+    """
+    release_id = world.release()
+    with world.database.read_only() as session:
+        job_id = session.get_one(Release, UUID(release_id)).job_id
+        dataset_id = str(session.get_one(Job, job_id).dataset_id)
+    world.admit(dataset_id, *analysts)
+    for analyst in analysts:
+        world.give(dataset_id, analyst)
+    made = world.admin.post("/v1/keys", {"name": "one of many", "roles": ["analyst"]}).json()
+    asked = world.analyst.post(
+        f"/v1/datasets/{dataset_id}/budget-requests", {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
+    ).json()
+    return {
+        "release_id": release_id,
+        "job_id": str(job_id),
+        "dataset_id": dataset_id,
+        "key_id": made["id"],
+        "principal_id": made["principal_id"],
+        "request_id": asked["id"],
+        "grant_id": world.give(dataset_id),
+    }

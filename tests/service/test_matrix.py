@@ -1,0 +1,127 @@
+"""Every operation, called as everybody, on the owner's objects: what is answered is what the table says."""
+
+import pytest
+
+from core.access.roles import Role
+from core.access.scopes import Scope
+from service.auth.table import OPEN, TABLE, Access, Reach
+from tests.service.matrix import Operation, nobodys, objects, operations
+from tests.service.world import Caller, World, require_problem
+
+SAFE = {"GET", "HEAD"}
+REFUSALS = {401, 403, 404}
+ROLE_OF = {
+    "owner": Role.OWNER,
+    "other owner": Role.OWNER,
+    "author": Role.ANALYST,
+    "member": Role.ANALYST,
+    "outsider": Role.ANALYST,
+    "admin": Role.ADMIN,
+    "auditor": Role.AUDITOR,
+}
+# Who is answered as if the object did not exist, by whose objects the endpoint reaches; "the author" ordered the job
+# and filed the budget request, and is a member like "member" is.
+BLIND = {
+    Reach.NONE: set(),
+    Reach.ANY: set(),
+    Reach.SEEN: {"other owner", "outsider"},
+    Reach.MINE: {"other owner", "outsider"},
+    Reach.OWNED: set(ROLE_OF) - {"owner"},
+    Reach.GOVERNED: {"other owner", "author", "member", "outsider"},
+    Reach.FILED: {"other owner", "member", "outsider"},
+    Reach.KEY: set(ROLE_OF) - {"admin"},
+}
+
+
+def expected(access: Access, who: str) -> int | None:
+    """The refusal that the table asks for, or None where this caller is let in."""
+    if ROLE_OF[who] not in access.roles:
+        return 403
+    if who in BLIND[access.reach]:
+        return 404
+    if access.reach is Reach.MINE and who not in {"author", "admin"}:
+        return 403
+    return None
+
+
+@pytest.fixture
+def callers(world: World) -> dict[str, Caller]:
+    return {
+        "owner": world.owner,
+        "other owner": world.stranger,
+        "author": world.analyst,
+        "member": world.caller(Role.ANALYST),
+        "outsider": world.caller(Role.ANALYST),
+        "admin": world.admin,
+        "auditor": world.caller(Role.AUDITOR),
+    }
+
+
+def served(world: World) -> dict[str, Operation]:
+    return {entry.name: entry for entry in operations(world.app)}
+
+
+def test_every_operation_has_a_row_and_every_row_an_operation(world: World) -> None:
+    found = operations(world.app)
+    assert len({entry.name for entry in found}) == len(found), "two operations share a name"
+    without = sorted({entry.name for entry in found} - set(TABLE) - OPEN)
+    assert not without, f"add rows to service/auth/table.py for: {without}"
+    assert sorted((set(TABLE) | OPEN) - {entry.name for entry in found}) == []
+    assert not set(TABLE) & OPEN
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_everybody_is_answered_as_the_table_says(world: World, callers: dict[str, Caller], name: str) -> None:
+    operation, access = served(world)[name], TABLE[name]
+    made = objects(world, callers["member"])
+    method, path, options = operation.request(made)
+    require_problem(world.client.request(method, path, **options), status=401, code="key-missing")
+    # Those who are refused come first: what they tried must not have happened to the objects.
+    for who in sorted(ROLE_OF, key=lambda who: expected(access, who) is None):
+        refusal = expected(access, who)
+        method, path, options = operation.request(made)
+        answer = callers[who].send(method, path, **options)
+        if refusal is None:
+            assert answer.status_code not in REFUSALS, (name, who, answer.text)
+            assert answer.status_code < 500, (name, who, answer.text)
+            made = made if method in SAFE else objects(world, callers["member"])
+            continue
+        problem = require_problem(answer, status=refusal)
+        assert (problem["code"] == "role-missing") == (ROLE_OF[who] not in access.roles), (name, who)
+        if refusal == 404:
+            method, path, options = operation.request(nobodys(world.app))
+            nothing = callers[who].send(method, path, **options).json()
+            assert {**nothing, "request_id": ""} == {**problem, "request_id": ""}, (name, who)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in TABLE if TABLE[name].scope is not None))
+def test_a_narrowed_key_needs_the_endpoints_scope(world: World, name: str) -> None:
+    access, operation = TABLE[name], served(world)[name]
+    method, path, options = operation.request(nobodys(world.app))
+    others = set(Scope) - {access.scope}
+    answer = world.caller(*access.roles, scopes=others).send(method, path, **options)
+    assert require_problem(answer, status=403, code="scope-missing")["facts"] == {
+        "needed_scope": access.scope
+    }
+    answer = world.caller(*access.roles, scopes={access.scope}).send(method, path, **options)
+    assert answer.status_code not in {401, 403}, answer.text
+
+
+def test_an_auditor_reads_facts_and_changes_nothing(world: World) -> None:
+    for name, access in TABLE.items():
+        if Role.AUDITOR in access.roles:
+            assert served(world)[name].method == "GET" or name == "close_session", name
+            assert name not in {"download_bundle", "draw_samples", "read_intake_report"}
+
+
+def test_what_is_sealed_to_owners_is_for_owners(world: World) -> None:
+    for name, access in TABLE.items():
+        if access.reach is Reach.OWNED:
+            assert Role.OWNER in access.roles, name
+    assert TABLE["read_intake_report"] == (frozenset({Role.OWNER}), Scope.DATASETS_READ, Reach.OWNED)
+
+
+def test_names_of_scopes_say_read_for_what_only_reads(world: World) -> None:
+    for name, operation in served(world).items():
+        if name in TABLE and (TABLE[name].scope or "").endswith(":write"):
+            assert operation.method not in SAFE, name
