@@ -10,7 +10,8 @@ from core.db.tables.job import Job
 from core.domain.table import TableDomain
 from core.jobs.claims import Claim, held_claim
 from core.storage.errors import ObjectMissing
-from core.storage.sealing import open_bytes, unwrap
+from core.storage.master_keys import MasterKeys
+from core.storage.sealing import open_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +36,14 @@ class Assignment:
     ordered_at: datetime
 
 
-def read_assignment(database: Database, *, job_id: UUID, fence: int, master_key: bytes) -> Assignment:
+def read_assignment(database: Database, *, job_id: UUID, fence: int, master_keys: MasterKeys) -> Assignment:
     """Read the work of a claim, if the claim still holds the job.
 
     Args:
         database: Where the row is.
         job_id: The job.
         fence: The claim's fence.
-        master_key: Unwraps the dataset's data key.
+        master_keys: Unwrap the dataset's data key.
 
     Raises:
         LeaseLost: Another worker took over, or the job has ended.
@@ -56,7 +57,7 @@ def read_assignment(database: Database, *, job_id: UUID, fence: int, master_key:
         dataset = session.get_one(Dataset, claim.dataset_id)
         if dataset.rows_key is None or dataset.wrapped_data_key is None:
             raise ObjectMissing
-        data_key = unwrap(master_key, dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+        data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
         return Assignment(
             claim=claim,
             domain=TableDomain.from_json(dataset.domain),

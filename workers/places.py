@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 from uuid import UUID, uuid5
 
+from core.jobs.failure_notes import failure_note_key
+
 _RELEASES: Final = UUID("6a1c3b7e-52f0-4d0e-9f3c-0a54f1d6c2b8")
 
 
@@ -19,11 +21,6 @@ def release_id_of(job_id: UUID) -> UUID:
 def checkpoint_key(job_id: UUID, fence: int) -> str:
     """Sealed state of the training of one attempt."""
     return f"jobs/{job_id}/checkpoint-{fence}.sealed"
-
-
-def failure_note_key(job_id: UUID, fence: int) -> str:
-    """Sealed account of a failure, for the owner."""
-    return f"jobs/{job_id}/failure-{fence}.sealed"
 
 
 def bundle_key(job_id: UUID, fence: int) -> str:

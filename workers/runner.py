@@ -19,6 +19,7 @@ import structlog
 import torch
 
 from core.db.session import Database
+from core.jobs.failure_notes import write_failure_note
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
@@ -31,7 +32,6 @@ from workers.assignment import Assignment, read_assignment
 from workers.certifying import certificate_of
 from workers.checkpoints import Checkpoints
 from workers.coding import coded_table
-from workers.failure_notes import write_failure_note
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
@@ -52,7 +52,9 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
         AttemptEnded: Why it went no further.
     """
     with machinery():
-        work = read_assignment(database, job_id=job_id, fence=fence, master_key=settings.master_key_bytes)
+        work = read_assignment(database, job_id=job_id, fence=fence, master_keys=settings.master_keys)
+    if work.claim.request_id is not None:
+        structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
     checkpoints = Checkpoints(store, job_id=job_id, fence=fence, randomness_key=work.randomness_key)
     host = JobHost(
         work.claim,

@@ -11,14 +11,14 @@ import pytest
 
 from core.clock import SystemClock
 from core.db.tables import Dataset, Job
+from core.jobs.failure_notes import failure_note_key, read_failure_note
 from core.ledger.reservation import EntryKind
 from core.releases.bundle import unpack
 from core.releases.certificate import verify_certificate
 from tests.workers.support import CANARY, Workshop, environment_of, small_plan
-from workers.failure_notes import read_failure_note
 from workers.host import AttemptEnded
 from workers.outcomes import ExitCode
-from workers.places import bundle_key, checkpoint_key, failure_note_key, release_id_of
+from workers.places import bundle_key, checkpoint_key, release_id_of
 from workers.runner import attempt
 from workers.supervision import Child, child_environment, runner_command
 from workers.training import Trainer

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import text
 
 from core.clock import FixedClock
+from core.jobs.failure_notes import failure_note_key
 from core.jobs.queue import MemoryQueue
 from core.ledger import book
 from tests.workers.support import Workshop, environment_of
-from workers.ledger_audit import audit_ledgers, witness_key
-from workers.places import bundle_key, checkpoint_key, failure_note_key
+from workers.places import bundle_key, checkpoint_key
 from workers.sweeping import sweep, sweep_recent
 from workers.upkeep import AUDIT_SECONDS, SWEEP_SECONDS, Upkeep, main, sign_of_life
 
@@ -127,34 +126,6 @@ def test_what_a_lost_worker_wrote_after_the_end_is_swept_too(workshop, clock):
     assert workshop.store.exists(checkpoint_key(running, 1))
     clock.advance(seconds=2 * 86400)
     assert sweep_recent(workshop.database, workshop.store, clock=clock) == 0
-
-
-def test_an_intact_ledger_moves_its_witness_along(workshop, clock):
-    for expected in (1, 2):
-        workshop.order()
-        found = audit_ledgers(workshop.database, workshop.store, clock=clock)
-        assert found[workshop.population_id].intact
-        assert found[workshop.population_id].checked == expected
-        assert f'"sequence": {expected}'.encode() in workshop.store.get_bytes(
-            witness_key(workshop.population_id)
-        )
-
-
-def test_a_restored_backup_is_found_recorded_and_stays_found(workshop, clock):
-    workshop.order()
-    audit_ledgers(workshop.database, workshop.store, clock=clock)
-    noted = workshop.store.get_bytes(witness_key(workshop.population_id))
-    with workshop.database.transaction() as session:
-        session.execute(text("ALTER TABLE ledger_entries DISABLE TRIGGER ALL"))
-        session.execute(text("DELETE FROM ledger_entries"))
-        session.execute(text("UPDATE budgets SET head_sequence = 0, head_hash = :none"), {"none": bytes(32)})
-    for _ in range(2):
-        found = audit_ledgers(workshop.database, workshop.store, clock=clock)[workshop.population_id]
-        assert not found.intact
-        assert workshop.store.get_bytes(witness_key(workshop.population_id)) == noted
-    with workshop.database.read_only() as session:
-        events = session.execute(text("SELECT action, outcome FROM audit_events")).all()
-    assert [tuple(event) for event in events] == [("ledger.verify", "broken")] * 2
 
 
 @pytest.mark.usefixtures("worker_environment")

@@ -6,9 +6,14 @@ Anybody else learns a constant code. The text of an exception may quote a value,
 import traceback
 from uuid import UUID
 
+from core.storage.errors import ObjectMissing
 from core.storage.objects import ObjectStore
 from core.storage.sealing import open_bytes, seal_bytes
-from workers.places import failure_note_key
+
+
+def failure_note_key(job_id: UUID, fence: int) -> str:
+    """Where the sealed account of one attempt's failure lies."""
+    return f"jobs/{job_id}/failure-{fence}.sealed"
 
 
 def write_failure_note(
@@ -37,3 +42,25 @@ def read_failure_note(store: ObjectStore, *, job_id: UUID, fence: int, data_key:
     """
     key = failure_note_key(job_id, fence)
     return open_bytes(data_key, store.get_bytes(key), context=key).decode()
+
+
+def newest_failure_note(
+    store: ObjectStore, *, job_id: UUID, fence: int, data_key: bytes
+) -> tuple[int, str] | None:
+    """The note of the last attempt that left one, with the attempt's fence; None where none did.
+
+    Args:
+        store: Where notes are kept.
+        job_id: The job.
+        fence: The last fence it was claimed under.
+        data_key: The dataset's unwrapped data key.
+
+    Raises:
+        SealBroken: The note is damaged or the key is another dataset's.
+    """
+    for attempt in range(fence, 0, -1):
+        try:
+            return attempt, read_failure_note(store, job_id=job_id, fence=attempt, data_key=data_key)
+        except ObjectMissing:
+            continue
+    return None

@@ -1,0 +1,129 @@
+"""Deleting a dataset: the key goes first, in one transaction; objects follow, and again until they are gone.
+
+    1. one transaction: state `deleted`, the wrapped data key and the intake report are erased, who and when is noted,
+       and every live job is asked to stop. From here on nothing of the dataset can be opened, whatever happens next.
+    2. objects: the sealed rows, whatever else lies in the dataset's folder, the failure notes of its jobs.
+    3. one transaction: the row forgets where the rows were. A tombstone that still knows is unfinished business.
+
+Steps 2 and 3 are tried right after the commit and by every round of upkeep, and may be done twice. The ledger is not
+touched: what was released cannot be taken back, so the population keeps its spend. See docs/decisions/deletion.md.
+"""
+
+from contextlib import suppress
+from typing import Final
+from uuid import UUID
+
+from obstore.exceptions import BaseError as StoreError
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.session import Database
+from core.db.tables.dataset import Dataset
+from core.db.tables.job import Job
+from core.errors import UnderstudyError
+from core.jobs.endings import cancel, has_live_worker
+from core.jobs.errors import JobEnded
+from core.jobs.failure_notes import failure_note_key
+from core.jobs.states import JobState
+from core.logs import get_logger
+from core.storage.objects import ObjectStore
+
+DELETED: Final = "deleted"
+_LIVE: Final = (JobState.QUEUED.value, JobState.RUNNING.value)
+
+
+def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) -> bool:
+    """Destroy the data key and leave a tombstone; the caller holds the row's lock.
+
+    Live jobs are asked to stop and not ended here: ending one locks the budget, and a broken ledger must not keep
+    anybody from deleting.
+
+    Args:
+        session: the open transaction.
+        dataset: whose rows shall be unreadable from the commit on.
+        by: the principal.
+        clock: stamps it.
+
+    Returns:
+        Whether this call deleted it; False when it was deleted.
+    """
+    if dataset.state == DELETED:
+        return False
+    now = clock.now()
+    dataset.state = DELETED
+    dataset.wrapped_data_key = None
+    dataset.intake_report = None
+    dataset.deleted_at = now
+    dataset.deleted_by = by
+    session.flush()
+    session.execute(
+        update(Job)
+        .where(Job.dataset_id == dataset.id, Job.state.in_(_LIVE), Job.cancel_requested_at.is_(None))
+        .values(cancel_requested_at=now)
+        .execution_options(synchronize_session=False)
+    )
+    return True
+
+
+def finish_deletions(database: Database, store: ObjectStore, *, clock: Clock) -> int:
+    """Do the rest for every tombstone that is not finished. Returns how many are finished now.
+
+    Raises:
+        DatabaseUnavailable: the database is away.
+    """
+    _stop_jobs(database, clock=clock)
+    with database.read_only() as session:
+        unfinished = session.scalars(
+            select(Dataset.id).where(Dataset.state == DELETED, Dataset.rows_key.is_not(None))
+        ).all()
+    return sum(erase_objects(database, store, dataset_id) for dataset_id in unfinished)
+
+
+def erase_objects(database: Database, store: ObjectStore, dataset_id: UUID) -> bool:
+    """Remove the objects of a deleted dataset, then forget where the rows were. Returns whether that worked.
+
+    Raises:
+        DatabaseUnavailable: the database is away.
+    """
+    with database.read_only() as session:
+        jobs = session.execute(select(Job.id, Job.fence).where(Job.dataset_id == dataset_id)).all()
+    keys = [failure_note_key(job_id, attempt) for job_id, fence in jobs for attempt in range(1, fence + 1)]
+    try:
+        for found in list(store.list(f"datasets/{dataset_id}")):
+            store.delete(found.key)
+        for key in keys:
+            store.delete(key)
+    except (StoreError, OSError):
+        get_logger().warning("erasing-failed", dataset_id=str(dataset_id), exc_info=True)
+        return False
+    with database.transaction() as session:
+        session.execute(
+            update(Dataset).where(Dataset.id == dataset_id, Dataset.state == DELETED).values(rows_key=None)
+        )
+    return True
+
+
+def _stop_jobs(database: Database, *, clock: Clock) -> None:
+    """End the jobs of deleted datasets that no live worker holds: a live one sees the request by itself.
+
+    An order that was under way while the dataset was deleted is found here too.
+    """
+    with database.read_only() as session:
+        jobs = session.scalars(
+            select(Job)
+            .join(Dataset, Dataset.id == Job.dataset_id)
+            .where(Dataset.state == DELETED, Job.state.in_(_LIVE))
+        ).all()
+        waiting = [
+            job.id
+            for job in jobs
+            if job.cancel_requested_at is None or not has_live_worker(job, now=clock.now())
+        ]
+    for job_id in waiting:
+        try:
+            with suppress(JobEnded), database.transaction() as session:
+                cancel(session, job_id, clock=clock)
+        except UnderstudyError as error:
+            # A ledger that does not verify takes no entries; the job stays, and can open nothing.
+            get_logger().warning("job-not-stopped", job_id=str(job_id), code=error.code)

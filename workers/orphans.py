@@ -1,0 +1,123 @@
+"""Removing objects that nothing refers to: puts whose commit never came, and what outlived its job or dataset.
+
+An object is an orphan when no row names it and it is older than a day: between a put and the commit that names it lie
+seconds. Keys that are not of a known form are left alone, for they belong to somebody else.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from itertools import islice
+from typing import Final
+from uuid import UUID
+
+from obstore.exceptions import BaseError as StoreError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.session import Database
+from core.db.tables.dataset import Dataset
+from core.db.tables.job import Job
+from core.db.tables.release import Release
+from core.jobs.states import ENDED, JobState
+from core.logs import get_logger
+from core.storage.objects import ObjectStore
+from workers.places import release_id_of
+
+AGE: Final = timedelta(days=1)
+BATCH: Final = 500
+
+_UUID: Final = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+_ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
+_CHECKPOINT: Final = re.compile(rf"jobs/{_UUID}/checkpoint-\d+\.sealed")
+_FAILURE_NOTE: Final = re.compile(rf"jobs/{_UUID}/failure-\d+\.sealed")
+_BUNDLE: Final = re.compile(rf"releases/{_UUID}/bundle-\d+\.zip")
+
+Wanted = Callable[[Session, dict[str, UUID]], set[str]]
+"""Of objects, with the id that stands in each key, those that some row refers to."""
+
+
+def sweep_orphans(database: Database, store: ObjectStore, *, clock: Clock) -> int:
+    """Look through the folders of datasets, jobs and releases, and delete the orphans. Returns how many.
+
+    Raises:
+        DatabaseUnavailable: The database is away.
+    """
+    before = clock.now() - AGE
+    removed = 0
+    for folder, form, wanted in (
+        ("datasets", _ROWS, _rows_wanted),
+        ("jobs", _CHECKPOINT, _checkpoints_wanted),
+        ("jobs", _FAILURE_NOTE, _notes_wanted),
+        ("releases", _BUNDLE, _bundles_wanted),
+    ):
+        old = (found.key for found in store.list(folder) if found.stored_at < before)
+        for batch in _batches(_matching(form, old)):
+            with database.read_only() as session:
+                kept = wanted(session, batch)
+            removed += _delete(store, batch.keys() - kept)
+    return removed
+
+
+def _matching(form: re.Pattern[str], keys: Iterable[str]) -> Iterator[tuple[str, UUID]]:
+    for key in keys:
+        found = form.fullmatch(key)
+        if found is not None:
+            yield key, UUID(found[1])
+
+
+def _batches(items: Iterator[tuple[str, UUID]]) -> Iterator[dict[str, UUID]]:
+    while batch := dict(islice(items, BATCH)):
+        yield batch
+
+
+def _rows_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    # A tombstone still names its rows until they are gone; that is the business of finish_deletions.
+    named = select(Dataset.rows_key).where(Dataset.id.in_(objects.values()))
+    return {key for key in session.scalars(named) if key is not None}
+
+
+def _checkpoints_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    live = set(
+        session.scalars(
+            select(Job.id).where(
+                Job.id.in_(objects.values()), Job.state.not_in([state.value for state in ENDED])
+            )
+        )
+    )
+    return {key for key, job_id in objects.items() if job_id in live}
+
+
+def _notes_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    told = set(
+        session.scalars(
+            select(Job.id)
+            .join(Dataset, Dataset.id == Job.dataset_id)
+            .where(
+                Job.id.in_(objects.values()),
+                Job.state != JobState.SUCCEEDED.value,
+                Dataset.wrapped_data_key.is_not(None),
+            )
+        )
+    )
+    return {key for key, job_id in objects.items() if job_id in told}
+
+
+def _bundles_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    named = set(session.scalars(select(Release.bundle_key).where(Release.id.in_(objects.values()))))
+    live = session.scalars(select(Job.id).where(Job.state.not_in([state.value for state in ENDED])))
+    staged = {release_id_of(job_id) for job_id in live}
+    return {key for key, release_id in objects.items() if key in named or release_id in staged}
+
+
+def _delete(store: ObjectStore, keys: Iterable[str]) -> int:
+    removed = 0
+    for key in keys:
+        try:
+            store.delete(key)
+        except (StoreError, OSError):
+            get_logger().warning("orphan-not-removed", exc_info=True)
+        else:
+            removed += 1
+    return removed
