@@ -4,6 +4,9 @@
 PYTHON ?= python3
 OUT ?= understudy-demo
 JOBS ?= 2
+ROUNDS ?= 300
+SEED ?= 1
+DRILL_OUT ?= benchmarks/results/drill.json
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_INSTALLED := $(VENV)/.installed-run
@@ -13,7 +16,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up install test check lint types contracts docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion clean
+.PHONY: help demo up install test check lint types contracts docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-recovery drill clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -72,6 +75,12 @@ bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 
 bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into Parquet
 	$(BIN)/python -m benchmarks.sampling --save
+
+drill: $(DEV_INSTALLED) ## kill, freeze and starve the real stack at random moments (ROUNDS=300 SEED=1), then check everything
+	$(BIN)/python -m tests.faults.drill --rounds $(ROUNDS) --seed $(SEED) --out $(DRILL_OUT)
+
+bench-recovery: $(DEV_INSTALLED) ## seconds from kill -9 of everything to the job running again
+	$(BIN)/python -m benchmarks.recovery --save
 
 bench-ingestion: $(DEV_INSTALLED) ## ingestion against a bare CSV-to-Parquet copy, time and memory
 	$(BIN)/python -m benchmarks.ingestion

@@ -1,0 +1,240 @@
+"""The faults of a drill. Each is done to a running stack at a moment, and may leave something to be made good later.
+
+A fault returns what has to be done once the job has ended, such as waking a frozen worker; None if nothing.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+
+from tests.faults.errand import Errand
+from tests.faults.processes import (
+    kill_all,
+    limit_files,
+    live,
+    looks,
+    send,
+    wait_until,
+)
+from tests.faults.stack import LEASE_SECONDS, Stack
+from tests.system.processes import Process
+
+PATIENCE_SECONDS: Final = 60.0
+BROKER_KEYS: Final = b"celery unacked unacked_index unacked_mutex"
+ATTEMPT_BEGUN: Final = ("measure", "pretrain", "train")
+ANY_TIME: Final = ("upload", "grant", "order", "queued", "measure", "pretrain", "train", "train", "export")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a fault is done to.
+
+    Attributes:
+        stack: the stack.
+        errand: the publication under way.
+        draw: the random numbers of this round.
+    """
+
+    stack: Stack
+    errand: Errand
+    draw: np.random.Generator
+
+    def fence(self) -> int:
+        """How often the job was claimed."""
+        with self.stack.connected() as connection:
+            row = connection.execute("SELECT fence FROM jobs WHERE id = %s", [self.errand.job_id]).fetchone()
+        assert row is not None, "an accepted order is gone"
+        return int(str(row[0]))
+
+
+Afterwards = Callable[[], None] | None
+Deed = Callable[[Scene], Afterwards]
+
+
+class NothingToHit(Exception):
+    """The victim was not there: the round counts, the fault does not."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault.
+
+    Attributes:
+        deed: does it.
+        moments: when it may be done.
+        ends: states in which the disturbed job may end.
+    """
+
+    deed: Deed
+    moments: tuple[str, ...] = ANY_TIME
+    ends: frozenset[str] = frozenset({"succeeded"})
+
+
+def _kill(process: Process | None) -> None:
+    if process is None or not send(process, signal.SIGKILL):
+        raise NothingToHit
+
+
+def kill_role(name: str) -> Deed:
+    """kill -9 of the first process of a role; what hangs below it must end by itself."""
+
+    def deed(scene: Scene) -> None:
+        _kill(scene.stack.process(name))
+
+    return deed
+
+
+def kill_pool(scene: Scene) -> None:
+    """kill -9 of the process that claims and beats; the worker above it lives on."""
+    _kill(scene.stack.pool())
+
+
+def kill_child(scene: Scene) -> None:
+    """kill -9 of the process that trains."""
+    wait_until(lambda: scene.stack.runner() or scene.errand.at == "ended", seconds=PATIENCE_SECONDS)
+    _kill(scene.stack.runner())
+
+
+def kill_backend(scene: Scene) -> None:
+    """kill -9 of one of Postgres's own processes: the server ends every session and recovers."""
+    server = scene.stack.process("postgres")
+    below = live(server.pid) if server else []
+    if not below:
+        raise NothingToHit
+    _kill(below[int(scene.draw.integers(len(below)))])
+
+
+def kill_supervisor(scene: Scene) -> None:
+    """kill -9 of the supervisor, and a new one at once, while the old roles still die."""
+    scene.stack.crash()
+    scene.stack.start()
+
+
+def kill_everything(scene: Scene) -> None:
+    """kill -9 of every process at once, then a new start."""
+    scene.stack.crash_everything()
+    scene.stack.start()
+
+
+def restart(scene: Scene) -> None:
+    """A polite stop in the middle of things, then a new start."""
+    scene.stack.stop()
+    scene.stack.start()
+
+
+def drop_messages(scene: Scene) -> None:
+    """The broker forgets its messages, or everything, its bindings too."""
+    if scene.draw.random() < 0.5:
+        scene.stack.redis.flush()
+    else:
+        scene.stack.redis._ask(b"DEL " + BROKER_KEYS)
+
+
+def double_messages(scene: Scene) -> Afterwards:
+    """The job is announced several times, and half the time to two workers."""
+    if scene.errand.job_id is None:
+        raise NothingToHit
+    if scene.draw.random() < 0.5:
+        scene.stack.start_rival()
+    _announce(scene)
+    return scene.stack.end_rivals
+
+
+def _announce(scene: Scene) -> None:
+    with scene.stack.queue() as queue:
+        for _ in range(int(scene.draw.integers(2, 6))):
+            queue.enqueue_training(UUID(scene.errand.job_id))
+
+
+def freeze(*, whole: bool) -> Deed:
+    """Stop a worker past its lease, let another take the job over, and wake the first one.
+
+    Args:
+        whole: freeze everything of the worker, as a machine that hangs; else only the process that beats, while the
+            training below it goes on.
+    """
+
+    def deed(scene: Scene) -> Afterwards:
+        stack = scene.stack
+        wait_until(lambda: stack.runner() or scene.errand.at == "ended", seconds=PATIENCE_SECONDS)
+        worker, pool, runner = stack.process("worker"), stack.pool(), stack.runner()
+        if worker is None or pool is None or runner is None:
+            raise NothingToHit
+        fence = scene.fence()
+        frozen = [worker, pool, runner] if whole else [pool]
+        for process in frozen:
+            send(process, signal.SIGSTOP)
+        stack.start_rival()
+
+        def thaw() -> None:
+            for process in frozen:
+                send(process, signal.SIGCONT)
+            if not wait_until(lambda: not runner.lives(), seconds=PATIENCE_SECONDS):
+                message = "a worker that lost its lease never ended its training"
+                raise AssertionError(message)
+            stack.end_rivals()
+
+        if scene.draw.random() < 0.5:
+            return thaw
+        # Both now believe that the job is theirs.
+        wait_until(lambda: scene.errand.at == "ended" or scene.fence() > fence, seconds=PATIENCE_SECONDS)
+        for process in frozen:
+            send(process, signal.SIGCONT)
+        return thaw
+
+    return deed
+
+
+def delay_heartbeats(scene: Scene) -> None:
+    """Hold the job's row for longer than the lease: beats, marks and claims all wait for it."""
+    with scene.stack.connected() as connection, connection.transaction():
+        connection.execute("SELECT 1 FROM jobs WHERE id = %s FOR UPDATE", [scene.errand.job_id])
+        time.sleep(LEASE_SECONDS * float(scene.draw.uniform(1.1, 1.6)))
+
+
+def fill_disk(scene: Scene) -> None:
+    """For a while no process of the stack can write beyond a few kilobytes of any file: every write can fail."""
+    stack = scene.stack
+    limit = int(scene.draw.choice([0, 4096, 65536]))
+    for _ in looks(float(scene.draw.uniform(0.5, 2.5))):
+        limit_files(stack.family(), limit)
+    # What was born under the limit keeps it, so it is lifted until nobody new is found.
+    for _ in looks(0.5):
+        limit_files(stack.family(), -1)
+
+
+def cancel(scene: Scene) -> None:
+    """A person cancels while the worker is killed."""
+    if scene.errand.job_id is None:
+        raise NothingToHit
+    worker = scene.stack.process("worker")
+    if scene.draw.random() < 0.5 and worker is not None:
+        kill_all([worker])
+    scene.errand.cancel()
+
+
+FAULTS: Final[Mapping[str, Fault]] = {
+    "kill worker": Fault(kill_role("worker")),
+    "kill pool process": Fault(kill_pool),
+    "kill training child": Fault(kill_child, ATTEMPT_BEGUN),
+    "kill redis": Fault(kill_role("redis")),
+    "kill postgres": Fault(kill_role("postgres")),
+    "kill postgres backend": Fault(kill_backend),
+    "kill api": Fault(kill_role("api")),
+    "kill upkeep": Fault(kill_role("upkeep")),
+    "kill supervisor": Fault(kill_supervisor),
+    "kill everything": Fault(kill_everything),
+    "restart": Fault(restart),
+    "drop messages": Fault(drop_messages),
+    "double messages": Fault(double_messages, ("queued", *ATTEMPT_BEGUN, "export")),
+    "frozen task": Fault(freeze(whole=False), ATTEMPT_BEGUN),
+    "frozen worker": Fault(freeze(whole=True), ATTEMPT_BEGUN),
+    "late heartbeats": Fault(delay_heartbeats, ATTEMPT_BEGUN),
+    "full disk": Fault(fill_disk),
+    "cancel": Fault(cancel, ("queued", *ATTEMPT_BEGUN, "export"), frozenset({"succeeded", "cancelled"})),
+}

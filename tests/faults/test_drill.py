@@ -1,0 +1,74 @@
+"""The first 25 rounds of the fault drill (tests.faults.drill), on one real stack; and that its checks can fail."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from tests.faults.checks import violations
+from tests.faults.drill import Drill, blows_of
+from tests.faults.faults import FAULTS
+from tests.faults.processes import MARK, marked
+
+pytestmark = [pytest.mark.system, pytest.mark.xdist_group("stack")]
+
+SEED = 2026
+ROUNDS = 25
+
+
+@pytest.fixture(scope="module")
+def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
+    with Drill(tmp_path_factory.mktemp("drill"), seed=SEED) as drill:
+        yield drill
+
+
+@pytest.mark.parametrize("number", range(1, ROUNDS + 1))
+def test_a_disturbed_round_leaves_everything_in_order(drill: Drill, number: int) -> None:
+    played = drill.play(number)
+    assert played.violations == [], f"seed {SEED} round {number}: {played.landed}"
+
+
+def test_everything_that_all_rounds_left_is_in_order(drill: Drill) -> None:
+    assert drill.conclude() == []
+
+
+def test_the_checks_see_what_is_out_of_order(drill: Drill) -> None:
+    """Plant each kind of leftover; every one of them must be reported."""
+    stack = drill.stack
+    planted = {
+        stack.objects / "releases" / str(uuid4()) / "bundle-1.zip": "an unpublished bundle",
+        stack.objects / "jobs" / str(uuid4()) / "checkpoint-1.sealed": "an ended job left",
+        stack.objects / "datasets" / str(uuid4()) / "rows.sealed": "an unsealed piece of rows",
+        stack.folder.path / "scratch" / "intake-planted": "a plain scratch file",
+    }
+    for path in planted:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("age,colour")
+    orphan = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=os.environ | {MARK: stack.mark}
+    )
+    try:
+        found = violations(stack, dataset_id=None, reference=None, ends=frozenset(), quiet_seconds=1.0)
+    finally:
+        orphan.communicate()
+        for path in planted:
+            path.unlink()
+    for expected in (*planted.values(), "an orphan process"):
+        assert any(expected in each for each in found), expected
+    assert violations(stack, dataset_id=None, reference=None, ends=frozenset()) == []
+
+
+def test_a_round_is_the_same_whenever_it_is_played_and_every_fault_has_its_turn() -> None:
+    assert blows_of(SEED, 7) == blows_of(SEED, 7)
+    assert blows_of(SEED, 7) != blows_of(SEED + 1, 7)
+    first = [blows_of(SEED, number) for number in range(1, len(FAULTS) + 1)]
+    assert {blow.kind for blows in first for blow in blows} == set(FAULTS)
+    assert len(FAULTS) <= ROUNDS
+
+
+def test_nothing_outlives_a_drill(drill: Drill) -> None:
+    drill.stack.end()
+    assert marked(drill.stack.mark) == []
