@@ -7,6 +7,7 @@ that each image holds exactly the packages and folders its role imports; the API
 import json
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from core.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -105,9 +108,13 @@ def test_images_are_pinned_to_a_version():
 def test_no_secret_has_a_default():
     text = (ROOT / "docker-compose.yml").read_text()
     variables = re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", text)
-    assert {"POSTGRES_PASSWORD", "REDIS_PASSWORD", "OBJECTS_PASSWORD", "UNDERSTUDY_MASTER_KEY"} <= {
-        name for name, _ in variables
-    }
+    assert {
+        "POSTGRES_PASSWORD",
+        "REDIS_PASSWORD",
+        "OBJECTS_PASSWORD",
+        "UNDERSTUDY_MASTER_KEY",
+        "UNDERSTUDY_METRICS_TOKEN",
+    } <= {name for name, _ in variables}
     for name, rule in variables:
         assert rule.startswith(":?") or name == "TORCH_INDEX", name
     secret_names = re.compile(r"PASSWORD|SECRET|MASTER_KEY|TOKEN", re.IGNORECASE)
@@ -127,20 +134,70 @@ def test_only_the_api_can_be_reached_and_only_from_this_machine():
     assert {name for name, service in SERVICES.items() if service["networks"] != ["inside"]} == {"api"}
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_our_containers_have_no_power_they_do_not_need(name):
-    service = OURS[name]
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_no_container_has_power_it_does_not_need(name):
+    service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert service["init"] is True, "a worker's killed children need a parent that reaps them"
+    if name in OURS:
+        assert service["init"] is True, "a worker's killed children need a parent that reaps them"
+    elif name != "objects":  # its image has no user, and a fresh volume belongs to root
+        assert service["user"] not in {"0", "root", "0:0"}
 
 
-def test_the_gpu_worker_is_a_profile():
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_every_container_is_limited(name):
+    limits = SERVICES[name]["deploy"]["resources"]["limits"]
+    assert float(limits["cpus"]) > 0
+    assert re.fullmatch(r"[1-9]\d*G", limits["memory"])
+    assert limits["pids"] > 0
+
+
+def test_a_training_meets_its_own_limit_before_the_containers():
+    allowed = Settings.model_fields["training_memory_bytes"].default
+    for name in ("worker", "worker-gpu"):
+        gigabytes = int(SERVICES[name]["deploy"]["resources"]["limits"]["memory"].removesuffix("G"))
+        assert gigabytes * 2**30 > allowed
+
+
+def test_the_queue_is_kept_on_disk_and_never_evicted():
+    command = SERVICES["redis"]["command"][-1]
+    for words in (
+        "--appendonly yes",
+        "--appendfsync everysec",
+        "--maxmemory-policy noeviction",
+        "--requirepass",
+    ):
+        assert words in command
+
+
+def test_the_database_logs_no_statement_and_no_parameter():
+    words = SERVICES["postgres"]["command"]
+    for setting in (
+        "log_statement=none",
+        "log_min_error_statement=panic",
+        "log_parameter_max_length_on_error=0",
+    ):
+        assert setting in words
+
+
+def test_several_processes_serve_and_add_their_counts_up():
+    (command,) = [
+        json.loads(argument)
+        for keyword, argument in _instructions(ROOT / "docker/api.Dockerfile")
+        if keyword == "CMD"
+    ]
+    assert int(command[command.index("--workers") + 1]) >= 2
+    assert SERVICES["api"]["environment"]["PROMETHEUS_MULTIPROC_DIR"].startswith("/tmp/")
+
+
+def test_the_workers_are_profiles():
+    assert SERVICES["worker"]["profiles"] == ["cpu"]
     assert SERVICES["worker-gpu"]["profiles"] == ["gpu"]
+    assert {name for name, service in SERVICES.items() if "profiles" in service} == {"worker", "worker-gpu"}
     devices = SERVICES["worker-gpu"]["deploy"]["resources"]["reservations"]["devices"]
     assert devices[0]["capabilities"] == ["gpu"]
-    assert "profiles" not in SERVICES["worker"]
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=_role)
@@ -190,11 +247,11 @@ for name in {sorted({ENTRY[role], extra})!r}:
         **os.environ,
         "PYTHONPATH": str(tmp_path),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "UNDERSTUDY_DATABASE_URL": "postgresql+psycopg://nobody@127.0.0.1:1/none",
-        "UNDERSTUDY_BROKER_URL": "redis://127.0.0.1:1/0",
+        "UNDERSTUDY_DATABASE_URL": f"postgresql+psycopg://nobody:{secrets.token_hex(24)}@127.0.0.1:1/none",
+        "UNDERSTUDY_BROKER_URL": f"redis://:{secrets.token_hex(24)}@127.0.0.1:1/0",
         "UNDERSTUDY_STORAGE_URL": tmp_path.joinpath("objects").as_uri(),
         "UNDERSTUDY_SCRATCH_FOLDER": str(tmp_path),
-        "UNDERSTUDY_MASTER_KEY": "0123456789abcdef" * 4,
+        "UNDERSTUDY_MASTER_KEY": secrets.token_hex(32),
     }
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, timeout=120, check=True)
 
