@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from anyio import Semaphore
 from fastapi import APIRouter, FastAPI
@@ -48,6 +47,7 @@ from service.datasets import endpoints as datasets
 from service.edge.access_log import AccessLog
 from service.edge.body_limit import MAX_JSON_BYTES, BodyLimit
 from service.edge.gate import Gate
+from service.edge.head import HeadAsGet
 from service.edge.last_resort import LastResort
 from service.edge.rate_limit import RateLimits, redis_of
 from service.edge.request_id import RequestId
@@ -61,8 +61,9 @@ from service.jobs.watching import JobWatch
 from service.members import endpoints as members
 from service.metrics import endpoints as metrics
 from service.metrics.recording import Recorder
+from service.openapi import complete_document
 from service.parts import Parts
-from service.problem import Problem, install_problems, problems
+from service.problem import install_problems, problems
 from service.quotes import endpoints as quotes
 from service.quotes.planner import Planner
 from service.releases import endpoints as releases
@@ -161,8 +162,9 @@ def create_app(
     app.state.readiness = health.remembered_readiness(parts)
     app.state.deployment = metrics.remembered_deployment(parts)
     install_problems(app)
-    _describe_problem(app)
+    complete_document(app)
     # The last added is the outermost.
+    app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH,))
     app.add_middleware(LastResort)
     app.add_middleware(AccessLog)
@@ -242,19 +244,3 @@ def _software_version() -> str:
         return version("understudy")
     except PackageNotFoundError:
         return "0"
-
-
-def _describe_problem(app: FastAPI) -> None:
-    """Add the shape of problems to the OpenAPI document; routes refer to it by name."""
-    plain = app.openapi
-
-    def with_problem() -> dict[str, Any]:
-        document = plain()
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas.setdefault("Problem", Problem.model_json_schema())
-        # The framework's own shape of a 422 is never sent.
-        for name in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(name, None)
-        return document
-
-    app.openapi = with_problem  # type: ignore[method-assign]  # FastAPI's documented way to extend it

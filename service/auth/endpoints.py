@@ -13,8 +13,9 @@ from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.parts import Parts
 from service.problem import problems
+from service.strict_route import StrictRoute
 
-router = APIRouter(prefix="/keys", tags=["keys"])
+router = APIRouter(prefix="/keys", tags=["keys"], route_class=StrictRoute)
 
 
 @router.post("", status_code=201, summary="Make an API key", responses=problems(ExpiryRefused))

@@ -11,8 +11,9 @@ from service.auth.cookie import clear_cookie, presented_cookie, require_own_page
 from service.auth.schemas import Login, SessionView
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.problem import problems
+from service.strict_route import StrictRoute
 
-router = APIRouter(prefix="/session", tags=["session"])
+router = APIRouter(prefix="/session", tags=["session"], route_class=StrictRoute)
 
 
 @router.post(

@@ -17,8 +17,9 @@ from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.problem import problems
+from service.strict_route import StrictRoute
 
-router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
+router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"], route_class=StrictRoute)
 
 
 @router.put(
@@ -96,9 +97,7 @@ def freeze_dataset(
     Trainings that run go on, queued jobs wait, and what was released stays released. Freezing again changes nothing.
     """
     population_id = repository.governed(session, dataset_id, principal).population_id
-    frozen = book.freeze(
-        session, population_id, by=str(principal.id), reason=order.reason, clock=parts.clock
-    )
+    frozen = book.freeze(session, population_id, by=str(principal.id), reason=order.reason, clock=parts.clock)
     if frozen:
         record(session, principal, action="budget.freeze", object_id=population_id, clock=parts.clock)
     return _view(session, population_id)

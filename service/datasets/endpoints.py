@@ -22,9 +22,10 @@ from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.edge.body_stream import BodyStream, UploadInterrupted
 from service.edge.gate import ServiceBusy
 from service.problem import problems
+from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 
-router = APIRouter(prefix="/datasets", tags=["datasets"])
+router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=StrictRoute)
 
 _UPLOAD_ERRORS = (
     upload_errors.EmptyUpload,

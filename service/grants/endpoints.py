@@ -14,8 +14,9 @@ from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.grants import repository
 from service.grants.schemas import GrantList, GrantView
 from service.problem import problems
+from service.strict_route import StrictRoute
 
-router = APIRouter(tags=["grants"])
+router = APIRouter(tags=["grants"], route_class=StrictRoute)
 
 
 @router.get("/datasets/{dataset_id}/grants", summary="List the grants", responses=problems(DatasetNotFound))

@@ -41,6 +41,7 @@ from service.problem import problems
 from service.quotes.endpoints import PLANNING_ERRORS
 from service.quotes.schemas import GeneratorOrder
 from service.releases.repository import ids_of_jobs
+from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 
 MAX_STREAM_SECONDS: Final = 3600
@@ -56,7 +57,7 @@ LongestSeconds = Annotated[
     ),
 ]
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 
 
 @router.post(
@@ -131,6 +132,7 @@ def read_job(job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) ->
 
 @router.get(
     "/{job_id}/events",
+    status_code=200,
     summary="Watch a job",
     response_class=EventStream,
     responses={

@@ -11,8 +11,9 @@ from service.datasets.errors import DatasetNotFound
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.members.schemas import MemberList
 from service.problem import problems
+from service.strict_route import StrictRoute
 
-router = APIRouter(prefix="/datasets/{dataset_id}/members", tags=["members"])
+router = APIRouter(prefix="/datasets/{dataset_id}/members", tags=["members"], route_class=StrictRoute)
 
 
 @router.get("", summary="List the members", responses=problems(DatasetNotFound))

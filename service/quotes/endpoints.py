@@ -17,8 +17,9 @@ from service.dependencies import CurrentPrincipal, InjectedParts
 from service.edge.gate import ServiceBusy
 from service.problem import problems
 from service.quotes.schemas import GeneratorOrder
+from service.strict_route import StrictRoute
 
-router = APIRouter(prefix="/quotes", tags=["quotes"])
+router = APIRouter(prefix="/quotes", tags=["quotes"], route_class=StrictRoute)
 
 PLANNING_ERRORS = (
     DatasetNotFound,

@@ -16,9 +16,10 @@ from service.releases import repository
 from service.releases.errors import ReleaseNotFound
 from service.releases.schemas import ReleaseList, ReleaseView, SampleFormat
 from service.releases.streaming import Pieces
+from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 
-router = APIRouter(prefix="/releases", tags=["releases"])
+router = APIRouter(prefix="/releases", tags=["releases"], route_class=StrictRoute)
 
 MAX_ROWS = 10**12
 PIECE_BYTES = 256 * 1024

@@ -36,9 +36,10 @@ from service.requests.schemas import (
     BudgetRequestView,
     Denial,
 )
+from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 
-router = APIRouter(tags=["budget requests"])
+router = APIRouter(tags=["budget requests"], route_class=StrictRoute)
 
 OK = 200
 

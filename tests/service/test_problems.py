@@ -95,7 +95,7 @@ def test_a_body_that_makes_no_sense(world: World) -> None:
 
 def test_a_body_of_another_type_is_refused(world: World) -> None:
     answer = world.owner.post("/v1/datasets", content=CANARY.encode(), headers={"Content-Type": "text/plain"})
-    refused(answer, status=422, code="invalid-input")
+    refused(answer, status=415, code="wrong-media-type")
 
 
 def test_the_places_of_mistakes_are_named_with_our_own_words_only(world: World) -> None:
@@ -160,8 +160,8 @@ def test_a_database_that_is_away_is_503(world: World, settings) -> None:
         refused(answer, status=503, code="database-unavailable")
         assert answer.headers["retry-after"]
         assert "127.0.0.1" not in answer.text
-        ready = client.get("/healthz")
-        assert (ready.status_code, ready.json()["checks"]["database"]) == (503, False)
+        ready = client.get("/readyz")
+        assert (ready.status_code, ready.json()["checks"]["database"]) == (503, "failed")
         assert client.get("/v1/health").json() == {"status": "alive"}
 
 
@@ -224,7 +224,7 @@ def test_a_crowd_larger_than_the_pool_and_the_threads_is_served(world: World, se
     app, database = tight(world, settings, wait_seconds=30)
     statuses = []
     with TestClient(app) as client:
-        caller = Caller(client, world.owner.key)
+        caller = Caller(client, world.owner.key, world.owner.principal_id)
         threads = [
             threading.Thread(target=lambda: statuses.append(caller.get("/v1/datasets").status_code))
             for _ in range(90)

@@ -1,0 +1,88 @@
+"""Reads JSON more strictly than Python's reader does (RFC 8259 and 7493), so that a document has one meaning only.
+
+Refused are: bytes that are not UTF-8, a name that occurs twice in an object, ``NaN`` and ``Infinity``, numbers that no
+double can hold, and nesting that would exhaust the reader's stack. What is refused inside a document is named by its
+place, and never echoed.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+from fastapi.exceptions import RequestValidationError
+
+from service.problem import MalformedRequest
+
+# No number with more digits is finite as a double; reading a longer one takes time that grows with its square.
+_MAX_DIGITS: Final = 309
+
+Place = tuple[str | int, ...]
+
+
+def read_json(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    """The document that these bytes are.
+
+    Raises:
+        MalformedRequest: They are not JSON in UTF-8.
+        RequestValidationError: They are, but a place holds what is refused.
+    """
+    reader = _Reader()
+    try:
+        document = json.loads(
+            body.decode("utf-8"),
+            object_pairs_hook=reader.members,
+            parse_constant=reader.number,
+            parse_float=reader.number,
+            parse_int=reader.integer,
+        )
+    except RecursionError:
+        _refuse("nested_too_deeply", ())
+    except ValueError:
+        raise MalformedRequest(
+            "The body is not JSON in UTF-8.",
+            remedy="Send one JSON document, encoded in UTF-8 without a mark.",
+        ) from None
+    if reader.met_infinity:
+        for place in _infinities(document):
+            _refuse("finite_number", place)
+    return document
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.met_infinity = False
+
+    def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            _refuse("duplicate_name", (next(name for name in names if names.count(name) > 1),))
+        return found
+
+    def number(self, text: str) -> float:
+        found = float(text)
+        self.met_infinity = self.met_infinity or not math.isfinite(found)
+        return found
+
+    def integer(self, text: str) -> int | float:
+        if len(text) <= _MAX_DIGITS + 1:
+            return int(text)
+        self.met_infinity = True
+        return -math.inf if text.startswith("-") else math.inf
+
+
+def _infinities(document: object) -> Iterator[Place]:
+    rest: list[tuple[Place, object]] = [((), document)]
+    while rest:
+        place, value = rest.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            yield place
+        elif isinstance(value, dict):
+            rest += [((*place, name), entry) for name, entry in value.items()]
+        elif isinstance(value, list):
+            rest += [((*place, position), entry) for position, entry in enumerate(value)]
+
+
+def _refuse(kind: str, place: Place) -> NoReturn:
+    raise RequestValidationError([{"type": kind, "loc": ("body", *place)}])

@@ -1,0 +1,134 @@
+"""A route that refuses what it would otherwise have to guess about.
+
+FastAPI ignores query parameters it does not know, takes the last of a repeated one, reads JSON leniently, and reads it
+before it asks who is there. Here a misspelt or repeated parameter, a header sent twice, a body of another type and
+JSON with two meanings are refused; and who may not use an endpoint at all learns that first.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from email.message import Message
+from typing import Any, Final, get_origin
+
+from fastapi import Request, Response, params
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from core.errors import UnderstudyError
+from service.auth.table import OPEN
+from service.dependencies import authorise, get_parts, present
+from service.edge.json_body import read_json
+from service.problem import MalformedRequest, WrongMediaType
+
+# Reading a larger body takes long enough to be kept off the event loop.
+_LARGE_BYTES: Final = 32 * 1024
+_SINGLE_HEADERS: Final = ("authorization", "content-type", "idempotency-key", "x-csrf-token")
+_MANY: Final = (list, set, frozenset, tuple)
+
+_credentials = HTTPBearer(auto_error=False)
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class StrictRequest(Request):
+    """A request whose JSON is read strictly."""
+
+    async def json(self) -> Any:  # noqa: ANN401 - any JSON value
+        """The document in the body, read once.
+
+        Raises:
+            MalformedRequest: The body is not JSON, or broke off.
+            RequestValidationError: It is, but a place holds what is refused.
+        """
+        if not hasattr(self, "_json"):
+            try:
+                body = await self.body()
+            except ClientDisconnect:
+                raise MalformedRequest(
+                    "The body of the request broke off.", remedy="Send it again."
+                ) from None
+            self._json = (
+                await run_in_threadpool(read_json, body) if len(body) > _LARGE_BYTES else read_json(body)
+            )
+        return self._json
+
+
+class StrictRoute(APIRoute):
+    """The class of every route under ``/v1``, but for the probe."""
+
+    def get_route_handler(self) -> Handler:
+        """Serve a request once it is known to be unambiguous."""
+        serve = super().get_route_handler()
+        single, many = _query_names(self.dependant)
+        has_json_body = self.body_field is not None
+
+        async def handle(request: Request) -> Response:
+            strict = StrictRequest(request.scope, request.receive)
+            try:
+                _require_single_headers(request)
+                _require_declared_query(request, single=single, many=many)
+                if has_json_body:
+                    await _require_json(strict)
+            except (UnderstudyError, RequestValidationError):
+                if self.name not in OPEN:
+                    await _authorise(request)
+                raise
+            return await serve(strict)
+
+        return handle
+
+
+async def _authorise(request: Request) -> None:
+    parts = await get_parts(request)
+    await authorise(request, parts, await present(request, parts, await _credentials(request), None))
+
+
+def _query_names(dependant: Dependant) -> tuple[frozenset[str], frozenset[str]]:
+    single: set[str] = set()
+    many: set[str] = set()
+    for field in get_flat_params(dependant):
+        if not isinstance(field.field_info, params.Query):
+            continue
+        repeats = (get_origin(field.field_info.annotation) or field.field_info.annotation) in _MANY
+        (many if repeats else single).add(field.alias)
+    return frozenset(single), frozenset(many)
+
+
+def _require_single_headers(request: Request) -> None:
+    for name in _SINGLE_HEADERS:
+        if len(request.headers.getlist(name)) > 1:
+            raise MalformedRequest(f"The header {name} was sent more than once.", remedy="Send it once.")
+
+
+def _require_declared_query(request: Request, *, single: frozenset[str], many: frozenset[str]) -> None:
+    if not request.scope["query_string"]:
+        return
+    names = [name for name, _ in request.query_params.multi_items()]
+    problems = [_problem("extra_forbidden", name) for name in set(names) - single - many]
+    problems += [_problem("repeated", name) for name in single if names.count(name) > 1]
+    _refuse_if_any(problems)
+
+
+def _problem(kind: str, name: str) -> dict[str, Any]:
+    return {"type": kind, "loc": ("query", name)}
+
+
+def _refuse_if_any(problems: Sequence[dict[str, Any]]) -> None:
+    if problems:
+        raise RequestValidationError(problems)
+
+
+async def _require_json(request: StrictRequest) -> None:
+    sent = Message()
+    sent["content-type"] = request.headers.get("content-type", "")
+    is_json = "content-type" in request.headers and sent.get_content_type() == "application/json"
+    if is_json and str(sent.get_param("charset", "utf-8")).casefold() in {"utf-8", "utf8"}:
+        # An empty body is left to the endpoint, which says what it misses.
+        if await request.body():
+            await request.json()
+    elif await request.body():
+        raise WrongMediaType
