@@ -17,6 +17,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
+from obstore.exceptions import BaseError as StoreError
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
@@ -32,6 +33,7 @@ from core.errors import (
     Unsupported,
 )
 from core.logs import get_logger
+from core.storage.errors import StorageUnavailable
 from service.edge.request_id import current_request_id
 
 MEDIA_TYPE = "application/problem+json"
@@ -121,6 +123,7 @@ def install_problems(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_framework)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(PoolTimeout, _of_pool)
+    app.add_exception_handler(StoreError, _of_store)
 
 
 def problems(*errors: type[UnderstudyError]) -> dict[int | str, dict[str, Any]]:
@@ -227,6 +230,11 @@ async def _of_pool(_request: Request, _error: Exception) -> JSONResponse:
     return response_to(
         DatabaseBusy("All connections to the database are in use.", remedy="Try again in a moment.")
     )
+
+
+async def _of_store(_request: Request, error: Exception) -> JSONResponse:
+    get_logger().error("request-failed", code=StorageUnavailable.code, exc_info=error)
+    return response_to(StorageUnavailable())
 
 
 def _place(location: Iterable[object], names: frozenset[str]) -> str:

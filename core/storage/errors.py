@@ -10,17 +10,22 @@ UnderstudyError
     x DamagedUpload             422  truncated or corrupted gzip or Parquet
     x NoAcceptableRows          422  every row was refused; ``report`` says why
     x TooManyUnits              422  far more privacy units than declared
+    x PartSizeDiffers           422  a part of an upload has not the size that its place asks for
+    x DigestDiffers             422  a part of an upload has not the announced digest
+  * Unavailable
+    x StorageUnavailable        503  the object store does not answer
   * TooLarge
     x UploadTooLarge            413  more bytes than allowed, as sent or unpacked
     x DecompressionBomb         413  unpacks to far more bytes than any table would
   * Unsupported
     x UnsupportedUpload         415  not CSV, gzip of CSV, or Parquet
+    x ContentDisagrees          415  the bytes are something else than the content type says
 
 An upload error is told to the owner who uploads and to nobody else; even so it holds no value of a row and no text
 of a library.
 """
 
-from core.errors import InternalError, InvalidInput, NotFound, TooLarge, Unsupported
+from core.errors import InternalError, InvalidInput, NotFound, TooLarge, Unavailable, Unsupported
 
 
 class SealBroken(InternalError):
@@ -28,6 +33,15 @@ class SealBroken(InternalError):
 
     code = "seal-broken"
     title = "Stored data is damaged"
+
+
+class StorageUnavailable(Unavailable):
+    """The object store does not answer, or refuses this service."""
+
+    code = "storage-unavailable"
+
+    def __init__(self) -> None:
+        super().__init__("The object store does not answer.", remedy="Try again in a moment.")
 
 
 class ObjectMissing(NotFound):
@@ -110,6 +124,33 @@ class TooManyUnits(InvalidInput):
     title = "More privacy units than declared"
 
 
+class PartSizeDiffers(InvalidInput):
+    """A part of an upload does not have the size that its place in the file asks for; nothing of it was kept."""
+
+    code = "part-size-differs"
+    title = "The part has another size"
+
+    def __init__(self, expected_bytes: int) -> None:
+        super().__init__(
+            f"This part must have exactly {expected_bytes} bytes; nothing of it was kept.",
+            remedy="Cut the file at multiples of part_bytes; only the last part is shorter.",
+            expected_bytes=expected_bytes,
+        )
+
+
+class DigestDiffers(InvalidInput):
+    """What arrived is not what Content-Digest announced; nothing of it was kept."""
+
+    code = "digest-differs"
+    title = "The content was changed on its way"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The content does not have the digest that was announced; nothing of it was kept.",
+            remedy="Send the part again.",
+        )
+
+
 class UploadTooLarge(TooLarge):
     """More bytes than allowed."""
 
@@ -129,3 +170,10 @@ class UnsupportedUpload(Unsupported):
 
     code = "unsupported-upload"
     title = "This format is not read"
+
+
+class ContentDisagrees(Unsupported):
+    """The first bytes show another format than the content type names; neither is believed."""
+
+    code = "content-disagrees"
+    title = "The content is not what its type says"

@@ -11,7 +11,7 @@ folders above it are flushed; a bucket promises the same).
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -25,6 +25,10 @@ from core.storage.errors import ObjectMissing
 
 _S3_KEYS: Final = {"endpoint", "region", "virtual_hosted_style_request"}
 _READ_AHEAD_BYTES: Final = 1 << 20
+# The library's own patience is minutes, which a request or a probe does not have; jobs are resumed anyway.
+_CONNECT_PATIENCE: Final = timedelta(seconds=3)
+_RETRIES: Final = 3
+_RETRY_PATIENCE: Final = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,17 @@ class ObjectStore:
             return False
         return True
 
+    def size_of(self, key: str) -> int:
+        """How many bytes an object has.
+
+        Raises:
+            ObjectMissing: there is no such object.
+        """
+        try:
+            return int(obstore.head(self._backend, key)["size"])
+        except FileNotFoundError:
+            raise ObjectMissing from None
+
     def delete(self, key: str) -> None:
         """Remove an object; nothing happens if there is none."""
         try:
@@ -162,7 +177,8 @@ def open_store(url: str) -> ObjectStore:
                 parts.netloc,
                 prefix=parts.path.strip("/") or None,
                 config=config,
-                client_options={"allow_http": plain_http},
+                client_options={"allow_http": plain_http, "connect_timeout": _CONNECT_PATIENCE},
+                retry_config={"max_retries": _RETRIES, "retry_timeout": _RETRY_PATIENCE},
             )
         )
     message = "a storage URL begins with file:///, s3:// or memory://"

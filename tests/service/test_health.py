@@ -9,7 +9,7 @@ from sqlalchemy import text
 from core.storage.objects import open_store
 from service import health
 from service.remembered import Remembered
-from tests.service.world import World
+from tests.service.world import World, require_problem
 
 ALL_OK = {"database": "ok", "migrations": "ok", "broker": "ok", "storage": "ok"}
 
@@ -99,3 +99,17 @@ def test_many_probes_cost_one_look() -> None:
 
 def test_readiness_is_remembered_for_a_second_at_most() -> None:
     assert timedelta(seconds=health.REMEMBERED_SECONDS) <= timedelta(seconds=1)
+
+
+def test_a_request_that_needs_a_store_that_is_away_is_answered_503(world: World, log_text) -> None:
+    release_id = world.release()
+
+    def away(_key: str) -> bytes:
+        raise GenericError("http://objects:9000/secret")
+
+    world.store.get_bytes = away
+    world.store.open = away
+    answer = world.owner.get(f"/v1/releases/{release_id}/bundle")
+    require_problem(answer, status=503, code="storage-unavailable")
+    assert answer.headers["retry-after"]
+    assert "secret" not in answer.text + log_text()

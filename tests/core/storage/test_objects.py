@@ -2,14 +2,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from obstore.exceptions import BaseError as StoreError
 
 from core.storage.errors import ObjectMissing
 from core.storage.objects import ObjectStore, open_store
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=["memory", "local", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
     """Every promise below holds for each kind of store."""
+    if request.param == "s3":
+        bucket = request.getfixturevalue("s3_bucket")
+        return open_store(f"s3://{bucket.name}/some/prefix?endpoint={bucket.endpoint}&region=us-east-1")
     return open_store("memory://" if request.param == "memory" else (tmp_path / "a b" / "objects").as_uri())
 
 
@@ -71,7 +75,22 @@ def test_s3_is_configured_by_url():
     assert backend.prefix == "some/prefix"
     assert backend.config["endpoint"] == "http://localhost:9000"
     assert backend.config["bucket"] == "bucket"
-    assert backend.client_options == {"allow_http": "true"}
+    assert backend.client_options["allow_http"] == "true"
+
+
+def test_a_store_that_is_away_is_given_up_within_seconds(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    store = open_store("s3://bucket?endpoint=http://127.0.0.1:1&region=us-east-1")
+    assert store._backend.retry_config["retry_timeout"] <= timedelta(seconds=15)
+    with pytest.raises(StoreError):
+        store.exists("a")
+
+
+def test_a_bucket_that_is_missing_is_no_missing_object(s3_bucket):
+    store = open_store(f"s3://no-such-bucket?endpoint={s3_bucket.endpoint}&region=us-east-1")
+    with pytest.raises((StoreError, ObjectMissing, FileNotFoundError)):
+        store.put_bytes("a", b"1")
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "/tmp/x", "file://host/x", "s3://bucket?secret=x", ""])
