@@ -20,8 +20,8 @@ from core.clock import Clock
 from core.logs import get_logger
 
 # One asymmetric algorithm per kind of key. A secret shared with the provider never verifies anything here.
-ALGORITHM_OF: Final[Mapping[tuple[str, str | None], str]] = {
-    ("RSA", None): "RS256",
+ALGORITHM_OF: Final[Mapping[tuple[str, str], str]] = {
+    ("RSA", ""): "RS256",
     ("EC", "P-256"): "ES256",
     ("OKP", "Ed25519"): "EdDSA",
 }
@@ -144,7 +144,7 @@ def _usable_keys(document: Mapping[str, Any]) -> Keys:
     for entry in listed:
         if not isinstance(entry, dict) or not isinstance(entry.get("kid"), str):
             continue
-        algorithm = ALGORITHM_OF.get((str(entry.get("kty")), entry.get("crv")))
+        algorithm = ALGORITHM_OF.get((str(entry.get("kty")), str(entry.get("crv", ""))))
         if algorithm is None or entry.get("use", "sig") != "sig" or entry.get("alg", algorithm) != algorithm:
             continue
         try:
