@@ -57,7 +57,7 @@ def populations_of(session: Session, requests: Sequence[BudgetRequest]) -> dict[
     """The population of each request's dataset, by dataset."""
     ids = {request.dataset_id for request in requests}
     rows = session.execute(select(Dataset.id, Dataset.population_id).where(Dataset.id.in_(ids)))
-    return dict(rows.tuples().all())
+    return dict(rows.all())
 
 
 def grants_of(session: Session, requests: Sequence[BudgetRequest]) -> dict[UUID, Grant]:
