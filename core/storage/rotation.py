@@ -1,0 +1,137 @@
+"""Rotating the master key: everything it seals is sealed anew, row by row, while the service runs with both keys.
+
+What is sealed under the master key is small: data keys, signing keys, the service's secrets. Rows, checkpoints and
+notes are sealed under data keys and stay as they are. Each row is its own transaction, and says by its mark whether it
+is done; so a rotation that was broken off, or two at once, simply go on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import LargeBinary, and_, func, literal, select, update
+from sqlalchemy.orm import InstrumentedAttribute
+
+from core.access import pepper
+from core.db.session import Database
+from core.db.tables.dataset import Dataset
+from core.db.tables.service_secret import ServiceSecret
+from core.db.tables.signing_key import SigningKey
+from core.db.tables.upload import Upload
+from core.signing import keyring
+from core.storage.errors import SealBroken
+from core.storage.master_keys import MARK_BYTES, MasterKeys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapped:
+    """A column that holds what is sealed under the master key.
+
+    Args:
+        name: What people call what is in it.
+        key: The column that names the row.
+        column: The column.
+        context: What the seal is bound to, from the row's key.
+    """
+
+    name: str
+    key: InstrumentedAttribute[Any]
+    column: InstrumentedAttribute[Any]
+    context: Callable[[Any], str]
+
+
+COLUMNS: Final[Sequence[Wrapped]] = (
+    Wrapped(
+        name="data keys",
+        key=Dataset.id,
+        column=Dataset.wrapped_data_key,
+        context=lambda dataset_id: f"dataset:{dataset_id}",
+    ),
+    Wrapped(
+        name="data keys of uploads under way",
+        key=Upload.id,
+        column=Upload.wrapped_data_key,
+        context=lambda upload_id: f"upload:{upload_id}",
+    ),
+    Wrapped(
+        name="signing keys",
+        key=SigningKey.id,
+        column=SigningKey.wrapped_private_key,
+        context=keyring.wrapping_context,
+    ),
+    Wrapped(
+        name="secrets of the service",
+        key=ServiceSecret.name,
+        column=ServiceSecret.wrapped,
+        context=pepper.wrapping_context,
+    ),
+)
+"""Everything that is sealed under the master key. A test looks through the whole database for what is missing here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a rotation is, for one column.
+
+    Args:
+        name: What is in the column.
+        done: Rows sealed anew by this call.
+        closed: Rows that none of the keys opens.
+    """
+
+    name: str
+    done: int
+    closed: int
+
+
+def rotate(database: Database, master_keys: MasterKeys) -> list[Progress]:
+    """Seal everything under the current master key that is not yet.
+
+    Args:
+        database: Where the rows are.
+        master_keys: The new key as the current one, the old one as the previous.
+
+    Raises:
+        DatabaseUnavailable: The database is away; a later call goes on.
+    """
+    return [_rotate_column(database, master_keys, column) for column in COLUMNS]
+
+
+def remaining(database: Database, master_keys: MasterKeys) -> int:
+    """How many rows are not yet sealed under the current master key."""
+    with database.read_only() as session:
+        return sum(
+            session.scalar(select(func.count()).where(_not_current(column, master_keys))) or 0
+            for column in COLUMNS
+        )
+
+
+def _rotate_column(database: Database, master_keys: MasterKeys, wrapped: Wrapped) -> Progress:
+    with database.read_only() as session:
+        rows = session.scalars(select(wrapped.key).where(_not_current(wrapped, master_keys))).all()
+    done = closed = 0
+    for key in rows:
+        try:
+            done += _rotate_row(database, master_keys, wrapped, key)
+        except SealBroken:
+            closed += 1
+    return Progress(name=wrapped.name, done=done, closed=closed)
+
+
+def _rotate_row(database: Database, master_keys: MasterKeys, wrapped: Wrapped, key: object) -> bool:
+    """Seal one row anew, unless it was deleted or done meanwhile."""
+    with database.transaction() as session:
+        row = wrapped.key == key
+        sealed = session.scalar(select(wrapped.column).where(row).with_for_update())
+        if sealed is None or master_keys.is_current(sealed):
+            return False
+        context = wrapped.context(key)
+        secret = master_keys.unwrap(sealed, context=context)
+        anew = {wrapped.column: master_keys.wrap(secret, context=context)}
+        session.execute(update(wrapped.column.class_).where(row).values(anew))
+        return True
+
+
+def _not_current(wrapped: Wrapped, master_keys: MasterKeys) -> Any:  # noqa: ANN401 - a condition of SQLAlchemy's many types
+    mark = literal(master_keys.mark, LargeBinary())
+    return and_(wrapped.column.is_not(None), func.substring(wrapped.column, 1, MARK_BYTES) != mark)

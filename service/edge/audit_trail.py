@@ -1,0 +1,172 @@
+"""Who asks, from where: kept for the audit log while a request is served; and the log of attempts that were refused.
+
+An action is logged in the transaction that does it (``service.audit``). A refused attempt has no such transaction, so it
+is logged here in one of its own, before the refusal is sent: changes answered 401, 403 or 404, and every refusal of
+budget. Reads are not: who may not read learns nothing, and the operator's log has them.
+
+Whoever sends no valid key can cause refusals at will. They are logged at a bounded pace for each process; how many were
+left out is logged with the next.
+"""
+
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.access.roles import Principal
+from core.audit import log
+from core.clock import Clock
+from core.db.session import Database
+from core.errors import BudgetRefused, UnderstudyError
+from core.logs import get_logger
+from service.edge.request_id import current_request_id
+
+ANONYMOUS: Final = "anonymous"
+NO_OBJECT: Final = "-"
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_REFUSALS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
+ANONYMOUS_BURST: Final = 100
+ANONYMOUS_PER_SECOND: Final = 1.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Trail:
+    """What is known about the request being served. One object for all its threads.
+
+    Args:
+        client_address: Where it came from, as the server or its trusted proxy says; None for a unix socket.
+        principal: Who asks, once that is known.
+        object_id: What it is about, where the path does not say.
+        refusal: Why it was refused, once it was.
+    """
+
+    client_address: str | None
+    principal: Principal | None = None
+    object_id: UUID | None = None
+    refusal: UnderstudyError | None = None
+
+
+_current: ContextVar[Trail | None] = ContextVar("trail", default=None)
+
+
+def current_trail() -> Trail:
+    """The trail of the request being served, or an empty one outside of one."""
+    return _current.get() or Trail(client_address=None)
+
+
+def actor_of(principal: Principal) -> str:
+    """How the audit log names a principal and its key."""
+    return f"{principal.id}/{principal.key_id}"
+
+
+class AnonymousPace:
+    """How many refusals of nobody in particular are logged: a burst, then so many a second.
+
+    Args:
+        monotonic: Tells elapsed seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._left = float(ANONYMOUS_BURST)
+        self._at = monotonic()
+        self._skipped = 0
+
+    def admit(self) -> int | None:
+        """The number left out since the last that was admitted, or None if this one is left out too."""
+        now = self._monotonic()
+        self._left = min(ANONYMOUS_BURST, self._left + (now - self._at) * ANONYMOUS_PER_SECOND)
+        self._at = now
+        if self._left < 1:
+            self._skipped += 1
+            return None
+        self._left -= 1
+        skipped, self._skipped = self._skipped, 0
+        return skipped
+
+
+class AuditTrail:
+    """Keep the trail of each request, and log those that were refused.
+
+    Args:
+        app: What serves the request.
+        database: Where the audit log is.
+        clock: Stamps events.
+        pace: Bounds what nobody in particular may add to the log.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, database: Database, clock: Clock, pace: AnonymousPace | None = None
+    ) -> None:
+        self._app = app
+        self._database = database
+        self._clock = clock
+        self._pace = pace or AnonymousPace()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve, and log a refusal before it is answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        client = scope.get("client")
+        trail = Trail(client_address=client[0] if client else None)
+
+        async def send_once_logged(message: Message) -> None:
+            if message["type"] == "http.response.start" and trail.refusal is not None:
+                await self._log_refusal(scope, trail, trail.refusal)
+                trail.refusal = None
+            await send(message)
+
+        token = _current.set(trail)
+        try:
+            await self._app(scope, receive, send_once_logged)
+        finally:
+            _current.reset(token)
+
+    async def _log_refusal(self, scope: Scope, trail: Trail, refusal: UnderstudyError) -> None:
+        route = getattr(scope.get("route"), "name", None)
+        attempt = scope["method"] not in _SAFE and refusal.status in _REFUSALS
+        if route is None or not (attempt or isinstance(refusal, BudgetRefused)):
+            return
+        skipped = 0
+        if trail.principal is None:
+            admitted = self._pace.admit()
+            if admitted is None:
+                return
+            skipped = admitted
+        await run_in_threadpool(self._write, trail, route, _object_of(scope, trail), refusal.code, skipped)
+
+    def _write(self, trail: Trail, action: str, thing: str, code: str, skipped: int) -> None:
+        actor = ANONYMOUS if trail.principal is None else actor_of(trail.principal)
+        try:
+            with self._database.transaction() as session:
+                if skipped:
+                    log.append(
+                        session, actor=ANONYMOUS, action="refusals.left-out", object=str(skipped),
+                        outcome="not-logged", at=self._clock.now(),
+                    )  # fmt: skip
+                log.append(
+                    session, actor=actor, action=action, object=thing, outcome=code, at=self._clock.now(),
+                    client_address=trail.client_address, request_id=current_request_id(),
+                )  # fmt: skip
+        except UnderstudyError as error:
+            # Nothing was done, so nothing is lost but the note; the refusal itself must not turn into an error.
+            get_logger().error("refusal-not-logged", code=error.code)
+
+
+def _object_of(scope: Scope, trail: Trail) -> str:
+    """The last id in the path, or what the endpoint said. Only ids: a caller may write anything into a path."""
+    if trail.object_id is not None:
+        return str(trail.object_id)
+    for text in reversed(list(scope.get("path_params", {}).values())):
+        try:
+            return str(UUID(str(text)))
+        except ValueError:
+            continue
+    return NO_OBJECT

@@ -1,0 +1,51 @@
+"""Rotate the master key: ``python -m service.rotate_master_key``. Rows are not encrypted again; nothing stops.
+
+1. Make a new key (``openssl rand -hex 32``). Restart every role with the new key as ``UNDERSTUDY_PREVIOUS_MASTER_KEY``,
+   which only opens: no role may meet what another has sealed under a key that it does not hold.
+2. Restart every role with the two exchanged: the new key as ``UNDERSTUDY_MASTER_KEY``, the old one as the previous. From
+   here on everything new is sealed under the new key. Where all roles stop for a moment anyway, begin here.
+3. Run this command with the same environment. It may be broken off and run again.
+4. When it says that nothing remains, restart every role without the previous key, and destroy the old one. Backups
+   from before hold data keys under the old key: without it they are closed for good.
+
+``--check`` only counts. The exit status is 0 when nothing remains under another key, else 1.
+"""
+
+import argparse
+import sys
+from contextlib import closing
+
+from core.access.pepper import kept_pepper
+from core.clock import SystemClock
+from core.db.session import Database
+from core.settings import Settings, read_settings
+from core.storage.rotation import remaining, rotate
+
+
+def main(arguments: list[str] | None = None, *, settings: Settings | None = None) -> int:
+    """Run the command; the exit status says whether everything is under the current key."""
+    parser = argparse.ArgumentParser(
+        prog="python -m service.rotate_master_key",
+        description="Seals every key under the current master key.",
+    )
+    parser.add_argument("--check", action="store_true", help="only count what is still under another key")
+    options = parser.parse_args(arguments)
+    settings = settings or read_settings()
+    master_keys = settings.master_keys
+    with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+        if not options.check:
+            # Before the old key is gone: a database that never kept the pepper would lose every API key with it.
+            with database.transaction() as session:
+                kept_pepper(session, master_keys=master_keys, clock=SystemClock())
+            for progress in rotate(database, master_keys):
+                closed = f", {progress.closed} open with no key at hand" if progress.closed else ""
+                sys.stdout.write(f"{progress.name}: {progress.done} sealed anew{closed}\n")
+        left = remaining(database, master_keys)
+    sys.stdout.write(
+        f"{left} under another key\n" if left else "everything is under the current master key\n"
+    )
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
