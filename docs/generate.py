@@ -20,7 +20,7 @@ import core
 import service
 import workers
 from core.errors import UnderstudyError
-from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED, WORKER_LOST
+from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
 from core.settings import Settings
 from docs.figures import benchmarks_page
 from service.app import create_app
@@ -32,8 +32,7 @@ _JOB_FAILURES = f"""## Failure codes of jobs
 
 | code | charged | when |
 |---|---|---|
-| `{TRAINING_FAILED}` | in full | every failure that could depend on rows, whichever it was |
-| `{WORKER_LOST}` | in full | every attempt's worker fell silent |
+| `{TRAINING_FAILED}` | in full | every failure that could depend on rows, whichever it was; also when every attempt's worker fell silent |
 | `{MACHINERY_FAILED}` | the steps begun | the database, the object store or the machine failed at the last attempt |
 | `{PLAN_ALTERED}` | nothing, if unclaimed | the stored plan is not the one that was reserved; it was never run |
 """

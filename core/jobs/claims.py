@@ -20,7 +20,7 @@ from core.jobs.endings import (
     stop,
 )
 from core.jobs.leases import Claim, advance, claim_of, heartbeat, held_claim
-from core.jobs.states import ENDED, PLAN_ALTERED, WORKER_LOST, JobState
+from core.jobs.states import ENDED, PLAN_ALTERED, TRAINING_FAILED, JobState
 from core.ledger import book
 from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
@@ -69,7 +69,9 @@ def claim(
     elif job.cancel_requested_at is not None:
         end_cancelled(session, job, clock=clock)
     elif job.attempts >= max_attempts:
-        end(job, JobState.FAILED, at=now, failure_code=WORKER_LOST)
+        # Rows may have been what silenced every worker, so the code is the one of all such failures.
+        get_logger().error("workers-fell-silent", job_id=str(job.id), attempts=job.attempts)
+        end(job, JobState.FAILED, at=now, failure_code=TRAINING_FAILED)
     elif _spent(session, job, clock=clock):
         move(job, JobState.RUNNING)
         job.fence += 1

@@ -31,10 +31,8 @@ STAGES: Final = ("measure", "pretrain", "train", "export")
 TRAINING: Final = "train"
 
 TRAINING_FAILED: Final = "training-failed"
-"""The one code of every failure that could depend on rows: which of them it was could tell something."""
-
-WORKER_LOST: Final = "worker-lost"
-"""Every attempt's worker fell silent. The cause is unknown, so it is charged like one that depends on rows."""
+"""The one code of every failure that could depend on rows: which of them it was could tell something. Also of a job whose
+every attempt's worker fell silent, because the cause of that is unknown."""
 
 PLAN_ALTERED: Final = "plan-altered"
 """The stored plan is not the one that was reserved; it was never run."""

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from uuid import UUID
 
 import pytest
 
@@ -43,7 +42,7 @@ def test_the_spend_is_durable_before_the_child_starts(workshop):
 import os, sys, psycopg
 url = os.environ["UNDERSTUDY_DATABASE_URL"].replace("+psycopg", "")
 with psycopg.connect(url) as connection:
-    kinds = [row[0].lower() for row in connection.execute("SELECT kind FROM ledger_entries ORDER BY sequence")]
+    kinds = [row[0].lower() for row in connection.execute("SELECT kind FROM ledger_entries WHERE job_id IS NOT NULL ORDER BY sequence")]
 raise SystemExit(42 if kinds == ["reserved", "spent"] else 43)
 """
     trainer(workshop, script).train(job_id)
@@ -97,11 +96,12 @@ def test_failing_machinery_is_given_time_and_at_last_charged_for_what_began(work
     assert workshop.reservation(job_id).in_force.epsilon_micros == 0, "nothing private had begun"
 
 
-def marking(job_id: UUID, *, step: int) -> str:
-    """A child that marks `step` steps and waits."""
+def marking(*, step: int, then: str) -> str:
+    """A child that marks `step` steps and goes on with `then`, which finds `database` and `claim`."""
     return f"""
 import sys, time
 from uuid import UUID
+from core.clock import SystemClock
 from core.db.session import Database
 from core.jobs import claims
 from core.settings import Settings
@@ -109,16 +109,45 @@ database = Database(Settings().database_url)
 with database.transaction() as session:
     claim = claims.held_claim(session, UUID(sys.argv[1]), fence=int(sys.argv[2]))
     claims.advance(session, claim, stage="train", step={step}, total=claim.plan.steps)
-    claims.cancel(session, UUID("{job_id}"), clock=__import__("core.clock").clock.SystemClock())
+{then}
+"""
+
+
+CANCELLED = """
+with database.transaction() as session:
+    claims.cancel(session, claim.job_id, clock=SystemClock())
 time.sleep(60)
 """
+
+
+def test_machinery_that_fails_at_last_settles_the_steps_begun_by_any_attempt(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"job_attempts": 2, "lease_seconds": 0.3})
+    job_id = workshop.order()
+    for step in (35, 20):
+        trainer(workshop, marking(step=step, then=ends(ExitCode.MACHINERY))).train(job_id)
+        time.sleep(0.4)
+    plan, job = small_plan(), workshop.job(job_id)
+    assert (job.state, job.failure_code, job.steps_begun) == ("failed", "infrastructure-failed", 35)
+    assert workshop.movements(job_id) == SETTLED
+    expected = charge_of(plan.executed(35), delta=plan.guarantee.delta)
+    assert workshop.reservation(job_id).in_force == expected
+    assert expected.rdp_micros < charge_of(plan.mechanism, delta=plan.guarantee.delta).rdp_micros
+
+
+def test_rows_that_may_be_the_cause_are_charged_for_every_step_however_few_were_begun(workshop):
+    job_id = workshop.order()
+    trainer(workshop, marking(step=5, then=ends(ExitCode.DATA))).train(job_id)
+    plan, job = small_plan(), workshop.job(job_id)
+    assert (job.failure_code, job.steps_begun) == ("training-failed", 5)
+    assert workshop.movements(job_id) == SPENT
+    assert workshop.reservation(job_id).in_force == charge_of(plan.mechanism, delta=plan.guarantee.delta)
 
 
 def test_a_cancelled_job_is_stopped_and_charged_for_the_steps_begun(workshop):
     job_id = workshop.order()
     workshop.store.put_bytes(checkpoint_key(job_id, 1), b"left over")
     began = time.monotonic()
-    trainer(workshop, marking(job_id, step=25)).train(job_id)
+    trainer(workshop, marking(step=25, then=CANCELLED)).train(job_id)
     assert time.monotonic() - began < 30, "the child was killed, not waited for"
     plan = small_plan()
     assert workshop.job(job_id).state == "cancelled"

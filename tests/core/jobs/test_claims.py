@@ -154,7 +154,7 @@ def test_silent_workers_are_enough_at_some_point_and_charged_in_full(desk):
         desk.lease_runs_out()
     assert desk.claim(job_id) is None
     job = desk.job(job_id)
-    assert (job.state, job.failure_code, job.sealed_randomness_key) == ("failed", "worker-lost", None)
+    assert (job.state, job.failure_code, job.sealed_randomness_key) == ("failed", "training-failed", None)
     assert desk.reservation(job_id).state is EntryKind.SPENT
     assert desk.spends(job_id) == 1
 
