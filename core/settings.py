@@ -104,6 +104,29 @@ class Settings(BaseSettings):
     max_decompressed_bytes: int = Field(
         200 * 2**30, gt=0, description="Largest accepted upload after decompression."
     )
+    upload_part_bytes: int = Field(
+        16 * 2**20, ge=1, le=2**30, description="Size of the parts of an upload that can be continued."
+    )
+    upload_hours: float = Field(
+        48.0,
+        gt=0,
+        le=24 * 365,
+        description="An upload in parts expires when none has arrived for this many hours.",
+    )
+    quota_datasets: int = Field(
+        10_000, ge=1, description="How many datasets one principal may have; deleted ones do not count."
+    )
+    quota_stored_bytes: int = Field(
+        2 * 2**40,
+        ge=1,
+        description="How many sealed bytes of rows and of open uploads one principal may keep.",
+    )
+    quota_open_uploads: int = Field(
+        20, ge=1, description="How many uploads in parts one principal may have open."
+    )
+    quota_queued_jobs: int = Field(
+        1000, ge=1, description="How many jobs of one principal may wait for a worker."
+    )
     training_threads: int = Field(
         1,
         ge=1,

@@ -70,8 +70,10 @@ from service.releases import endpoints as releases
 from service.releases.samplers import SamplerCache
 from service.releases.streaming import Streams
 from service.requests import endpoints as requests
+from service.uploads import endpoints as uploads
 
 UPLOADS_AT_ONCE = 4
+INTAKES_AT_ONCE = 2
 PLANS_AT_ONCE = 2
 PLANS_KEPT = 256
 PLANNING_PATIENCE_SECONDS = 20.0
@@ -88,6 +90,7 @@ _NO_TELEMETRY: TelemetryConfig = {
     "auto_configure": False,
 }
 _ROWS_PATH = re.compile(r"/v1/datasets/[^/]+/rows")
+_PART_PATH = re.compile(r"/v1/uploads/[^/]+/parts/[^/]+")
 _EVERYWHERE = (
     KeyMissing,
     KeyRefused,
@@ -154,7 +157,19 @@ def create_app(
     )
     app.state.parts = parts
     v1 = APIRouter(prefix="/v1", responses=problems(*_EVERYWHERE))
-    for domain in (auth, browser_sessions, datasets, members, budgets, requests, grants, quotes, jobs, releases):
+    for domain in (
+        auth,
+        browser_sessions,
+        datasets,
+        uploads,
+        members,
+        budgets,
+        requests,
+        grants,
+        quotes,
+        jobs,
+        releases,
+    ):
         v1.include_router(domain.router)
     app.include_router(v1)
     app.include_router(health.router)
@@ -165,7 +180,7 @@ def create_app(
     complete_document(app)
     # The last added is the outermost.
     app.add_middleware(HeadAsGet)
-    app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH,))
+    app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH, _PART_PATH))
     app.add_middleware(LastResort)
     app.add_middleware(AccessLog)
     app.add_middleware(RequestMetrics, answered=parts.recorder.answered)
@@ -214,6 +229,7 @@ def _make_parts(
         samplers=SamplerCache(SAMPLERS_KEPT),
         streams=Streams(places=PIECES_AT_ONCE, streams=settings.sampling_streams),
         uploads=Gate(UPLOADS_AT_ONCE, what="uploads"),
+        intakes=Gate(INTAKES_AT_ONCE, what="intakes of uploads"),
         transactions=Semaphore(_connections_kept(database)),
         recorder=Recorder(),
     )

@@ -44,6 +44,7 @@ class Parts:
         samplers: Opened generators.
         streams: The bounded room in which samples are drawn.
         uploads: How many uploads run at once.
+        intakes: How many uploads in parts are taken in at once.
         transactions: How many requests hold a transaction across threads at once.
         recorder: Counts what this process answers and the ledger refuses.
     """
@@ -64,5 +65,6 @@ class Parts:
     samplers: SamplerCache
     streams: Streams
     uploads: Gate
+    intakes: Gate
     transactions: Semaphore
     recorder: Recorder

@@ -24,6 +24,7 @@ from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
+from core.uploads.ending import sweep_uploads
 from workers.holder import is_dead
 from workers.ledger_audit import LedgerAudit
 from workers.orphans import sweep_orphans
@@ -72,6 +73,7 @@ class Upkeep:
             "sweep": (SWEEP_SECONDS, lambda: sweep_recent(database, store, clock=clock)),
             "link": (0.0, lambda: link_waiting(database)),
             "orphans": (AUDIT_SECONDS, lambda: sweep_orphans(database, store, clock=clock)),
+            "uploads": (EXPIRE_SECONDS, lambda: sweep_uploads(database, store, clock=clock)),
             "erase": (0.0, lambda: finish_deletions(database, store, clock=clock)),
             "audit": (AUDIT_SECONDS, audit.ledgers),
             "audit-log": (AUDIT_SECONDS, audit.audit_log),

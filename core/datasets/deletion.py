@@ -28,6 +28,7 @@ from core.jobs.failure_notes import failure_note_key
 from core.jobs.states import JobState
 from core.logs import get_logger
 from core.storage.objects import ObjectStore
+from core.uploads.ending import end_all_of
 
 DELETED: Final = "deleted"
 _LIVE: Final = (JobState.QUEUED.value, JobState.RUNNING.value)
@@ -57,6 +58,7 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
     dataset.deleted_at = now
     dataset.deleted_by = by
     session.flush()
+    end_all_of(session, dataset.id, clock=clock)
     session.execute(
         update(Job)
         .where(Job.dataset_id == dataset.id, Job.state.in_(_LIVE), Job.cancel_requested_at.is_(None))

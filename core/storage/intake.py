@@ -16,27 +16,25 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO, Final, TypeVar, cast
+from typing import BinaryIO, TypeVar, cast
 
 from core.domain.table import TableDomain
 from core.storage.clean_rows import CleanBlock
 from core.storage.csv_records import Block, blocks_of, check_text, split_first
 from core.storage.csv_table import CsvTable
-from core.storage.errors import EmptyUpload, NoAcceptableRows, UnsupportedUpload
+from core.storage.errors import EmptyUpload, NoAcceptableRows
 from core.storage.header import csv_header
 from core.storage.intake_report import IntakeReport, Problem, ReportBuilder
 from core.storage.objects import ObjectStore
 from core.storage.parquet_table import ParquetTable, spooled
 from core.storage.sealing import SealedWriter
+from core.storage.sniffing import CSV, GZIP, PARQUET, kind_of, sniffed
 from core.storage.stored_rows import open_writer, rows_context
 from core.storage.unit_limit import UnitLimit
 from core.storage.unpacking import IntakeLimits, gunzip, pieces_of
 
-CSV: Final = "text/csv"
-GZIP: Final = "application/gzip"
-PARQUET: Final = "application/vnd.apache.parquet"
+__all__ = ["CSV", "GZIP", "PARQUET", "receive", "store_rows"]
 
-_SIGNATURES: Final = ((b"\x1f\x8b", GZIP), (b"PAR1", PARQUET), (b"PK\x03\x04", "a ZIP or spreadsheet"))
 _T = TypeVar("_T")
 
 
@@ -64,21 +62,18 @@ def receive(
         threads: Threads that parse and clean.
 
     Raises:
-        UnsupportedUpload, EmptyUpload, WrongHeader, NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,
+        UnsupportedUpload, ContentDisagrees, EmptyUpload, WrongHeader, NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,
         DamagedUpload, UploadTooLarge, DecompressionBomb, DomainMismatch: the upload cannot be read; nothing of it
             may be kept.
         TooManyUnits: more privacy units than ``units`` allows.
         NoAcceptableRows: every row was refused; its facts hold the report.
     """
     limits = limits or IntakeLimits()
-    kind = content_type.partition(";")[0].strip().lower()
-    if kind not in {CSV, GZIP, PARQUET}:
-        raise _unsupported("This content type is not read.")
-    pieces = pieces_of(stream, limits)
+    kind = kind_of(content_type)
+    pieces = sniffed(pieces_of(stream, limits), kind)
     first = next(pieces, b"")
     if not first:
         raise EmptyUpload("The upload has no bytes.")
-    _check_signature(first, kind)
     pieces = chain([first], pieces)
     report = ReportBuilder("row" if kind == PARQUET else "line")
     with ExitStack() as stack:
@@ -87,7 +82,7 @@ def receive(
             table = ParquetTable(stack.enter_context(spooled(pieces, scratch_folder)), domain, limits)
             blocks = _number_rows(_in_order(pool, threads, table.clean, table.batches()))
         else:
-            plain = gunzip(pieces, limits) if kind == GZIP else pieces
+            plain = sniffed(gunzip(pieces, limits), CSV, unpacked=True) if kind == GZIP else pieces
             blocks = _in_order(pool, threads, *_csv_work(plain, domain, limits))
         writer = stack.enter_context(open_writer(sink, domain))
         for block in blocks:
@@ -135,16 +130,6 @@ def store_rows(
             )  # fmt: skip
         store.put_file(key, Path(file.name))
     return report
-
-
-def _unsupported(detail: str) -> UnsupportedUpload:
-    return UnsupportedUpload(detail, remedy=f"Send {CSV}, {GZIP} (of CSV) or {PARQUET}.")
-
-
-def _check_signature(first: bytes, kind: str) -> None:
-    for signature, found in _SIGNATURES:
-        if first.startswith(signature) and kind != found:
-            raise _unsupported(f"The content type is {kind}, but the bytes are {found}.")
 
 
 def _csv_work(

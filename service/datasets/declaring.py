@@ -9,12 +9,15 @@ from core.clock import Clock
 from core.db.tables.dataset import Dataset
 from core.domain.table import TableDomain
 from core.ledger import book
+from core.quotas import room
 from service.datasets import repository
 from service.datasets.errors import UnitDiffers
 from service.datasets.schemas import DatasetOrder
 
 
-def declare(session: Session, order: DatasetOrder, principal: Principal, *, clock: Clock) -> Dataset:
+def declare(
+    session: Session, order: DatasetOrder, principal: Principal, *, quota: int, clock: Clock
+) -> Dataset:
     """Check the domain and insert the dataset.
 
     Raises:
@@ -22,8 +25,10 @@ def declare(session: Session, order: DatasetOrder, principal: Principal, *, cloc
         DomainUnconfirmed: The domain is a draft.
         DatasetNotFound: The parent does not exist or belongs to somebody else.
         UnitDiffers: The parent protects another unit.
+        QuotaExceeded: The principal has as many datasets as it may.
     """
     domain = TableDomain.from_json(order.domain)
+    room.require_dataset(session, principal.id, limit=quota)
     row = Dataset(
         population_id=_population(session, order, domain, principal, clock),
         owner_id=principal.id,

@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 
 from core.domain.errors import DomainInvalid, DomainUnconfirmed
+from core.quotas.errors import QuotaExceeded
 from core.storage import errors as upload_errors
 from service.audit import record
 from service.datasets import repository
@@ -40,6 +41,7 @@ _UPLOAD_ERRORS = (
     upload_errors.UploadTooLarge,
     upload_errors.DecompressionBomb,
     upload_errors.UnsupportedUpload,
+    upload_errors.ContentDisagrees,
 )
 _ROWS_BODY = {
     "requestBody": {
@@ -58,13 +60,13 @@ _ROWS_BODY = {
     "",
     status_code=201,
     summary="Declare a dataset",
-    responses=problems(DomainInvalid, DomainUnconfirmed, DatasetNotFound, UnitDiffers),
+    responses=problems(DomainInvalid, DomainUnconfirmed, DatasetNotFound, UnitDiffers, QuotaExceeded),
 )
 def create_dataset(
     order: DatasetOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
 ) -> DatasetView:
     """Declare the columns and the size of a table. All of it is public; no row is involved yet."""
-    row = declare(session, order, principal, clock=parts.clock)
+    row = declare(session, order, principal, quota=parts.settings.quota_datasets, clock=parts.clock)
     record(session, principal, action="dataset.declare", object_id=row.id, clock=parts.clock)
     return DatasetView.of(row)
 
@@ -89,7 +91,9 @@ def read_dataset(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSes
     status_code=201,
     summary="Upload the rows",
     openapi_extra=_ROWS_BODY,
-    responses=problems(DatasetNotFound, RowsAlreadyStored, UploadInterrupted, ServiceBusy, *_UPLOAD_ERRORS),
+    responses=problems(
+        DatasetNotFound, RowsAlreadyStored, QuotaExceeded, UploadInterrupted, ServiceBusy, *_UPLOAD_ERRORS
+    ),
 )
 def upload_rows(
     dataset_id: UUID, request: Request, principal: CurrentPrincipal, parts: InjectedParts

@@ -6,12 +6,15 @@ again and points the row at the object. Until that commit nobody knows the objec
 removed, and a crash leaves at most an unreferenced object sealed under a key that was never stored.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID, uuid4
 
+from sqlalchemy.orm import Session
+
 from core.access.roles import Principal
 from core.domain.table import TableDomain
+from core.quotas import room
 from core.storage.intake import store_rows
 from core.storage.intake_report import IntakeReport
 from core.storage.sealing import new_data_key, wrap
@@ -23,6 +26,10 @@ from service.datasets.errors import RowsAlreadyStored
 from service.parts import Parts
 
 
+def _nothing_more(_session: Session) -> None:
+    """The rows are all there is to attach."""
+
+
 class RowsUpload:
     """One upload to one dataset.
 
@@ -30,12 +37,16 @@ class RowsUpload:
         parts: The parts of this process.
         principal: Who sends; must own the dataset.
         dataset_id: Where the rows belong.
+        upload_id: The upload in parts that they come from; its bytes then make room for theirs.
     """
 
-    def __init__(self, parts: Parts, principal: Principal, dataset_id: UUID) -> None:
+    def __init__(
+        self, parts: Parts, principal: Principal, dataset_id: UUID, *, upload_id: UUID | None = None
+    ) -> None:
         self._parts = parts
         self._principal = principal
         self._dataset_id = dataset_id
+        self._upload_id = upload_id
         # A key of its own for each upload: two at once never write over each other.
         self._rows_key = f"datasets/{dataset_id}/rows-{uuid4().hex}.sealed"
 
@@ -55,15 +66,29 @@ class RowsUpload:
             return domain, limit
 
     def receive(
-        self, body: Iterable[bytes], *, domain: TableDomain, units: UnitLimit, content_type: str
+        self,
+        body: Iterable[bytes],
+        *,
+        domain: TableDomain,
+        units: UnitLimit,
+        content_type: str,
+        attached: Callable[[Session], None] = _nothing_more,
     ) -> dict[str, Any]:
         """Take the rows in and store them.
+
+        Args:
+            body: The file.
+            domain: What its rows are checked against.
+            units: How many units there may be.
+            content_type: As declared.
+            attached: What else happens in the transaction that attaches the rows.
 
         Returns:
             The intake report, for the owner.
 
         Raises:
             RowsAlreadyStored: Another upload was faster.
+            QuotaExceeded: The principal may not keep so many bytes.
             UnderstudyError: What the intake says about the body as a whole.
         """
         settings = self._parts.settings
@@ -82,24 +107,36 @@ class RowsUpload:
             units=units,
         )
         try:
-            return self._attach(report, data_key)
+            return self._attach(report, data_key, attached)
         except BaseException:
             self._remove_unless_attached()
             raise
 
-    def _attach(self, report: IntakeReport, data_key: bytes) -> dict[str, Any]:
+    def _attach(
+        self, report: IntakeReport, data_key: bytes, attached: Callable[[Session], None]
+    ) -> dict[str, Any]:
         parts = self._parts
+        stored_bytes = parts.store.size_of(self._rows_key)
         with parts.database.transaction() as session:
+            room.require_bytes(
+                session,
+                self._principal.id,
+                limit=parts.settings.quota_stored_bytes,
+                requested=stored_bytes,
+                instead_of=self._upload_id,
+            )
             dataset = repository.owned_for_update(session, self._dataset_id, self._principal)
             if dataset.state != "declared":
                 raise RowsAlreadyStored
             dataset.state = "ready"
             dataset.rows_key = self._rows_key
-            dataset.wrapped_data_key = wrap(
-                parts.settings.master_key_bytes, data_key, context=f"dataset:{dataset.id}"
+            dataset.wrapped_data_key = parts.settings.master_keys.wrap(
+                data_key, context=f"dataset:{dataset.id}"
             )
+            dataset.stored_bytes = stored_bytes
             dataset.intake_report = report.to_json()
             record(session, self._principal, action="dataset.rows", object_id=dataset.id, clock=parts.clock)
+            attached(session)
             return dataset.intake_report
 
     def _remove_unless_attached(self) -> None:

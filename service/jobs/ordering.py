@@ -14,6 +14,7 @@ from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.jobs.orders import place_order
 from core.ledger import book
+from core.quotas import room
 from core.storage.sealing import seal_bytes, unwrap
 from core.synthesis.plan import Plan
 from service import idempotency
@@ -81,6 +82,7 @@ class Ordering:
             The answer, and whether it is an earlier one.
 
         Raises:
+            QuotaExceeded: As many jobs of the principal wait as may.
             DatasetNotReady: The rows are not there.
             NoGrant, GrantAmbiguous, GrantNotFound, GrantClosed: No grant, or not this one, pays.
             BudgetNotSet, BudgetRefused, PopulationFrozen: The ledger refuses.
@@ -97,6 +99,7 @@ class Ordering:
 
     def _new_job(self, session: Session, plan: Plan) -> dict[str, Any]:
         clock = self._parts.clock
+        room.require_job(session, self._principal.id, limit=self._parts.settings.quota_queued_jobs)
         dataset = repository.visible(session, self._order.dataset_id, self._principal)
         grant = choose(
             session,

@@ -1,0 +1,115 @@
+"""How much of each thing one principal may have, counted under a lock of that principal.
+
+The lock is Postgres' own and ends with the transaction: of two requests racing for the last place, the second counts
+what the first has committed. It comes before every row lock, so that no two transactions wait for each other.
+"""
+
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from core.db.tables.dataset import Dataset
+from core.db.tables.job import Job
+from core.db.tables.upload import Upload
+from core.quotas.errors import QuotaExceeded
+
+_LIVE_UPLOADS: Final = ("open", "completing")
+
+
+def require_dataset(session: Session, principal_id: UUID, *, limit: int) -> None:
+    """Hold the principal's lock, and see that one more dataset may be declared.
+
+    Raises:
+        QuotaExceeded: There are as many as allowed; deleted ones do not count.
+    """
+    _lock(session, principal_id)
+    used = _count(session, Dataset.id, Dataset.owner_id == principal_id, Dataset.state != "deleted")
+    if used >= limit:
+        raise QuotaExceeded(
+            quota="quota_datasets", what="datasets", limit=limit, used=used, requested=1,
+            remedy="Delete datasets that are not needed",
+        )  # fmt: skip
+
+
+def require_upload(session: Session, principal_id: UUID, *, limit: int) -> None:
+    """Hold the principal's lock, and see that one more upload may be open.
+
+    Raises:
+        QuotaExceeded: There are as many as allowed.
+    """
+    _lock(session, principal_id)
+    used = _count(session, Upload.id, Upload.principal_id == principal_id, Upload.state.in_(_LIVE_UPLOADS))
+    if used >= limit:
+        raise QuotaExceeded(
+            quota="quota_open_uploads", what="open uploads", limit=limit, used=used, requested=1,
+            remedy="Complete or abort open uploads",
+        )  # fmt: skip
+
+
+def require_bytes(
+    session: Session, principal_id: UUID, *, limit: int, requested: int, instead_of: UUID | None = None
+) -> None:
+    """Hold the principal's lock, and see that so many more sealed bytes may be kept.
+
+    Open uploads count with the bytes they announced, whether or not those have arrived.
+
+    Args:
+        session: The transaction.
+        principal_id: Whose.
+        limit: How many in all.
+        requested: How many more.
+        instead_of: An open upload whose bytes these replace.
+
+    Raises:
+        QuotaExceeded: It would be too many.
+    """
+    _lock(session, principal_id)
+    rows = _sum(session, Dataset.stored_bytes, Dataset.owner_id == principal_id, Dataset.state == "ready")
+    others = [Upload.id != instead_of] if instead_of is not None else []
+    parts = _sum(
+        session,
+        Upload.declared_bytes,
+        Upload.principal_id == principal_id,
+        Upload.state.in_(_LIVE_UPLOADS),
+        *others,
+    )
+    if rows + parts + requested > limit:
+        raise QuotaExceeded(
+            quota="quota_stored_bytes", what="stored bytes", limit=limit, used=rows + parts, requested=requested,
+            remedy="Delete datasets that are not needed",
+        )  # fmt: skip
+
+
+def require_job(session: Session, principal_id: UUID, *, limit: int) -> None:
+    """Hold the principal's lock, and see that one more job may wait.
+
+    Raises:
+        QuotaExceeded: As many as allowed are waiting; those that run do not count.
+    """
+    _lock(session, principal_id)
+    used = _count(session, Job.id, Job.ordered_by == principal_id, Job.state == "queued")
+    if used >= limit:
+        raise QuotaExceeded(
+            quota="quota_queued_jobs", what="waiting jobs", limit=limit, used=used, requested=1,
+            remedy="Wait for jobs to begin, or cancel some",
+        )  # fmt: skip
+
+
+def _lock(session: Session, principal_id: UUID) -> None:
+    # 64 bits of a random uuid: two principals that share a lock by chance only wait for each other.
+    key = int.from_bytes(principal_id.bytes[:8], "big", signed=True)
+    session.execute(select(func.pg_advisory_xact_lock(key)))
+
+
+def _count(session: Session, column: InstrumentedAttribute[UUID], *where: ColumnElement[bool]) -> int:
+    return session.scalars(select(func.count(column)).where(*where)).one()
+
+
+def _sum(
+    session: Session,
+    column: InstrumentedAttribute[int] | InstrumentedAttribute[int | None],
+    *where: ColumnElement[bool],
+) -> int:
+    return int(session.scalars(select(func.sum(column)).where(*where)).one() or 0)

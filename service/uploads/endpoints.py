@@ -1,0 +1,215 @@
+"""Uploads in parts: for files so large that an interruption is likely, and sending all of it again is not an option."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Header, Path, Request, Response
+
+from core.db.tables.upload import Upload
+from core.quotas import room
+from core.quotas.errors import QuotaExceeded
+from core.storage.errors import (
+    ContentDisagrees,
+    DigestDiffers,
+    PartSizeDiffers,
+    UnsupportedUpload,
+    UploadTooLarge,
+)
+from core.storage.sealing import new_data_key
+from core.storage.sniffing import kind_of
+from core.uploads import repository
+from core.uploads.ending import end, erase_parts
+from core.uploads.errors import (
+    ChecksumDiffers,
+    DigestMissing,
+    PartDiffers,
+    PartOutOfRange,
+    UploadIncomplete,
+    UploadNotFound,
+    UploadNotOpen,
+)
+from service.audit import record
+from service.datasets import repository as datasets
+from service.datasets.errors import DatasetNotFound, RowsAlreadyStored
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.edge.body_stream import BodyStream, UploadInterrupted
+from service.edge.gate import ServiceBusy
+from service.problem import problems
+from service.uploads.completing import Completion
+from service.uploads.digests import read_sha256
+from service.uploads.failures import INTAKE_ERRORS
+from service.uploads.receiving import PartReceiver, wrapping_context
+from service.uploads.schemas import CompletionOrder, CompletionView, PartView, UploadOrder, UploadView
+
+router = APIRouter(tags=["uploads"])
+
+PATIENCE_SECONDS = 2.0
+MAX_PARTS = 100_000
+
+_PART_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "The bytes of this part, as they are.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"model": CompletionView, "description": "The rows are being taken in; ask again."}
+}
+_COMPLETION_ANSWERS = _ACCEPTED | problems(
+    UploadNotFound,
+    DatasetNotFound,
+    UploadNotOpen,
+    UploadIncomplete,
+    ChecksumDiffers,
+    RowsAlreadyStored,
+    QuotaExceeded,
+    ServiceBusy,
+    *INTAKE_ERRORS,
+)
+PartNumber = Annotated[int, Path(ge=1, le=MAX_PARTS, description="Which part, from 1.")]
+ContentDigest = Annotated[
+    str | None,
+    Header(max_length=1000, description="`sha-256=:<base64>:`, the digest of this part (RFC 9530)."),
+]
+
+
+@router.post(
+    "/datasets/{dataset_id}/uploads",
+    status_code=201,
+    summary="Start an upload in parts",
+    responses=problems(DatasetNotFound, RowsAlreadyStored, QuotaExceeded, UploadTooLarge, UnsupportedUpload),
+)
+def create_upload(
+    dataset_id: UUID,
+    order: UploadOrder,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+) -> UploadView:
+    """Announce a file. Its parts may then be sent in any order, several at once, and again after an interruption."""
+    settings = parts.settings
+    kind_of(order.content_type)
+    if order.bytes > settings.max_upload_bytes:
+        raise UploadTooLarge(
+            "The upload is larger than the service takes.",
+            remedy="Compress it (gzip, Parquet), split it, or ask the operator to raise the limit.",
+            max_bytes=settings.max_upload_bytes,
+        )
+    dataset = datasets.owned(session, dataset_id, principal)
+    if dataset.state != "declared":
+        raise RowsAlreadyStored
+    room.require_upload(session, principal.id, limit=settings.quota_open_uploads)
+    room.require_bytes(session, principal.id, limit=settings.quota_stored_bytes, requested=order.bytes)
+    upload_id, now = uuid4(), parts.clock.now()
+    row = Upload(
+        id=upload_id,
+        dataset_id=dataset.id,
+        principal_id=principal.id,
+        declared_bytes=order.bytes,
+        part_bytes=max(settings.upload_part_bytes, -(-order.bytes // MAX_PARTS)),
+        sha256=None if order.sha256 is None else bytes.fromhex(order.sha256),
+        content_type=order.content_type,
+        state="open",
+        wrapped_data_key=settings.master_keys.wrap(new_data_key(), context=wrapping_context(upload_id)),
+        created_at=now,
+        expires_at=now + timedelta(hours=settings.upload_hours),
+    )
+    repository.add(session, row)
+    record(session, principal, action="upload.open", object_id=upload_id, clock=parts.clock)
+    return UploadView.of(row, [])
+
+
+@router.get(
+    "/uploads/{upload_id}", summary="See which parts have arrived", responses=problems(UploadNotFound)
+)
+def read_upload(upload_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> UploadView:
+    """The upload and its parts, with their digests: what is not listed is still to be sent."""
+    with parts.database.read_only() as session:
+        row = repository.owned(session, upload_id, principal.id)
+        return UploadView.of(row, [PartView.of(part) for part in repository.parts_of(session, upload_id)])
+
+
+@router.put(
+    "/uploads/{upload_id}/parts/{number}",
+    summary="Send a part",
+    openapi_extra=_PART_BODY,
+    responses=problems(
+        UploadNotFound,
+        UploadNotOpen,
+        PartDiffers,
+        PartOutOfRange,
+        DigestMissing,
+        DigestDiffers,
+        PartSizeDiffers,
+        ContentDisagrees,
+        UploadInterrupted,
+        UploadTooLarge,
+        ServiceBusy,
+    ),
+)
+def put_part(
+    upload_id: UUID,
+    number: PartNumber,
+    request: Request,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    content_digest: ContentDigest = None,
+) -> PartView:
+    """Send one part as the raw body. It is sealed as it arrives, and kept only if its digest is the announced one.
+
+    Sending a part again that is there changes nothing.
+    """
+    sha256 = read_sha256(content_digest)
+    receiver = PartReceiver(parts, principal, upload_id, number, sha256=sha256)
+    with parts.uploads.pass_through():
+        return receiver.receive(BodyStream(request, max_bytes=receiver.size_bytes))
+
+
+@router.post(
+    "/uploads/{upload_id}/complete",
+    summary="Take in the rows of an upload",
+    responses=_COMPLETION_ANSWERS,
+)
+def complete_upload(
+    upload_id: UUID,
+    order: CompletionOrder,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    response: Response,
+) -> CompletionView:
+    """Check the whole file and take in its rows, as `POST /v1/datasets/{id}/rows` would.
+
+    Answers 202 while that is going on: send the same request again until it answers 200 with the intake report, or
+    says what is wrong. Asking as often as you like does the work once.
+    """
+    upload = Completion(parts, principal, upload_id, sha256=bytes.fromhex(order.sha256)).pursue(
+        patience_seconds=PATIENCE_SECONDS
+    )
+    report = None
+    if upload.state == "completed":
+        with parts.database.read_only() as session:
+            report = datasets.owned(session, upload.dataset_id, principal).intake_report
+    else:
+        response.status_code = 202
+        response.headers["Retry-After"] = "1"
+    return CompletionView(upload_id=upload.id, state=upload.state, intake_report=report)
+
+
+@router.delete(
+    "/uploads/{upload_id}",
+    status_code=204,
+    summary="Abort an upload",
+    responses=problems(UploadNotFound, UploadNotOpen),
+)
+def abort_upload(upload_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> None:
+    """Destroy the key of the parts and remove them. Aborting an upload that has ended without rows changes nothing."""
+    with parts.database.transaction() as session:
+        row = repository.owned(session, upload_id, principal.id, lock=True)
+        if row.state == "completed":
+            raise UploadNotOpen(row.state)
+        if row.state in repository.LIVE:
+            end(session, row, "aborted", clock=parts.clock)
+            record(session, principal, action="upload.abort", object_id=upload_id, clock=parts.clock)
+    erase_parts(parts.store, upload_id)

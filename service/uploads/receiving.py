@@ -1,0 +1,131 @@
+"""Parts as they arrive: checked, sealed and put into the object store before the row says that they are there."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from uuid import UUID
+
+from core.access.roles import Principal
+from core.db.tables.upload import Upload
+from core.db.tables.upload_part import UploadPart
+from core.storage import sniffing
+from core.storage.upload_parts import checked, new_part_key, seal_part
+from core.uploads import repository
+from core.uploads.errors import PartDiffers, PartOutOfRange, UploadNotOpen
+from service.parts import Parts
+from service.uploads.schemas import PartView, part_size, parts_total
+
+
+def wrapping_context(upload_id: UUID) -> str:
+    """What the wrapped data key of an upload is bound to."""
+    return f"upload:{upload_id}"
+
+
+class PartReceiver:
+    """Takes one part of one upload.
+
+    Args:
+        parts: The parts of this process.
+        principal: Who sends; must have started the upload.
+        upload_id: Which upload.
+        number: Which part, from 1.
+        sha256: The announced digest.
+
+    Raises:
+        UploadNotFound: No such upload, or somebody else's.
+        UploadNotOpen: It takes no parts (any more).
+        PartOutOfRange: The file has no such part.
+        PartDiffers: It is there with another content.
+    """
+
+    def __init__(
+        self, parts: Parts, principal: Principal, upload_id: UUID, number: int, *, sha256: bytes
+    ) -> None:
+        self._parts = parts
+        self._principal = principal
+        self._number = number
+        self._sha256 = sha256
+        with parts.database.read_only() as session:
+            self._upload = repository.owned(session, upload_id, principal.id)
+            if number > parts_total(self._upload):
+                raise PartOutOfRange(parts_total(self._upload))
+            _require_open(self._upload)
+            earlier = repository.part_of(session, upload_id, number)
+            self._earlier = None if earlier is None else self._same(earlier)
+            session.expunge(self._upload)
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the part must have."""
+        return part_size(self._upload, self._number)
+
+    def receive(self, body: Iterable[bytes]) -> PartView:
+        """Take the part in; one that is there already is only compared.
+
+        Raises:
+            PartSizeDiffers, DigestDiffers: It is not what was announced; nothing of it is kept.
+            ContentDisagrees: The file begins with something else than its content type says.
+            UploadNotOpen: The upload ended meanwhile.
+            PartDiffers: Somebody else was faster, with another content.
+        """
+        if self._earlier is not None:
+            for _ in checked(body, size_bytes=self.size_bytes, sha256=self._sha256):
+                pass
+            return self._earlier
+        if self._number == 1:
+            body = sniffing.sniffed(body, sniffing.kind_of(self._upload.content_type))
+        assert self._upload.wrapped_data_key is not None
+        key = new_part_key(self._upload.id, self._number)
+        settings, store = self._parts.settings, self._parts.store
+        seal_part(
+            body,
+            store=store,
+            key=key,
+            data_key=settings.master_keys.unwrap(
+                self._upload.wrapped_data_key, context=wrapping_context(self._upload.id)
+            ),
+            scratch_folder=settings.scratch_folder,
+            size_bytes=self.size_bytes,
+            sha256=self._sha256,
+        )
+        # A process that is killed from here on leaves an object that no row names; upkeep removes it.
+        view = self._note(key)
+        if view is None:
+            store.delete(key)
+            return self._noted_by_another()
+        return view
+
+    def _note(self, key: str) -> PartView | None:
+        """Let the object count, unless a copy of this request was faster."""
+        with self._parts.database.transaction() as session:
+            upload = repository.owned(session, self._upload.id, self._principal.id, lock=True)
+            if upload.state != "open" or repository.part_of(session, upload.id, self._number) is not None:
+                return None
+            now = self._parts.clock.now()
+            row = UploadPart(
+                upload_id=upload.id,
+                number=self._number,
+                size_bytes=self.size_bytes,
+                sha256=self._sha256,
+                object_key=key,
+                stored_at=now,
+            )
+            repository.add(session, row)
+            upload.expires_at = now + timedelta(hours=self._parts.settings.upload_hours)
+            return PartView.of(row)
+
+    def _noted_by_another(self) -> PartView:
+        with self._parts.database.read_only() as session:
+            _require_open(repository.owned(session, self._upload.id, self._principal.id))
+            earlier = repository.part_of(session, self._upload.id, self._number)
+            assert earlier is not None, "an open upload loses no parts"
+            return self._same(earlier)
+
+    def _same(self, earlier: UploadPart) -> PartView:
+        if earlier.sha256 != self._sha256:
+            raise PartDiffers
+        return PartView.of(earlier)
+
+
+def _require_open(upload: Upload) -> None:
+    if upload.state != "open":
+        raise UploadNotOpen(upload.state)

@@ -1,0 +1,104 @@
+"""Wire types of uploads in parts."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from core.db.tables.upload import Upload
+from core.db.tables.upload_part import UploadPart
+
+MAX_BYTES = 2**50
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class UploadOrder(BaseModel):
+    """What will be sent."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"example": {"bytes": 1073741824, "content_type": "text/csv"}}
+    )
+
+    bytes: int = Field(ge=1, le=MAX_BYTES, strict=True, description="Size of the whole file.")
+    content_type: str = Field(
+        min_length=1,
+        max_length=200,
+        description="text/csv, application/gzip (of CSV) or application/vnd.apache.parquet.",
+    )
+    sha256: Sha256 | None = Field(
+        None, description="SHA-256 of the whole file in hexadecimal, if it is known already."
+    )
+
+
+class CompletionOrder(BaseModel):
+    """Everything was sent."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"sha256": "0" * 64}})
+
+    sha256: Sha256 = Field(description="SHA-256 of the whole file in hexadecimal.")
+
+
+class PartView(BaseModel):
+    """A part that has arrived."""
+
+    number: int
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, row: UploadPart) -> Self:
+        """Show a row."""
+        return cls(number=row.number, bytes=row.size_bytes, sha256=row.sha256.hex())
+
+
+class UploadView(BaseModel):
+    """An upload and which of its parts are there."""
+
+    id: UUID
+    dataset_id: UUID
+    state: str = Field(description="open, completing, completed, refused, aborted or expired.")
+    bytes: int
+    content_type: str
+    part_bytes: int = Field(description="Size of every part but the last.")
+    parts_total: int
+    parts: list[PartView] = Field(description="The parts that have arrived; empty once the upload has ended.")
+    created_at: datetime
+    expires_at: datetime = Field(description="Until when it may be continued; every part puts it off.")
+
+    @classmethod
+    def of(cls, row: Upload, parts: list[PartView]) -> Self:
+        """Show a row."""
+        return cls(
+            id=row.id,
+            dataset_id=row.dataset_id,
+            state=row.state,
+            bytes=row.declared_bytes,
+            content_type=row.content_type,
+            part_bytes=row.part_bytes,
+            parts_total=parts_total(row),
+            parts=parts,
+            created_at=row.created_at,
+            expires_at=row.expires_at,
+        )
+
+
+class CompletionView(BaseModel):
+    """How far the taking in of an upload is."""
+
+    upload_id: UUID
+    state: str = Field(description="completing or completed.")
+    intake_report: dict[str, Any] | None = Field(
+        description="What was accepted, refused or mapped, for the owner; null while the rows are being taken in."
+    )
+
+
+def parts_total(row: Upload) -> int:
+    """How many parts the file has."""
+    return -(-row.declared_bytes // row.part_bytes)
+
+
+def part_size(row: Upload, number: int) -> int:
+    """How many bytes a part of the file has."""
+    return min(row.part_bytes, row.declared_bytes - (number - 1) * row.part_bytes)
