@@ -5,7 +5,7 @@ circle. The ledger's chain records the grant; the request records who asked, why
 """
 
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -131,7 +131,7 @@ def approve(
         holder=request.requested_by,
         epsilon=amounts.epsilon,
         delta=amounts.delta,
-        expires_at=expires_at,
+        expires_at=expires_at.astimezone(UTC),
         by=str(by),
         clock=clock,
     )

@@ -7,6 +7,7 @@ from sqlalchemy import BindParameter, ColumnElement, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from core.access.roles import Principal, Role
+from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
 from core.db.tables.dataset_member import DatasetMember
 from service.datasets.errors import DatasetNotFound
@@ -71,6 +72,16 @@ def governed(session: Session, dataset_id: UUID, principal: Principal) -> Datase
     return _found(session.scalar(select(Dataset).where(Dataset.id == dataset_id, governed_by(principal))))
 
 
+def governed_for_update(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
+    """Like ``governed``, holding the row's lock until the transaction ends; orders that refer to the row do not wait.
+
+    Raises:
+        DatasetNotFound: No such dataset, or not for this principal.
+    """
+    query = select(Dataset).where(Dataset.id == dataset_id, governed_by(principal))
+    return _found(session.scalar(query.with_for_update(key_share=True)))
+
+
 def overseen(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
     """A dataset of which the principal sees the members and what each of them asks for.
 
@@ -99,6 +110,13 @@ def owned_for_update(session: Session, dataset_id: UUID, principal: Principal) -
     """
     query = select(Dataset).where(Dataset.id == dataset_id, Dataset.owner_id == principal.id)
     return _found(session.scalar(query.with_for_update()))
+
+
+def rules_of(session: Session, rows: Sequence[Dataset]) -> dict[UUID, str]:
+    """The admission rule of each dataset's population."""
+    populations = {row.population_id for row in rows}
+    query = select(Budget.population_id, Budget.rule).where(Budget.population_id.in_(populations))
+    return dict(session.execute(query).all())
 
 
 def rows_key_of(session: Session, dataset_id: UUID) -> str | None:
