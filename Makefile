@@ -16,7 +16,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up install test check lint types contracts docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-recovery drill clean
+.PHONY: help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-recovery drill clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ types: $(DEV_INSTALLED) ## mypy, strict
 contracts: $(DEV_INSTALLED) ## who may import whom, and how long a file may be
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
+
+check-previous: $(DEV_INSTALLED) ## a previous release's tests (REF=tag or commit) against the newest migrations
+	$(BIN)/python -m tests.migrations.previous $(REF)
 
 docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the code
 	$(BIN)/python -m docs.generate
