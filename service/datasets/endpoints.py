@@ -4,7 +4,9 @@ from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter, Request
+from sqlalchemy.orm import Session
 
+from core.db.tables.dataset import Dataset
 from core.domain.errors import DomainInvalid, DomainUnconfirmed
 from core.quotas.errors import QuotaExceeded
 from core.storage import errors as upload_errors
@@ -68,7 +70,7 @@ def create_dataset(
     """Declare the columns and the size of a table. All of it is public; no row is involved yet."""
     row = declare(session, order, principal, quota=parts.settings.quota_datasets, clock=parts.clock)
     record(session, principal, action="dataset.declare", object_id=row.id, clock=parts.clock)
-    return DatasetView.of(row)
+    return _view(session, row)
 
 
 @router.get("", summary="List datasets")
@@ -77,13 +79,15 @@ def list_datasets(
 ) -> DatasetList:
     """The datasets the key may see, newest first."""
     rows, next_before = repository.page(session, principal, limit=limit, before=before)
-    return DatasetList(items=[DatasetView.of(row) for row in rows], next_before=next_before)
+    rules = repository.rules_of(session, rows)
+    items = [DatasetView.of(row, rule=rules[row.population_id]) for row in rows]
+    return DatasetList(items=items, next_before=next_before)
 
 
 @router.get("/{dataset_id}", summary="Read a dataset's public facts", responses=problems(DatasetNotFound))
 def read_dataset(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> DatasetView:
     """The declared domain and size, and whether the rows are there."""
-    return DatasetView.of(repository.visible(session, dataset_id, principal))
+    return _view(session, repository.visible(session, dataset_id, principal))
 
 
 @router.post(
@@ -123,3 +127,7 @@ def read_intake_report(dataset_id: UUID, principal: CurrentPrincipal, session: O
     if report is None:
         raise IntakeReportMissing
     return report
+
+
+def _view(session: Session, row: Dataset) -> DatasetView:
+    return DatasetView.of(row, rule=repository.rules_of(session, [row])[row.population_id])

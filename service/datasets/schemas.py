@@ -64,11 +64,15 @@ class DatasetView(BaseModel):
     adjacency: Adjacency
     privacy_unit: str | None = Field(description="The unit column; null where each record is a unit.")
     declared_size: int
-    state: str = Field(description="declared, or ready once the rows are stored.")
+    rule: AdmissionRule = Field(
+        description="How the charges of jobs add up; fixed for the population when its first dataset was declared."
+    )
+    state: str = Field(description="declared, ready once the rows are stored, or deleted.")
     created_at: datetime
+    deleted_at: datetime | None = Field(description="When its rows were made unreadable for ever; else null.")
 
     @classmethod
-    def of(cls, row: Dataset) -> Self:
+    def of(cls, row: Dataset, *, rule: str) -> Self:
         """Show a row."""
         return cls(
             id=row.id,
@@ -78,8 +82,10 @@ class DatasetView(BaseModel):
             adjacency=Adjacency(row.adjacency),
             privacy_unit=row.privacy_unit,
             declared_size=row.declared_size,
+            rule=AdmissionRule(rule),
             state=row.state,
             created_at=coarse(row.created_at),
+            deleted_at=None if row.deleted_at is None else coarse(row.deleted_at),
         )
 
 
