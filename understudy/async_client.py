@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -11,6 +12,7 @@ import httpx
 from understudy import calls
 from understudy.calls import Call
 from understudy.client import POLL_SECONDS, Seen, release_of, unseen
+from understudy.errors import Refused
 from understudy.exchange import (
     FIRST_ERROR,
     PIECE_BYTES,
@@ -35,6 +37,7 @@ from understudy.results import (
     Release,
     Statement,
 )
+from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
 
@@ -62,6 +65,8 @@ class AsyncClient:
         """
         self.url = url.rstrip("/")
         self._repetitions = repetitions or Repetitions()
+        # A part that was not delivered is worth more patience than a question.
+        self._patient = replace(self._repetitions, attempts=3 * self._repetitions.attempts)
         self._sleep = sleep
         self.governance = AsyncGovernance(self.run)
         self._http = httpx.AsyncClient(
@@ -89,11 +94,12 @@ class AsyncClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def run(self, call: Call[Result]) -> Result:
+    async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
         """Send a call and give its result, repeating it where that is safe and may help.
 
         Args:
             call: the call.
+            repetitions: how often it is repeated; else as often as this client does.
 
         Raises:
             ServiceUnreachable: if no answer came.
@@ -107,7 +113,7 @@ class AsyncClient:
                 failure = await self._http.send(self._request(call))
             except httpx.HTTPError as error:
                 failure = error
-            pause = self._repetitions.pause(call, failure, attempt=attempt)
+            pause = (repetitions or self._repetitions).pause(call, failure, attempt=attempt)
             if pause is None:
                 break
             await self._sleep(pause)
@@ -118,7 +124,12 @@ class AsyncClient:
 
     def _request(self, call: Call[Result]) -> httpx.Request:
         return self._http.build_request(
-            call.method, call.path, params=dict(call.query), json=call.body, headers=dict(call.headers)
+            call.method,
+            call.path,
+            params=dict(call.query),
+            json=call.body,
+            content=call.content,
+            headers=dict(call.headers),
         )
 
     async def declare_dataset(
@@ -155,15 +166,30 @@ class AsyncClient:
         """Give a dataset's public facts."""
         return await self.run(calls.read_dataset(dataset_id))
 
-    async def upload_rows(self, dataset_id: str, rows: Path, *, seen: Seen = unseen) -> IntakeReport:
-        """Stream a file of rows to the service (owner); never repeated.
+    async def upload_rows(
+        self,
+        dataset_id: str,
+        rows: Path,
+        *,
+        seen: Seen = unseen,
+        resumable_from: int = RESUMABLE_FROM_BYTES,
+        declaration: str = "",
+    ) -> IntakeReport:
+        """Send a file of rows to the service (owner).
+
+        A large file goes in parts: what is lost on the way is sent again, and after an interruption, even of this
+        process, the same call on the same file goes on where it was. Which upload a file belongs to stands next to it.
 
         Args:
             dataset_id: the dataset.
             rows: a ``.csv``, ``.csv.gz`` or ``.parquet`` file.
-            seen: told the number of bytes of each piece sent.
+            seen: told the number of bytes of each piece sent, or found to be there.
+            resumable_from: files of at least so many bytes go in parts; smaller ones at once, and are never repeated.
+            declaration: remembered next to a large file; see `understudy.uploading.Remembered`.
         """
         call = calls.upload_rows(dataset_id, rows)
+        if int(call.headers["Content-Length"]) >= max(1, resumable_from):
+            return await self._upload_in_parts(dataset_id, rows, seen=seen, declaration=declaration)
         try:
             response = await self._http.request(
                 call.method,
@@ -175,6 +201,25 @@ class AsyncClient:
         except httpx.HTTPError as error:
             raise unreachable(self.url, error) from error
         return result_of(call, response)
+
+    async def _upload_in_parts(
+        self, dataset_id: str, rows: Path, *, seen: Seen, declaration: str
+    ) -> IntakeReport:
+        steps = UploadSteps(
+            upload_flow(url=self.url, dataset_id=dataset_id, rows=rows, seen=seen, declaration=declaration)
+        )
+        step = await asyncio.to_thread(steps.after, None)
+        while not isinstance(step, Done):
+            answer: object = None
+            if isinstance(step, Pause):
+                await self._sleep(step.seconds)
+            else:
+                try:
+                    answer = await self.run(step, repetitions=self._patient)
+                except Refused as refusal:
+                    answer = refusal
+            step = await asyncio.to_thread(steps.after, answer)
+        return step.report
 
     async def read_intake_report(self, dataset_id: str) -> IntakeReport:
         """Give what happened to the uploaded rows (owner)."""
@@ -312,6 +357,10 @@ class AsyncClient:
     async def create_key(self, *, name: str, roles: tuple[str, ...]) -> NewKey:
         """Make an API key (admin)."""
         return await self.run(calls.create_key(name=name, roles=roles))
+
+    async def read_health_report(self) -> Json:
+        """Examine the deployment: what is wrong with it and what to do. For admins and auditors."""
+        return await self.run(calls.read_health_report())
 
     async def check_health(self) -> Json:
         """Ask whether the service lives."""

@@ -17,6 +17,7 @@ from understudy.results import (
     Quote,
     Release,
     Statement,
+    Upload,
     take,
 )
 
@@ -43,6 +44,7 @@ class Call(Generic[Result]):
         query: query parameters.
         body: JSON body, or None.
         headers: headers beside the client's own.
+        content: raw body, or None.
     """
 
     method: str
@@ -51,6 +53,7 @@ class Call(Generic[Result]):
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Json | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = field(default=None, repr=False)
 
     @property
     def repeatable(self) -> bool:
@@ -120,8 +123,8 @@ def read_dataset(dataset_id: str) -> Call[Dataset]:
     return Call(method="GET", path=f"/v1/datasets/{dataset_id}", read=Dataset.from_json)
 
 
-def upload_rows(dataset_id: str, rows: Path) -> Call[IntakeReport]:
-    """Send the rows; the file itself is streamed by the client.
+def content_type_of(rows: Path) -> str:
+    """Give the content type of a file.
 
     Raises:
         InputUnusable: if there is no such file, or its name does not say its format.
@@ -133,12 +136,68 @@ def upload_rows(dataset_id: str, rows: Path) -> Call[IntakeReport]:
     if kind is None:
         message = f"{rows.name}: the name must end in {', '.join(CONTENT_TYPES)} so that the format is known"
         raise InputUnusable(message)
+    return kind
+
+
+def upload_rows(dataset_id: str, rows: Path) -> Call[IntakeReport]:
+    """Send the rows; the file itself is streamed by the client.
+
+    Raises:
+        InputUnusable: if there is no such file, or its name does not say its format.
+    """
+    kind = content_type_of(rows)
     return Call(
         method="POST",
         path=f"/v1/datasets/{dataset_id}/rows",
         read=IntakeReport.from_json,
         headers={"Content-Type": kind, "Content-Length": str(rows.stat().st_size)},
     )
+
+
+def start_upload(dataset_id: str, rows: Path, *, size: int) -> Call[Upload]:
+    """Announce a file that will come in parts.
+
+    Raises:
+        InputUnusable: if there is no such file, or its name does not say its format.
+    """
+    return Call(
+        method="POST",
+        path=f"/v1/datasets/{dataset_id}/uploads",
+        read=Upload.from_json,
+        body={"bytes": size, "content_type": content_type_of(rows)},
+    )
+
+
+def read_upload(upload_id: str) -> Call[Upload]:
+    """Ask which parts of a file the service has."""
+    return Call(method="GET", path=f"/v1/uploads/{upload_id}", read=Upload.from_json)
+
+
+def put_part(upload_id: str, number: int, content: bytes, *, digest: str) -> Call[Json]:
+    """Send one part of a file; sending it again changes nothing."""
+    return Call(
+        method="PUT",
+        path=f"/v1/uploads/{upload_id}/parts/{number}",
+        read=_object,
+        headers={"Content-Type": "application/octet-stream", "Content-Digest": digest},
+        content=content,
+    )
+
+
+def complete_upload(upload_id: str, *, sha256: str) -> Call[Json | None]:
+    """Have the rows taken in; gives the intake report, or None while that goes on. Repeating it does the work once."""
+    return Call(
+        method="POST",
+        path=f"/v1/uploads/{upload_id}/complete",
+        read=_report_if_there,
+        body={"sha256": sha256},
+        headers={"Idempotency-Key": f"complete-{upload_id}"},
+    )
+
+
+def abort_upload(upload_id: str) -> Call[None]:
+    """Have the parts of a file removed."""
+    return Call(method="DELETE", path=f"/v1/uploads/{upload_id}", read=_nothing)
 
 
 def read_intake_report(dataset_id: str) -> Call[IntakeReport]:
@@ -273,9 +332,19 @@ def check_health() -> Call[Json]:
     return Call(method="GET", path="/v1/health", read=_object)
 
 
+def read_health_report() -> Call[Json]:
+    """Ask for the doctor's report."""
+    return Call(method="GET", path="/v1/health/report", read=_object)
+
+
 def _object(document: Any) -> Json:  # noqa: ANN401 - any JSON
     take(document)
     return dict(document)
+
+
+def _report_if_there(document: object) -> Json | None:
+    (report,) = take(document, "intake_report")
+    return None if report is None else dict(report)
 
 
 def _nothing(_document: object) -> None:

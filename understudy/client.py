@@ -7,6 +7,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -15,7 +16,7 @@ import httpx
 
 from understudy import calls
 from understudy.calls import Call
-from understudy.errors import JobCancelled, JobFailed
+from understudy.errors import JobCancelled, JobFailed, Refused
 from understudy.exchange import (
     FIRST_ERROR,
     PIECE_BYTES,
@@ -40,6 +41,7 @@ from understudy.results import (
     Release,
     Statement,
 )
+from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
 Seen = Callable[[int], None]
@@ -73,6 +75,8 @@ class Client:
         """
         self.url = url.rstrip("/")
         self._repetitions = repetitions or Repetitions()
+        # A part that was not delivered is worth more patience than a question.
+        self._patient = replace(self._repetitions, attempts=3 * self._repetitions.attempts)
         self._sleep = sleep
         self.governance = Governance(self.run)
         self._http = httpx.Client(
@@ -100,11 +104,12 @@ class Client:
         """Close the connections."""
         self._http.close()
 
-    def run(self, call: Call[Result]) -> Result:
+    def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
         """Send a call and give its result, repeating it where that is safe and may help.
 
         Args:
             call: the call.
+            repetitions: how often it is repeated; else as often as this client does.
 
         Raises:
             ServiceUnreachable: if no answer came.
@@ -118,7 +123,7 @@ class Client:
                 failure = self._http.send(self._request(call))
             except httpx.HTTPError as error:
                 failure = error
-            pause = self._repetitions.pause(call, failure, attempt=attempt)
+            pause = (repetitions or self._repetitions).pause(call, failure, attempt=attempt)
             if pause is None:
                 break
             self._sleep(pause)
@@ -129,7 +134,12 @@ class Client:
 
     def _request(self, call: Call[Result]) -> httpx.Request:
         return self._http.build_request(
-            call.method, call.path, params=dict(call.query), json=call.body, headers=dict(call.headers)
+            call.method,
+            call.path,
+            params=dict(call.query),
+            json=call.body,
+            content=call.content,
+            headers=dict(call.headers),
         )
 
     def declare_dataset(
@@ -166,15 +176,30 @@ class Client:
         """Give a dataset's public facts."""
         return self.run(calls.read_dataset(dataset_id))
 
-    def upload_rows(self, dataset_id: str, rows: Path, *, seen: Seen = unseen) -> IntakeReport:
-        """Stream a file of rows to the service (owner); never repeated.
+    def upload_rows(
+        self,
+        dataset_id: str,
+        rows: Path,
+        *,
+        seen: Seen = unseen,
+        resumable_from: int = RESUMABLE_FROM_BYTES,
+        declaration: str = "",
+    ) -> IntakeReport:
+        """Send a file of rows to the service (owner).
+
+        A large file goes in parts: what is lost on the way is sent again, and after an interruption, even of this
+        process, the same call on the same file goes on where it was. Which upload a file belongs to stands next to it.
 
         Args:
             dataset_id: the dataset.
             rows: a ``.csv``, ``.csv.gz`` or ``.parquet`` file.
-            seen: told the number of bytes of each piece sent.
+            seen: told the number of bytes of each piece sent, or found to be there.
+            resumable_from: files of at least so many bytes go in parts; smaller ones at once, and are never repeated.
+            declaration: remembered next to a large file; see `understudy.uploading.Remembered`.
         """
         call = calls.upload_rows(dataset_id, rows)
+        if int(call.headers["Content-Length"]) >= max(1, resumable_from):
+            return self._upload_in_parts(dataset_id, rows, seen=seen, declaration=declaration)
         try:
             response = self._http.request(
                 call.method,
@@ -186,6 +211,23 @@ class Client:
         except httpx.HTTPError as error:
             raise unreachable(self.url, error) from error
         return result_of(call, response)
+
+    def _upload_in_parts(self, dataset_id: str, rows: Path, *, seen: Seen, declaration: str) -> IntakeReport:
+        steps = UploadSteps(
+            upload_flow(url=self.url, dataset_id=dataset_id, rows=rows, seen=seen, declaration=declaration)
+        )
+        step = steps.after(None)
+        while not isinstance(step, Done):
+            answer: object = None
+            if isinstance(step, Pause):
+                self._sleep(step.seconds)
+            else:
+                try:
+                    answer = self.run(step, repetitions=self._patient)
+                except Refused as refusal:
+                    answer = refusal
+            step = steps.after(answer)
+        return step.report
 
     def read_intake_report(self, dataset_id: str) -> IntakeReport:
         """Give what happened to the uploaded rows (owner)."""
@@ -323,6 +365,10 @@ class Client:
     def create_key(self, *, name: str, roles: tuple[str, ...]) -> NewKey:
         """Make an API key (admin)."""
         return self.run(calls.create_key(name=name, roles=roles))
+
+    def read_health_report(self) -> Json:
+        """Examine the deployment: what is wrong with it and what to do. For admins and auditors."""
+        return self.run(calls.read_health_report())
 
     def check_health(self) -> Json:
         """Ask whether the service lives."""

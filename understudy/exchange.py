@@ -18,6 +18,7 @@ ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 10.0
 FIRST_ERROR = 400
+NO_CONTENT = 204
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 UPLOAD_TIMEOUT = httpx.Timeout(900.0, connect=10.0)
 PIECE_BYTES = 1 << 20
@@ -101,6 +102,8 @@ def result_of(call: Call[Result], response: httpx.Response) -> Result:
     """
     if response.status_code >= FIRST_ERROR:
         raise refused_by(response)
+    if response.status_code == NO_CONTENT:
+        return call.read(None)
     document = _json(response)
     if document is None:
         message = f"the answer to {call.method} {call.path} is not JSON; is this the address of an understudy service?"

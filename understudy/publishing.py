@@ -3,6 +3,7 @@
 Everything goes through the public HTTP API; this module only orders the calls.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -14,10 +15,11 @@ from typing import Any, Protocol
 
 from understudy.client import Client, Seen, release_of
 from understudy.connection import Connection
-from understudy.errors import InputUnusable, Refused, ServiceUnreachable
+from understudy.errors import InputUnusable, NotFound, Refused, ServiceUnreachable
 from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
 from understudy.results import Dataset, IntakeReport, Job, Json, Quote, Statement, take
 from understudy.table_files import TableFiles
+from understudy.uploading import Remembered
 
 SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER = "synthetic.csv", "bundle.zip", "certificate.json", "ledger.json"
 MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
@@ -78,6 +80,12 @@ class Order:
             "synthesizer": self.synthesizer,
             "options": self.options,
         }
+
+    @property
+    def declaration(self) -> str:
+        """Names what the dataset is declared as, so that an interrupted upload goes on only under the same."""
+        text = json.dumps([self.name, self.table.declared_size, self.table.domain], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +157,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
             purpose=order.purpose or f"Publish {order.name!r}: one generator and rows drawn from it.",
             say=screen.say,
         )
-        upload(owner, dataset, order.table.rows, screen)
+        upload(owner, dataset, order, screen)
         job = train(analyst, dataset, order, grant_id, screen)
         return fetch(analyst, dataset, job, order, screen)
 
@@ -173,6 +181,10 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
         same: the one of the same name, if any.
         screen: told what happens.
     """
+    begun = interrupted(owner, order)
+    if begun is not None:
+        screen.say(f"Dataset {begun.id} is declared; its interrupted upload goes on.")
+        return begun
     dataset = owner.declare_dataset(
         name=order.name,
         domain=order.table.domain,
@@ -188,17 +200,35 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
     return dataset
 
 
-def upload(owner: Client, dataset: Dataset, rows: Path, screen: Screen) -> IntakeReport:
+def interrupted(owner: Client, order: Order) -> Dataset | None:
+    """Give the dataset to which an earlier run began to upload the same file under the same declaration, if any.
+
+    Args:
+        owner: a client of the owner.
+        order: what to publish.
+    """
+    known = Remembered.recall(order.table.rows, url=owner.url)
+    if known is None or known.declaration != order.declaration:
+        return None
+    try:
+        dataset = owner.read_dataset(known.dataset_id)
+    except NotFound:
+        return None
+    return dataset if dataset.state == "declared" else None
+
+
+def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> IntakeReport:
     """Send the rows and tell the owner, by line, column and kind, what was wrong with them.
 
     Args:
         owner: a client of the owner.
         dataset: the declared dataset.
-        rows: the file.
+        order: what to publish.
         screen: told what happens; the owner is the one who reads it.
     """
+    rows = order.table.rows
     with screen.transfer("upload", rows.stat().st_size) as seen:
-        report = owner.upload_rows(dataset.id, rows, seen=seen)
+        report = owner.upload_rows(dataset.id, rows, seen=seen, declaration=order.declaration)
     screen.say(f"Rows stored, encrypted: {report.rows_accepted} accepted, {report.rows_refused} refused.")
     if report.rows_refused:
         screen.say(f"Which and why (owner only): GET /v1/datasets/{dataset.id}/intake-report")

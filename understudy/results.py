@@ -75,6 +75,40 @@ class IntakeReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file that is sent in parts.
+
+    Attributes:
+        id: its id.
+        dataset_id: where its rows go.
+        state: ``open``, ``completing``, ``completed``, ``refused``, ``aborted`` or ``expired``.
+        part_bytes: size of every part but the last.
+        parts_total: how many parts it has.
+        parts: SHA-256 in hexadecimal of each part that has arrived, by number.
+        document: the whole answer.
+    """
+
+    id: str
+    dataset_id: str
+    state: str
+    part_bytes: int
+    parts_total: int
+    parts: Mapping[int, str]
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "dataset_id", "state", "part_bytes", "parts_total")
+        (listed,) = take(document, "parts")
+        return cls(
+            **dict(zip(known, take(document, *known), strict=True)),
+            parts=dict(take(part, "number", "sha256") for part in listed),
+            document=document,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The cap of a population, for everybody together, and what is left of it.
 
