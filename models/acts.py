@@ -46,10 +46,12 @@ class AdaptiveThresholds:
     def release(self, squares: Tensor, streams: KeyedStreams, step: int) -> Tensor:
         """(blocks, bins + 2) noisy histograms, on the noise's grid."""
         exact = self.counts(squares)
+        std = self._plan.noise_multiplier
+        streams.releases.exact(Purpose.ACTS_NOISE, step, [(exact, std)])
         reader = streams.reader(Purpose.ACTS_NOISE, step)
-        return rounded_sum_with_noise(
-            exact, [self._plan.noise_multiplier] * self._plan.groups, reader, bits=GRID_BITS
-        )
+        noisy = rounded_sum_with_noise(exact, [std] * self._plan.groups, reader, bits=GRID_BITS)
+        streams.releases.noisy(Purpose.ACTS_NOISE, step, noisy)
+        return noisy
 
     def update(self, thresholds: Tensor, noisy: Tensor) -> Tensor:
         """New thresholds (blocks,) from noisy histograms: post-processing.

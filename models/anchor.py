@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from core.synthesis.stages import AnchorPlan
 from models.encoding import PrivateTable, block_starts
@@ -167,6 +168,18 @@ def noisy_moments(
     exact = exact_moments(table, layout)
     one_std = anchor.noise_std / layout.diagonal_factor(anchor.diagonal_weight)
     class_std = anchor.noise_std / anchor.diagonal_weight
+    streams.releases.exact(
+        Purpose.ANCHOR_NOISE,
+        0,
+        (
+            (torch.from_numpy(values), std)
+            for values, std in (
+                (np.triu(exact.pairs), anchor.noise_std),
+                (exact.ones, one_std),
+                (exact.classes, class_std),
+            )
+        ),
+    )
     pairs, ones = np.empty_like(exact.pairs), np.empty_like(exact.ones)
     for index in range(layout.slices):
         drawn = streams.normals(Purpose.ANCHOR_NOISE, index, (layout.cells, layout.cells))
@@ -176,7 +189,10 @@ def noisy_moments(
         for block in layout.blocks:
             pairs[index, block, block] = 0.0
     drawn = streams.normals(Purpose.ANCHOR_NOISE, _LABEL_STREAM, len(exact.classes))
-    return Moments(pairs=pairs, ones=ones, classes=exact.classes + _on_grid(drawn * class_std))
+    noisy = Moments(pairs=pairs, ones=ones, classes=exact.classes + _on_grid(drawn * class_std))
+    released = (torch.from_numpy(values) for values in (noisy.pairs, noisy.ones, noisy.classes))
+    streams.releases.noisy(Purpose.ANCHOR_NOISE, 0, *released)
+    return noisy
 
 
 def _on_grid(noise: Floats) -> Floats:

@@ -19,6 +19,8 @@ import numpy.typing as npt
 import torch
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
+from models.releases import Releases, Unheard
+
 KEY_BYTES = 32
 _BLOCK_BYTES = 64
 _MAX_BYTES = _BLOCK_BYTES * 2**32  # the 32-bit block counter of RFC 8439 would wrap beyond
@@ -111,12 +113,14 @@ class KeyedStreams:
 
     Args:
         key: 32 bytes, fresh from the operating system for every job.
+        releases: who listens where noise meets private values; nobody, in a job.
     """
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, *, releases: Releases | None = None) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError("the key of a job has 32 bytes")
         self._key = bytes(key)
+        self.releases: Releases = releases or Unheard()
 
     def __repr__(self) -> str:
         """Never the key."""

@@ -6,7 +6,7 @@ low bits carry no signal (Mironov, "On significance of the least significant bit
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -113,6 +113,10 @@ class NoisyMean:
             std = noise.stds[block] / noise.grids[block]
             self._source.fill(self._drawn[piece], reader, std=std).round_()
         return self._drawn
+
+    def parts(self, total: Tensor, noise: NoisePlan) -> Iterator[tuple[Tensor, float]]:
+        """The pieces of a (coordinates,) sum with the standard deviation of their noise."""
+        return ((total[piece], noise.stds[block]) for block, piece in self._pieces)
 
     def write(self, total: Tensor, noise: NoisePlan, drawn: Tensor, *, divisor: int, into: Tensor) -> None:
         """`into = (round(total) + noise) / divisor`, the sum rounded to the noise's grid and added as integers.

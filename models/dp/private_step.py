@@ -93,7 +93,9 @@ class PrivateCritic:
         mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, real.shape[0])
         total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition)
         drawn = self._noise_ahead.take()
+        self._streams.releases.exact(Purpose.GRADIENT_NOISE, step, self._mean.parts(total, noise))
         self._mean.write(total, noise, drawn, divisor=self._plan.expected_batch_size, into=self._gradient)
+        self._streams.releases.noisy(Purpose.GRADIENT_NOISE, step, self._gradient)
         self._adam.step(self._gradient)
         if self._acts is not None and self._plan.is_refresh(step):
             noisy = self._acts.release(squares, self._streams, step)

@@ -71,9 +71,12 @@ def noisy_label_law(table: PrivateTable, plan: LabelPlan, streams: KeyedStreams)
     _, first = np.unique(table.unit_of_record, return_index=True)
     classes = table.cardinalities[table.target_index]
     counts = np.bincount(table.codes[first, table.target_index].astype(np.int64), minlength=classes)
+    exact = [(torch.from_numpy(counts), plan.noise_multiplier)]
+    streams.releases.exact(Purpose.LABEL_NOISE, 0, exact)
     noise = discrete_gaussians(
         streams, Purpose.LABEL_NOISE, 0, noise_std=plan.noise_multiplier, count=classes
     )
     noisy = (counts + noise).astype(np.float64)
+    streams.releases.noisy(Purpose.LABEL_NOISE, 0, torch.from_numpy(noisy))
     total = max(float(noisy.sum()), 1.0)
     return positive_law(project_to_simplex(noisy, total=total) / total)

@@ -13,7 +13,7 @@ from models.idpgan.checkpoint import adam_state, inside, load_adam_state, load_m
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch
 from models.idpgan.moment_loss import MomentLoss
-from models.randomness import KeyedStreams, Purpose
+from models.randomness import KeyedStreams, Purpose, normals_into
 
 WARM_UP_STEPS = 50
 LATE, LATE_BATCH = 0.7, 2
@@ -22,6 +22,8 @@ LOWEST_RATE = 0.02
 """Of the learning rate, at the end of its cosine."""
 REFINEMENT_RATE = 0.2
 """Of the learning rate once a pre-trained generator meets the critic."""
+FAKES_AT_ONCE = 128
+"""Generated records in one pass for the critic; a public constant."""
 
 
 class Refinement:
@@ -91,11 +93,22 @@ class Refinement:
         self._update(loss, rate)
 
     def fakes(self, step: int, count: int) -> Tensor:
-        """One-hot records for the critic's step; shape (count, cells)."""
-        labels = drawn_labels(self._law, self._streams.uniforms(Purpose.CRITIC_LABELS, step, count))
-        latent = self._latent(Purpose.CRITIC_LATENT, step, count)
+        """One-hot records for the critic's step; shape (count, cells).
+
+        Made in groups of a constant size, so that the record at a place is the same to the bit however many follow it:
+        one real record more or less must not change what the others are compared with.
+        """
+        labels = drawn_labels(self._law, self._streams.uniforms(Purpose.CRITIC_LABELS, step, _padded(count)))
+        latents = self._streams.reader(Purpose.CRITIC_LATENT, step)
+        made = []
         with torch.no_grad():
-            shares = probabilities(self.generator(latent, labels), self._cardinalities)
+            for first in range(0, count, FAKES_AT_ONCE):
+                latent = torch.empty(FAKES_AT_ONCE * self._options.latent_dimension, dtype=torch.float64)
+                normals_into(latent, latents)
+                latent = latent.float().view(FAKES_AT_ONCE, -1)
+                made.append(self.generator(latent, labels[first : first + FAKES_AT_ONCE]))
+        logits = torch.cat(made)[:count] if made else torch.zeros(0, sum(self._cardinalities))
+        shares = probabilities(logits, self._cardinalities)
         uniforms = self._streams.torch_uniforms(Purpose.SAMPLING, step, (count, len(self._cardinalities)))
         return draw(shares, uniforms, self._cardinalities)
 
@@ -138,3 +151,7 @@ class Refinement:
 
 def _cosine(progress: float) -> float:
     return LOWEST_RATE + (1.0 - LOWEST_RATE) * 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
+
+
+def _padded(count: int) -> int:
+    return -(-count // FAKES_AT_ONCE) * FAKES_AT_ONCE

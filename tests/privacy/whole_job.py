@@ -1,0 +1,184 @@
+"""A whole job in one process - intake, training with an interruption, bundle, samples - and all it leaves behind."""
+
+import io
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.domain.table import TableDomain
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.bundle import unpack
+from core.releases.sampler import Sampler
+from core.storage.intake import CSV, store_rows
+from core.storage.objects import open_store
+from core.storage.private_rows import open_private_rows
+from core.storage.unit_limit import UnitLimit
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.bundle import write_bundle
+from models.randomness import KeyedStreams
+from models.registry import make_synthesizer
+from models.releases import Releases
+from tests.models.idpgan.jobs import generator_bytes
+from workers.coding import coded_table
+
+KEY, DATA_KEY = bytes(range(32)), bytes(range(1, 33))
+DECLARED_SIZE = 200
+HEADER = "person,ward,age,dose,sick"
+SMALL: dict[str, Any] = {
+    "critic_width": 12,
+    "generator_width": 12,
+    "generator_blocks": 1,
+    "latent_dimension": 3,
+    "generator_batch_size": 48,
+    "expected_batch_size": 40,
+}
+COLUMNS = [
+    {"name": "ward", "kind": "categorical", "categories": ["A", "B", "C"], "other": "elsewhere"},
+    {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 99, "edges": [0, 20, 50, 99]},
+    {
+        "name": "dose", "kind": "numeric", "type": "real", "lower": 0, "upper": 10, "bins": 4, "null": "category",
+        "outside": "clamp", "infinite": "clamp", "unreadable": "null",
+    },
+    {"name": "sick", "kind": "boolean", "true": "yes", "false": "no"},
+]  # fmt: skip
+
+
+def declared(*, target: bool, by_person: bool) -> TableDomain:
+    """A small declared domain; with persons, a unit has any number of records."""
+    person = {"name": "person", "kind": "unit" if by_person else "ignored"}
+    return TableDomain.from_json(
+        {
+            "schema": "understudy.domain/1",
+            "target": "sick" if target else None,
+            "privacy_unit": "person" if by_person else None,
+            "columns": [person, *COLUMNS],
+        }
+    )
+
+
+def plan_for(domain: TableDomain, options: dict[str, Any], *, epsilon: float = 3.0) -> Plan:
+    """A small plan, from public facts."""
+    chosen = SMALL | options
+    if chosen.get("critic", True):
+        chosen = {"steps": 8} | chosen
+    if chosen.get("anchor", True):
+        chosen = {"pretraining_steps": 4} | chosen
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options=chosen),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-6),
+        declared_size=DECLARED_SIZE,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=domain.privacy_unit),
+    )
+
+
+def table_of(count: int, *, by_person: bool) -> list[str]:
+    """Rows of people that nobody is."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for number in range(count):
+        sick = rng.random() < 0.4
+        person = number // 3 if by_person else number
+        ward = "ABC"[int(rng.integers(0, 3))]
+        rows.append(
+            f"p{person},{ward},{rng.integers(0, 100)},{rng.random() * 10:.2f},{'yes' if sick else 'no'}"
+        )
+    return rows
+
+
+class Interrupted(Exception):
+    """The process was killed."""
+
+
+@dataclass
+class Host:
+    """Keeps marks and checkpoints, and interrupts the training once."""
+
+    interrupt_at: int | None = None
+    state: bytes | None = None
+    marks: list[tuple[str, int, int]] = field(default_factory=list)
+    checkpoints: list[bytes] = field(default_factory=list)
+
+    def advance(self, *, stage: str, step: int, total: int) -> None:
+        self.marks.append((stage, step, total))
+
+    def load_checkpoint(self) -> bytes | None:
+        return self.state
+
+    def checkpoint_due(self) -> bool:
+        return True
+
+    def save_checkpoint(self, state: bytes) -> None:
+        self.state = state
+        self.checkpoints.append(state)
+        if len(self.checkpoints) == self.interrupt_at:
+            self.interrupt_at = None
+            raise Interrupted
+
+
+@dataclass(frozen=True)
+class Left:
+    """Everything a job leaves behind that anybody but the owner could ever see, or that steers the job."""
+
+    marks: list[tuple[str, int, int]]
+    checkpoints: list[bytes]
+    bundle: bytes
+    samples: bytes
+    printed: str
+    objects: list[str]
+
+
+def run(
+    rows: list[str],
+    domain: TableDomain,
+    plan: Plan,
+    releases: Releases,
+    *,
+    folder: Path,
+    interrupt_at: int | None = None,
+    export: bool = True,
+) -> Left:
+    """Take the rows in, train, be interrupted where told, resume; export and sample, or stop at the weights."""
+    folder.mkdir()
+    store = open_store(folder.as_uri())
+    content = "\n".join([HEADER, *rows, ""]).encode()
+    printed = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        store_rows(
+            [content],
+            content_type=CSV,
+            domain=domain,
+            store=store,
+            key="rows",
+            data_key=DATA_KEY,
+            scratch_folder=folder / "scratch",
+            units=UnitLimit(declared_size=DECLARED_SIZE, unit_column=domain.privacy_unit),
+        )
+        table = coded_table(open_private_rows(store, "rows", DATA_KEY, domain), domain)
+        streams = KeyedStreams(KEY, releases=releases)
+        host = Host(interrupt_at=interrupt_at)
+        synthesizer = make_synthesizer(plan.synthesizer)
+        with suppress(Interrupted):
+            trained = synthesizer.fit(table, plan, streams, host)
+        if interrupt_at is not None:
+            trained = synthesizer.fit(table, plan, streams, host)
+        bundle, samples = generator_bytes(trained), b""
+        if export:
+            bundle = write_bundle(
+                generator=trained, domain=domain.to_json(), certificate={"schema": "a test's"}
+            )
+            samples = Sampler(unpack(bundle)).codes(200, np.random.default_rng(1)).tobytes()
+    return Left(
+        marks=host.marks,
+        checkpoints=host.checkpoints,
+        bundle=bundle,
+        samples=samples,
+        printed=printed.getvalue(),
+        objects=sorted(path.name for path in folder.rglob("*") if path.is_file()),
+    )
