@@ -52,7 +52,7 @@ class Settings(BaseSettings):
     )
     previous_master_key: SecretStr | None = Field(
         None,
-        description="The master key before a rotation; opens what `python -m service.rotate_master_key` has not re-wrapped yet.",
+        description="During a rotation, the other master key: it opens and never seals (see `python -m service.rotate_master_key`).",
     )
     witness_url: str | None = Field(
         None,

@@ -37,14 +37,18 @@ from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.tracing import tracer_for
 from service import health
+from service.auditing import endpoints as auditing
 from service.auth import endpoints as auth
 from service.auth import session_endpoints as browser_sessions
 from service.auth.doorkeeper import Doorkeeper
 from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
+from service.datasets import deleting
 from service.datasets import endpoints as datasets
+from service.diagnosis import endpoints as diagnosis
 from service.edge.access_log import AccessLog
+from service.edge.audit_trail import AuditTrail
 from service.edge.body_limit import MAX_JSON_BYTES, BodyLimit
 from service.edge.gate import Gate
 from service.edge.head import HeadAsGet
@@ -57,6 +61,7 @@ from service.edge.spans import RequestSpans
 from service.edge.termination import on_termination
 from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
+from service.jobs import failure_note
 from service.jobs.watching import JobWatch
 from service.members import endpoints as members
 from service.metrics import endpoints as metrics
@@ -71,6 +76,7 @@ from service.releases.samplers import SamplerCache
 from service.releases.streaming import Streams
 from service.requests import endpoints as requests
 from service.uploads import endpoints as uploads
+from service.witness import endpoints as witness
 
 UPLOADS_AT_ONCE = 4
 INTAKES_AT_ONCE = 2
@@ -122,6 +128,7 @@ def create_app(
     clock: Clock | None = None,
     entropy: Entropy = os.urandom,
     tracer: Tracer | None = None,
+    pepper: bytes | None = None,
 ) -> FastAPI:
     """Build the API.
 
@@ -133,8 +140,10 @@ def create_app(
         clock: Tells the time.
         entropy: Random bytes of the operating system.
         tracer: Makes spans; from the settings where not given.
+        pepper: Of the API keys' digests; where not given, what it is on a master key that was never rotated.
     """
-    parts = _make_parts(settings, database, queue, store, clock or SystemClock(), entropy)
+    pepper = pepper or pepper_from(settings.master_key_bytes)
+    parts = _make_parts(settings, database, queue, store, clock or SystemClock(), entropy, pepper)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -158,6 +167,7 @@ def create_app(
     app.state.parts = parts
     v1 = APIRouter(prefix="/v1", responses=problems(*_EVERYWHERE))
     for domain in (
+        jobs,  # first: routes are tried in order, and jobs are polled
         auth,
         browser_sessions,
         datasets,
@@ -167,8 +177,12 @@ def create_app(
         requests,
         grants,
         quotes,
-        jobs,
         releases,
+        deleting,
+        failure_note,
+        witness,
+        auditing,
+        diagnosis,
     ):
         v1.include_router(domain.router)
     app.include_router(v1)
@@ -182,6 +196,7 @@ def create_app(
     app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH, _PART_PATH))
     app.add_middleware(LastResort)
+    app.add_middleware(AuditTrail, database=parts.database, clock=parts.clock)
     app.add_middleware(AccessLog)
     app.add_middleware(RequestMetrics, answered=parts.recorder.answered)
     app.add_middleware(RequestSpans, tracer=tracer or tracer_for(role="api", endpoint=settings.otlp_endpoint))
@@ -197,9 +212,9 @@ def _make_parts(
     store: ObjectStore | None,
     clock: Clock,
     entropy: Entropy,
+    pepper: bytes,
 ) -> Parts:
     database = database or Database(settings.database_url)
-    pepper = pepper_from(settings.master_key_bytes)
     keys = KeyDirectory(pepper=pepper, clock=clock, entropy=entropy)
     sessions = BrowserSessions(
         pepper=pepper,
@@ -219,7 +234,11 @@ def _make_parts(
         sessions=sessions,
         throttle=LoginThrottle(pepper=pepper, clock=clock),
         doorkeeper=Doorkeeper(
-            database, keys=keys, sessions=sessions, tokens=_tokens(settings, clock), clock=clock
+            database,
+            keys=keys,
+            sessions=sessions,
+            tokens=_tokens(settings, clock),
+            clock=clock,
         ),
         rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
         job_watch=JobWatch(database, clock=clock, seats=settings.event_streams),

@@ -1,10 +1,43 @@
 """The application as servers load it: ``uvicorn service.asgi:app``. Reads the settings from the environment."""
 
 import sys
+import time
+from contextlib import closing
+from typing import Final
 
-from core.logs import configure_logs
-from core.settings import read_settings
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from core.access.pepper import kept_pepper
+from core.clock import SystemClock
+from core.db.errors import DatabaseUnavailable
+from core.db.session import Database
+from core.logs import configure_logs, get_logger
+from core.settings import Settings, read_settings
 from service.app import create_app
+
+PATIENCE_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.5
+
+
+def pepper_of(settings: Settings) -> bytes:
+    """The pepper of API keys; waits for a database that is just starting.
+
+    Raises:
+        DatabaseUnavailable: It did not answer for a minute.
+        SealBroken: The master key is not the one that the pepper is sealed under.
+    """
+    end = time.monotonic() + PATIENCE_SECONDS
+    with closing(Database(settings.database_url, pool_size=1, max_overflow=0)) as database:
+        while True:
+            try:
+                with database.transaction() as session:
+                    return kept_pepper(session, master_keys=settings.master_keys, clock=SystemClock())
+            except DatabaseUnavailable:
+                if time.monotonic() > end:
+                    raise
+                get_logger().warning("database-awaited")
+                time.sleep(_PAUSE_SECONDS)
+
 
 configure_logs(role="api")
 try:
@@ -12,4 +45,24 @@ try:
 except ValueError as refusal:
     # Names settings, never a value; a traceback would only hide it.
     sys.exit(f"understudy: {refusal}")
-app = create_app(settings)
+
+
+class Served:
+    """The application, built when the server starts it up: importing this module asks no database anything.
+
+    Args:
+        settings: What the operator set.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve; the first call is the server's startup."""
+        if self._app is None:
+            self._app = create_app(self._settings, pepper=pepper_of(self._settings))
+        await self._app(scope, receive, send)
+
+
+app = Served(settings)

@@ -29,6 +29,7 @@ from service.auth.cookie import (
 )
 from service.auth.doorkeeper import Proof
 from service.auth.table import TABLE
+from service.edge.audit_trail import current_trail
 from service.parts import Parts
 
 _bearer = HTTPBearer(
@@ -44,10 +45,15 @@ _session = APIKeyCookie(
 )
 
 
-async def get_parts(request: Request) -> Parts:
-    """The parts of this process. On the event loop: a plain function would be sent to a thread and back."""
+def parts_of(request: Request) -> Parts:
+    """The parts of this process."""
     parts: Parts = request.app.state.parts
     return parts
+
+
+async def get_parts(request: Request) -> Parts:
+    """The same for signatures; on the event loop, because a plain function would be sent to a thread and back."""
+    return parts_of(request)
 
 
 InjectedParts = Annotated[Parts, Depends(get_parts)]
@@ -70,12 +76,11 @@ def get_session(
 OpenSession = Annotated[Session, Depends(get_session, scope="function")]
 
 
-async def present(
-    request: Request,
-    parts: InjectedParts,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    _cookie: Annotated[str | None, Depends(_session)],
-) -> Proof:
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+Cookie = Annotated[str | None, Depends(_session)]
+
+
+async def present(request: Request, credentials: Credentials, _cookie: Cookie) -> Proof:
     """What the caller presents, not yet looked at. What is presented on purpose counts before what a browser sends along.
 
     Raises:
@@ -83,7 +88,7 @@ async def present(
     """
     if credentials is not None:
         return Proof(credentials.credentials)
-    cookie = presented_cookie(request, parts.settings)
+    cookie = presented_cookie(request, parts_of(request).settings)
     if cookie is None:
         raise KeyMissing
     return Proof(cookie, is_cookie=True)
@@ -92,12 +97,14 @@ async def present(
 PresentedProof = Annotated[Proof, Depends(present)]
 
 
-async def authorise(request: Request, parts: InjectedParts, proof: PresentedProof) -> Principal:
+async def authorise(request: Request, credentials: Credentials, _cookie: Cookie) -> Principal:
     """Recognise who asks, count the request, and look the endpoint up in the table of who may do what.
 
-    On the event loop, because most often it need not wait for anything; where it must, it does so in a thread.
+    On the event loop, because most often it need not wait for anything; where it must, it does so in a thread. It
+    calls what else could be a dependency: the framework takes longer over each of those than this over its work.
 
     Raises:
+        KeyMissing: Neither a key nor a session was sent.
         KeyRefused: The key is not valid.
         SessionRefused: The session has ended.
         TokenRefused: The token is not valid here.
@@ -107,9 +114,12 @@ async def authorise(request: Request, parts: InjectedParts, proof: PresentedProo
         RoleMissing: None of its roles may use this endpoint.
         ScopeMissing: The key is narrowed to other uses.
     """
+    parts = parts_of(request)
+    proof = await present(request, credentials, _cookie)
     principal = parts.doorkeeper.recall(proof)
     if principal is None or not parts.rates.spend(principal.key_id):
         principal = await run_in_threadpool(_recognise_and_count, parts, proof)
+    current_trail().principal = principal
     if proof.is_cookie and request.method not in SAFE_METHODS:
         require_proof_of_origin(request, parts.settings)
         if not parts.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):

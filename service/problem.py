@@ -9,7 +9,7 @@ text of a library's exception is never shown: it may quote data.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -34,6 +34,7 @@ from core.errors import (
 )
 from core.logs import get_logger
 from core.storage.errors import StorageUnavailable
+from service.edge.audit_trail import current_trail
 from service.edge.request_id import current_request_id
 
 MEDIA_TYPE = "application/problem+json"
@@ -107,6 +108,7 @@ def document_of(error: UnderstudyError) -> dict[str, Any]:
 
 def response_to(error: UnderstudyError, *, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The whole answer to an error, with the headers its status asks for."""
+    current_trail().refusal = error
     extra = dict(headers or {})
     if error.status == HTTPStatus.UNAUTHORIZED:
         extra.setdefault("WWW-Authenticate", 'Bearer realm="understudy"')
@@ -243,11 +245,24 @@ def _place(location: Iterable[object], names: frozenset[str]) -> str:
 
 
 def _declared_names(app: FastAPI) -> frozenset[str]:
-    document = app.openapi()
-    names = {"body", "query", "path", "header", "cookie"}
-    for schema in document["components"]["schemas"].values():
-        names.update(schema.get("properties", {}))
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            names.update(parameter["name"] for parameter in operation.get("parameters", []))
-    return frozenset(names)
+    if not hasattr(app.state, "declared_names"):
+        document = app.openapi()
+        names = {"body", "query", "path", "header", "cookie"}
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                names.update(parameter["name"] for parameter in operation.get("parameters", []))
+        app.state.declared_names = frozenset(names).union(*_properties(document["components"]["schemas"]))
+    found: frozenset[str] = app.state.declared_names
+    return found
+
+
+def _properties(schema: object) -> Iterator[Iterable[str]]:
+    """The names of members at every depth of a schema."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield schema["properties"]
+        for part in schema.values():
+            yield from _properties(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _properties(part)

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from core.access.directory import KeyDirectory
-from core.access.keys import KeyText, parse_key, pepper_from
+from core.access.keys import KeyText, parse_key
+from core.access.pepper import kept_pepper
 from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
@@ -77,10 +78,10 @@ def main(arguments: list[str] | None = None, *, settings: Settings | None = None
     options = parser.parse_args(arguments)
     settings = settings or read_settings()
     database = Database(settings.database_url)
-    directory = KeyDirectory(
-        pepper=pepper_from(settings.master_key_bytes), clock=SystemClock(), entropy=os.urandom
-    )
     try:
+        with database.transaction() as session:
+            pepper = kept_pepper(session, master_keys=settings.master_keys, clock=SystemClock())
+        directory = KeyDirectory(pepper=pepper, clock=SystemClock(), entropy=os.urandom)
         if options.first_admin:
             sys.stdout.write(first_admin(database, directory).text + "\n")
         else:

@@ -14,7 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from obstore.exceptions import BaseError as StoreError
-from sqlalchemy import select, update
+from sqlalchemy import null, select, update
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
@@ -52,12 +52,20 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
     if dataset.state == DELETED:
         return False
     now = clock.now()
-    dataset.state = DELETED
-    dataset.wrapped_data_key = None
-    dataset.intake_report = None
-    dataset.deleted_at = now
-    dataset.deleted_by = by
-    session.flush()
+    session.execute(
+        update(Dataset)
+        .where(Dataset.id == dataset.id)
+        .values(
+            state=DELETED,
+            wrapped_data_key=None,
+            # The null of SQL: None would be stored as the null of JSON, which is a report.
+            intake_report=null(),
+            deleted_at=now,
+            deleted_by=by,
+        )
+        .execution_options(synchronize_session=False)
+    )
+    session.refresh(dataset)
     end_all_of(session, dataset.id, clock=clock)
     session.execute(
         update(Job)

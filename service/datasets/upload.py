@@ -17,7 +17,7 @@ from core.domain.table import TableDomain
 from core.quotas import room
 from core.storage.intake import store_rows
 from core.storage.intake_report import IntakeReport
-from core.storage.sealing import new_data_key, wrap
+from core.storage.sealing import new_data_key
 from core.storage.unit_limit import UnitLimit
 from core.storage.unpacking import IntakeLimits
 from service.audit import record

@@ -15,10 +15,10 @@ from core.db.tables.dataset import Dataset
 from core.jobs.orders import place_order
 from core.ledger import book
 from core.quotas import room
-from core.storage.sealing import seal_bytes, unwrap
+from core.storage.sealing import seal_bytes
 from core.synthesis.plan import Plan
 from service import idempotency
-from service.audit import record
+from service.audit import concerns, record
 from service.datasets import repository
 from service.datasets.facts import DatasetFacts
 from service.grants.choosing import choose
@@ -50,6 +50,7 @@ class Ordering:
         unnamed = {"grant_id"} if order.grant_id is None else None
         body = order.model_dump(mode="json", exclude=unnamed)
         self._digest = idempotency.request_digest(endpoint="create_job", body=body)
+        concerns(order.dataset_id)
 
     def earlier_answer(self) -> Answer | None:
         """The answer to this order if it was placed before.
@@ -126,7 +127,6 @@ class Ordering:
     def _sealed_randomness_key(self, dataset: Dataset, job_id: UUID) -> bytes:
         if dataset.wrapped_data_key is None:
             return b""  # no rows yet: place_order refuses
-        data_key = unwrap(
-            self._parts.settings.master_key_bytes, dataset.wrapped_data_key, context=f"dataset:{dataset.id}"
-        )
+        master_keys = self._parts.settings.master_keys
+        data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
         return seal_bytes(data_key, self._parts.entropy(RANDOMNESS_KEY_BYTES), context=f"job:{job_id}")

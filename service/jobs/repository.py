@@ -5,7 +5,7 @@ from functools import cache
 from uuid import UUID
 
 from sqlalchemy import Select, bindparam, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from core.access.roles import Principal, Role
 from core.db.tables.dataset import Dataset
@@ -49,6 +49,19 @@ def statuses(session: Session, job_ids: Collection[UUID]) -> list[tuple[Job, UUI
     return [(row[0], row[1]) for row in rows]
 
 
+def of_owner(session: Session, job_id: UUID, principal: Principal) -> tuple[Job, Dataset]:
+    """A job on a dataset that belongs to the principal, with the dataset.
+
+    Raises:
+        JobNotFound: No such job, or on somebody else's dataset.
+    """
+    query = select(Job, Dataset).join(Dataset, Dataset.id == Job.dataset_id)
+    found = session.execute(query.where(Job.id == job_id, Dataset.owner_id == principal.id)).one_or_none()
+    if found is None:
+        raise JobNotFound("There is no such job.", remedy="List the jobs with GET /v1/jobs.")
+    return found.Job, found.Dataset
+
+
 def page(
     session: Session, principal: Principal, *, dataset_id: UUID | None, limit: int, before: UUID | None
 ) -> tuple[Sequence[Job], UUID | None]:
@@ -59,7 +72,24 @@ def page(
     return page_of(session, query, Job, limit=limit, before=before)
 
 
-_WITH_RELEASE = select(Job, Release.id).outerjoin(Release, Release.job_id == Job.id)
+# What a view tells and what its progress is computed from; no sealed key, no lease.
+_SHOWN = load_only(
+    Job.dataset_id,
+    Job.ordered_by,
+    Job.state,
+    Job.plan,
+    Job.plan_digest,
+    Job.cancel_requested_at,
+    Job.stage,
+    Job.step,
+    Job.total_steps,
+    Job.failure_code,
+    Job.created_at,
+    Job.started_at,
+    Job.finished_at,
+    raiseload=True,
+)
+_WITH_RELEASE = select(Job, Release.id).outerjoin(Release, Release.job_id == Job.id).options(_SHOWN)
 
 
 @cache

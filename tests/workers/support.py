@@ -126,6 +126,7 @@ class Workshop:
             declared_size=ROWS,
             state="ready",
             rows_key=rows_key,
+            intake_report={"schema": "understudy.intake-report/1"},
             wrapped_data_key=wrap(
                 self.settings.master_key_bytes, self.data_key, context=f"dataset:{self.dataset_id}"
             ),

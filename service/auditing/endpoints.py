@@ -1,0 +1,116 @@
+"""The audit log: found in, exported and verified by auditors and admins."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime, StringConstraints
+
+from core.audit import repository
+from core.audit.linking import link_waiting
+from core.audit.repository import AuditFilter
+from core.signing import keyring
+from core.witness.checking import check_audit
+from core.witness.heads import signed_audit_head
+from core.witness.places import Witnesses
+from service.audit import record
+from service.auditing.exporting import MEDIA_TYPES, ExportFormat, export_pieces
+from service.auditing.schemas import AuditEventView, AuditPage, AuditVerification
+from service.dependencies import CurrentPrincipal, InjectedParts
+from service.edge.gate import ServiceBusy
+from service.problem import problems
+from service.strict_route import StrictRoute
+from service.wire import DEFAULT_PAGE, PageSize
+
+router = APIRouter(prefix="/audit", tags=["audit"], route_class=StrictRoute)
+
+Word = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]+$", max_length=200)]
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The events in the order of the chain; the last line is the signed trailer.",
+        "content": {media: {"schema": {"type": "string"}} for media in MEDIA_TYPES.values()},
+    }
+}
+
+
+async def wanted_events(
+    actor: Annotated[Word | None, Query(description="A principal, `principal/key`, or a process.")] = None,
+    action: Annotated[Word | None, Query(description="Name of an action.")] = None,
+    object_id: Annotated[Word | None, Query(alias="object", description="Id of a thing.")] = None,
+    outcome: Annotated[Word | None, Query(description="`done`, or the code of a refusal.")] = None,
+    at_from: Annotated[
+        AwareDatetime | None, Query(alias="from", description="Not before this moment.")
+    ] = None,
+    at_to: Annotated[AwareDatetime | None, Query(alias="to", description="Before this moment.")] = None,
+) -> AuditFilter:
+    """Which events a request asks for."""
+    return AuditFilter(
+        actor=actor, action=action, object=object_id, outcome=outcome, at_from=at_from, at_to=at_to
+    )
+
+
+WantedEvents = Annotated[AuditFilter, Depends(wanted_events)]
+BeforeSequence = Annotated[
+    int | None, Query(ge=1, lt=2**63, description="The `next_before` of the page before this one.")
+]
+
+
+@router.get("", summary="Search the audit log")
+def list_audit_events(
+    _principal: CurrentPrincipal,
+    parts: InjectedParts,
+    wanted: WantedEvents,
+    limit: PageSize = DEFAULT_PAGE,
+    before: BeforeSequence = None,
+) -> AuditPage:
+    """Events, newest first, each with its place in the chain of hashes."""
+    link_waiting(parts.database)
+    with parts.database.read_only() as session:
+        rows = repository.page(session, wanted, limit=limit + 1, before=before)
+        items = [AuditEventView.of(event, link) for event, link in rows[:limit]]
+    return AuditPage(items=items, next_before=items[-1].sequence if len(rows) > limit else None)
+
+
+@router.get(
+    "/export",
+    summary="Export the audit log",
+    response_class=StreamingResponse,
+    responses={**problems(ServiceBusy), **_FILE},
+)
+def export_audit_log(
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    wanted: WantedEvents,
+    file_format: Annotated[
+        ExportFormat, Query(alias="format", description="jsonl or csv.")
+    ] = ExportFormat.JSONL,
+) -> StreamingResponse:
+    """The events asked for as a file, in the order of the chain, ended by a signed trailer. The export is logged too."""
+    with parts.database.transaction() as session:
+        record(session, principal, action="audit.export", object_id="audit-log", clock=parts.clock)
+    link_waiting(parts.database)
+    with parts.database.transaction() as session:
+        signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=parts.clock)
+        head = repository.head(session)
+    pieces = export_pieces(
+        parts.database, wanted, head=head, signer=signer, file_format=file_format, at=parts.clock.now()
+    )
+    return parts.streams.answer(
+        pieces,
+        media_type=MEDIA_TYPES[file_format],
+        headers={"Content-Disposition": f'attachment; filename="audit-log.{file_format.value}"'},
+    )
+
+
+@router.get("/verification", summary="Verify the audit log")
+def verify_audit_log(_principal: CurrentPrincipal, parts: InjectedParts) -> AuditVerification:
+    """Recompute the whole chain, and compare it with the heads that were noted outside the database."""
+    link_waiting(parts.database)
+    with parts.database.transaction() as session:
+        signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=parts.clock)
+        public_keys = keyring.public_keys(session)
+    witnesses = Witnesses.of(parts.settings, parts.store)
+    with parts.database.read_only() as session:
+        found = check_audit(session, witnesses=witnesses, public_keys=public_keys)
+    head = signed_audit_head(signer, found.head, at=parts.clock.now()).to_json() if found.intact else None
+    return AuditVerification.of(found, head)

@@ -1,0 +1,121 @@
+"""The audit log as a file, in the order of its chain, a batch per short transaction, ended by a signed trailer.
+
+The trailer is the last line: in JSON lines an object with the member ``trailer``, in CSV a line that begins with ``#``.
+It states how many events the file holds, the SHA-256 of every byte before it, and the head of the chain that the export
+was made under, and is signed. A file without it was cut off.
+"""
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from core.audit import repository
+from core.audit.chain import AuditHead, Link
+from core.audit.repository import AuditFilter
+from core.db.session import Database
+from core.signing.canonical import canonical
+from core.signing.contexts import AUDIT_EXPORT
+from core.signing.signed import Signer
+from service.releases.streaming import Pieces
+
+BATCH: Final = 1000
+COLUMNS: Final = (
+    "position", "sequence", "at", "actor", "action", "object", "outcome", "client_address", "request_id",
+    "previous_hash", "hash",
+)  # fmt: skip
+
+
+class ExportFormat(StrEnum):
+    """How the file is written."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+MEDIA_TYPES: Final[Mapping[ExportFormat, str]] = {
+    ExportFormat.JSONL: "application/x-ndjson",
+    ExportFormat.CSV: "text/csv",
+}
+
+
+def export_pieces(
+    database: Database,
+    wanted: AuditFilter,
+    *,
+    head: AuditHead,
+    signer: Signer,
+    file_format: ExportFormat,
+    at: datetime,
+    batch: int = BATCH,
+) -> Pieces:
+    """The file, a batch of events at a time.
+
+    Args:
+        database: Where the log is.
+        wanted: Which events.
+        head: The chain up to here is exported; what is linked meanwhile is not.
+        signer: Signs the trailer.
+        file_format: How it is written.
+        at: When the export was made.
+        batch: Events per transaction.
+    """
+    digest, count = hashlib.sha256(), 0
+    for piece, events in _batches(database, wanted, head=head, file_format=file_format, batch=batch):
+        digest.update(piece)
+        count += events
+        yield piece
+    trailer = {
+        "at": at.astimezone(UTC).isoformat(timespec="microseconds"),
+        "events": count,
+        "sha256": digest.hexdigest(),
+        "filter": {name: _plain(value) for name, value in asdict(wanted).items() if value is not None},
+        "head": {"position": head.position, "hash": head.hash.hex()},
+    }
+    signed = canonical(signer.sign(trailer, context=AUDIT_EXPORT).to_json())
+    yield b"#" + signed + b"\n" if file_format is ExportFormat.CSV else b'{"trailer":' + signed + b"}\n"
+
+
+def _batches(
+    database: Database, wanted: AuditFilter, *, head: AuditHead, file_format: ExportFormat, batch: int
+) -> Iterator[tuple[bytes, int]]:
+    if file_format is ExportFormat.CSV:
+        yield ",".join(COLUMNS).encode() + b"\n", 0
+    position = 0
+    while position < head.position:
+        with database.read_only() as session:
+            links = repository.links_after(session, position, up_to=head.position, wanted=wanted, limit=batch)
+        if not links:
+            return
+        position = links[-1].position
+        rows = [_row_of(link) for link in links]
+        yield (_csv(rows) if file_format is ExportFormat.CSV else _jsonl(rows)), len(rows)
+
+
+def _row_of(link: Link) -> dict[str, Any]:
+    event = {} if link.event is None else link.event.to_json()
+    row = event | {
+        "position": link.position,
+        "previous_hash": link.previous_hash.hex(),
+        "hash": link.hash.hex(),
+    }
+    return {name: row.get(name) for name in COLUMNS}
+
+
+def _jsonl(rows: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.DictWriter(text, COLUMNS, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,39 @@
+"""Deleting a dataset over the API: the key is destroyed in the request's transaction, objects right after it."""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from core.datasets.deletion import finish_deletions, mark_deleted
+from core.db.session import on_commit
+from service.audit import record
+from service.datasets import repository
+from service.datasets.errors import DatasetNotFound
+from service.datasets.tombstone import Tombstone
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.problem import problems
+from service.strict_route import StrictRoute
+
+router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=StrictRoute)
+
+
+@router.delete("/{dataset_id}", summary="Delete a dataset", responses=problems(DatasetNotFound))
+def delete_dataset(
+    dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> Tombstone:
+    """Destroy the key of the rows, for the owner, or for an admin at the owner's request. It cannot be undone.
+
+    When this answers, nothing opens the rows any more; the sealed objects are removed right after. Jobs that wait are
+    cancelled, running ones are stopped and charged for what they began. The public facts stay as a tombstone, the
+    ledger keeps what was spent, and releases, which are public under their guarantee, stay. Deleting again changes
+    nothing.
+    """
+    row = repository.governed_for_update(session, dataset_id, principal)
+    if mark_deleted(session, row, by=principal.id, clock=parts.clock):
+        record(session, principal, action="dataset.delete", object_id=row.id, clock=parts.clock)
+    on_commit(session, lambda: _finish(parts))
+    return Tombstone.of(row)
+
+
+def _finish(parts: InjectedParts) -> None:
+    finish_deletions(parts.database, parts.store, clock=parts.clock)

@@ -1,0 +1,51 @@
+"""The account of a failed training, for the owner of the dataset and nobody else."""
+
+from typing import Final
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from core.jobs.errors import JobNotFound
+from core.jobs.failure_notes import newest_failure_note
+from service.audit import record
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.jobs import repository
+from service.jobs.errors import FailureNoteMissing
+from service.problem import problems
+from service.strict_route import StrictRoute
+
+_NOTICE: Final = "Private: this text is not differentially private and may quote rows. Do not pass it on."
+
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
+
+
+class FailureNote(BaseModel):
+    """What a training said when it failed. It may quote values of rows."""
+
+    job_id: UUID
+    private: bool = Field(description="Always true: for the owner only, and under no guarantee of privacy.")
+    notice: str = Field(description="What the reader must know.")
+    attempt: int = Field(description="The claim under which the attempt ran.")
+    note: str = Field(description="The account, as the training wrote it.")
+
+
+@router.get(
+    "/{job_id}/failure-note",
+    summary="Read why a training failed",
+    responses=problems(JobNotFound, FailureNoteMissing),
+)
+def read_failure_note(
+    job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> FailureNote:
+    """The sealed account of the last attempt that failed among the rows. For the owner of the dataset; reading is logged."""
+    job, dataset = repository.of_owner(session, job_id, principal)
+    if dataset.wrapped_data_key is None:
+        raise FailureNoteMissing
+    data_key = parts.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+    found = newest_failure_note(parts.store, job_id=job.id, fence=job.fence, data_key=data_key)
+    if found is None:
+        raise FailureNoteMissing
+    record(session, principal, action="job.failure-note", object_id=job.id, clock=parts.clock)
+    attempt, note = found
+    return FailureNote(job_id=job.id, private=True, notice=_NOTICE, attempt=attempt, note=note)

@@ -1,0 +1,20 @@
+"""What goes wrong with verifications.
+
+UnderstudyError
+  * InvalidInput
+    x HalfAWitness          422  a sequence without a hash, or a hash without a sequence
+"""
+
+from core.errors import InvalidInput
+
+
+class HalfAWitness(InvalidInput):
+    """A noted head is a sequence and a hash; one of them is missing."""
+
+    code = "half-a-witness"
+    title = "Half a noted head"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A noted head is a sequence and a hash; one of them is missing.", remedy="Send both, or neither."
+        )
