@@ -21,6 +21,7 @@ def test_the_commands_are_the_promised_ones() -> None:
     assert sorted(command.commands) == [
         "budget",
         "demo",
+        "doctor",
         "domain",
         "ledger",
         "members",

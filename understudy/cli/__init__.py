@@ -8,6 +8,7 @@ import typer
 
 from understudy.cli import demo, jobs, publish, sample, stack
 from understudy.cli.budget import app as budget_app
+from understudy.cli.doctor import doctor
 from understudy.cli.domain import app as domain_app
 from understudy.cli.members import app as members_app
 from understudy.errors import UnderstudyError
@@ -27,6 +28,7 @@ app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
 app.command("ledger")(jobs.ledger)
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor)
 app.add_typer(domain_app, name="domain")
 app.add_typer(budget_app, name="budget")
 app.add_typer(members_app, name="members")

@@ -1,0 +1,171 @@
+"""Looking at every part of a deployment and saying what is wrong with it.
+
+Reads only, but for one object that it writes and removes to see that it can. Nothing private is looked at: states,
+ages, versions, chains of hashes.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.db.session import Database
+from core.db.tables.budget import Budget
+from core.ledger import book
+from core.settings import Settings
+from core.storage.objects import ObjectStore
+from core.vitals import figures
+from service import probes
+from service.diagnosis.findings import Finding, finding
+
+MEGABYTE: Final = 10**6
+FULL_BYTES: Final = 10**9
+LOW_BYTES: Final = 10 * 10**9
+SKEW: Final = timedelta(seconds=5)
+STUCK: Final = timedelta(minutes=15)
+ENTRIES_VERIFIED: Final = 2_000
+"""How many entries in all are verified on request; the rest is upkeep's."""
+
+
+class Examination:
+    """One look at everything.
+
+    Args:
+        settings: What the operator set.
+        database: Where the deployment's state is.
+        store: Where objects are.
+        clock: This machine's clock.
+        free_bytes: Tells the free space of a folder's disk.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        database: Database,
+        store: ObjectStore,
+        clock: Clock,
+        free_bytes: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._store = store
+        self._clock = clock
+        self._free_bytes = free_bytes
+
+    def findings(self) -> Sequence[Finding]:
+        """Everything that was found, in the order of the parts."""
+        return [*self._servers(), *self._disks(), *self._of_database(), *self._of_settings()]
+
+    def _servers(self) -> Iterator[Finding]:
+        asked = probes.probe(
+            {
+                "broker-away": lambda: probes.broker_answers(self._settings.broker_url),
+                "storage-away": self._storage_takes_objects,
+            }
+        )
+        yield from (finding(code) for code, verdict in asked.items() if verdict == "failed")
+
+    def _storage_takes_objects(self) -> bool:
+        key = f"probes/doctor-{uuid4()}"
+        self._store.put_bytes(key, b"doctor")
+        try:
+            return self._store.get_bytes(key) == b"doctor"
+        finally:
+            self._store.delete(key)
+
+    def _disks(self) -> Iterator[Finding]:
+        folders = {"scratch": self._settings.scratch_folder}
+        url = urlsplit(self._settings.storage_url)
+        if url.scheme == "file":
+            folders["objects"] = Path(unquote(url.path))
+        for which, folder in folders.items():
+            try:
+                free = self._free_bytes(folder)
+            except OSError:
+                continue
+            if free < LOW_BYTES:
+                code = "disk-full" if free < FULL_BYTES else "disk-low"
+                yield finding(code, which=which, free_megabytes=free // MEGABYTE)
+
+    def _of_database(self) -> Iterator[Finding]:
+        if (
+            probes.probe({"database": lambda: probes.database_answers(self._database)})["database"]
+            == "failed"
+        ):
+            yield finding("database-away")
+            return
+        at, needed = probes.schema_of(self._database), probes.newest_migration()
+        if at != needed:
+            known = at is None or at in probes.known_migrations()
+            yield finding(
+                "schema-behind" if known else "schema-ahead", at=at or "none", needed=needed or "none"
+            )
+            return
+        with self._database.read_only() as session:
+            yield from self._clocks(session)
+            yield from self._processes(session)
+            yield from self._queue(session)
+            yield from _ledgers(session)
+
+    def _clocks(self, session: Session) -> Iterator[Finding]:
+        skew = figures.clock_skew(session, at=self._clock.now())
+        if abs(skew) > SKEW:
+            yield finding("clock-skewed", seconds=round(abs(skew).total_seconds()))
+
+    def _processes(self, session: Session) -> Iterator[Finding]:
+        seen = figures.worker_figures(session, at=self._clock.now())
+        alive = figures.alive_by_role(seen)
+        if not alive["worker"]:
+            yield finding("worker-none")
+        if not alive["upkeep"]:
+            yield finding("upkeep-silent")
+        for one in seen:
+            if not one.alive:
+                yield finding("worker-silent", which=one.name, seconds=round(one.silent_seconds))
+        for chore in figures.chore_figures(session):
+            if chore.failing:
+                yield finding("chore-failing", which=chore.name)
+
+    def _queue(self, session: Session) -> Iterator[Finding]:
+        jobs = figures.job_figures(session, at=self._clock.now())
+        waited = timedelta(seconds=jobs.oldest_wait_seconds)
+        if waited > STUCK and not jobs.by_state["running"]:
+            yield finding(
+                "queue-stuck", waiting=jobs.by_state["queued"], minutes=waited // timedelta(minutes=1)
+            )
+        if jobs.leases_expired:
+            yield finding("leases-expired", which=jobs.leases_expired)
+
+    def _of_settings(self) -> Iterator[Finding]:
+        if self._settings.mode == "embedded":
+            return
+        if self._settings.witness_url is None:
+            yield finding("witness-none")
+        if self._settings.metrics_token is None:
+            yield finding("metrics-off")
+
+
+def _ledgers(session: Session) -> Iterator[Finding]:
+    left, unverified = ENTRIES_VERIFIED, 0
+    lengths = select(Budget.population_id, Budget.head_sequence).order_by(Budget.head_sequence)
+    for population_id, entries in session.execute(lengths).all():
+        if entries > left:
+            unverified += 1
+            continue
+        left -= entries
+        found = book.verify_chain(session, population_id)
+        if found.broken_at is not None:
+            yield finding("ledger-broken", which=str(population_id), entry=found.broken_at)
+    if unverified:
+        yield finding("ledger-unverified", which=unverified)
+    frozen = session.scalar(select(func.count()).select_from(Budget).where(Budget.frozen_at.is_not(None)))
+    if frozen:
+        yield finding("dataset-frozen", which=frozen)

@@ -1,0 +1,221 @@
+"""What is wrong with a deployment and what to do: asked of the running service, or found on this machine.
+
+A running service examines itself (GET /v1/health/report, for admins and auditors). Where none answers, the data
+folder of the local stack is looked at from outside, and where its supervisor lives the same examination is run as a
+process of its own, with the environment that the roles have.
+"""
+
+import json
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from understudy.client import Client
+from understudy.connection import announced_connection, named_connection
+from understudy.embedded import roles
+from understudy.embedded.errors import EmbeddedError, FolderInUse
+from understudy.embedded.folder import DataFolder, FolderLock
+from understudy.embedded.postgres import PostgresServer, binaries
+from understudy.embedded.redis import RedisServer
+from understudy.errors import (
+    Forbidden,
+    InputUnusable,
+    Refused,
+    ServiceUnreachable,
+    Unauthenticated,
+    UnexpectedAnswer,
+)
+from understudy.exchange import Repetitions
+from understudy.results import Json
+
+Grade = Literal["problem", "warning", "note"]
+ADMIN: Final = "admin"
+FULL_BYTES: Final = 10**9
+EXAMINATION_SECONDS: Final = 120.0
+REMEDIES: Final[dict[str, tuple[Grade, str]]] = {
+    "service-unreachable": ("problem", "Check the address, that the API runs, and the proxy in front of it."),
+    "report-refused": ("problem", "Give the key of an admin or auditor: --key or UNDERSTUDY_ADMIN_KEY."),
+    "report-unreadable": ("problem", "Another program or an older version listens there; check the address."),
+    "folder-missing": ("note", "`understudy up` makes it; or name another with --data-folder."),
+    "folder-open": ("problem", "Give it the mode 0700: it holds the master key and API keys."),
+    "secret-open": ("problem", "Give the file the mode 0600, and make new keys if others could read it."),
+    "master-key-missing": (
+        "problem",
+        "Restore master.key from where you keep it: without it no stored row opens.",
+    ),
+    "announcement-broken": ("warning", "Stop the stack and start it again; it writes the file anew."),
+    "wheels-missing": ("problem", "pip install 'understudy[service,workers,embedded]'."),
+    "stack-down": ("note", "Start it with `understudy up`."),
+    "stack-silent": ("problem", "Read logs/api.log in the data folder; Ctrl-C the stack and start it again."),
+    "disk-full": ("problem", "Free space: Postgres and the queue stop when the disk is full."),
+}
+"""What is found from outside: how grave it is and what to do. What the service finds it explains itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding, whoever made it.
+
+    Attributes:
+        code: stable.
+        grade: problem, warning or note.
+        detail: what is wrong.
+        remedy: what to do.
+    """
+
+    code: str
+    grade: str
+    detail: str
+    remedy: str
+
+    def to_json(self) -> Json:
+        """The finding as the command prints it."""
+        return {"code": self.code, "grade": self.grade, "detail": self.detail, "remedy": self.remedy}
+
+
+def examine_service(*, url: str | None, key: str | None) -> list[Finding] | None:
+    """Ask the service that options or the environment name; None where they name none.
+
+    Args:
+        url: address from the command line.
+        key: key from the command line.
+    """
+    connection = named_connection(url=url, key=key)
+    return None if connection is None else _ask(connection.url, connection.keys.get(ADMIN))
+
+
+def examine_folder(path: Path) -> list[Finding]:
+    """Look at the data folder of the local stack, and ask the service if it runs.
+
+    Args:
+        path: the data folder.
+    """
+    path = path.expanduser()
+    if not (path / "supervisor.lock").exists():
+        return [_found("folder-missing", f"{path} is no data folder of understudy yet.")]
+    found = [*_permissions(path), *_contents(path), *_programs(), *_disk(path)]
+    if not _is_supervised(path):
+        return [*found, _found("stack-down", f"No stack runs on {path}.")]
+    try:
+        connection = announced_connection(path)
+    except InputUnusable:
+        return [*found, _found("announcement-broken", f"{path / 'connection.json'} cannot be read.")]
+    asked = [] if connection is None else _ask(connection.url, connection.keys.get(ADMIN))
+    if connection is not None and not {one.code for one in asked} & {
+        "service-unreachable",
+        "report-unreadable",
+    }:
+        return [*found, *asked]
+    silent = _found("stack-silent", f"A supervisor runs on {path}, but its API does not answer.")
+    return [*found, silent, *_examine_from_here(DataFolder(path))]
+
+
+def _ask(url: str, key: str | None) -> list[Finding]:
+    refused = [_found("report-refused", "The service shows its report to admins and auditors only.")]
+    if key is None:
+        return refused
+    try:
+        with Client(url, key=key, repetitions=Repetitions(attempts=1)) as client:
+            return findings_of(client.read_health_report())
+    except (Unauthenticated, Forbidden):
+        return refused
+    except (ServiceUnreachable, Refused):
+        return [_found("service-unreachable", f"No report from {url}.")]
+    except UnexpectedAnswer:
+        return [_found("report-unreadable", f"The answer of {url} is not the report.")]
+
+
+def findings_of(report: Json) -> list[Finding]:
+    """Read a report.
+
+    Args:
+        report: as the service sent it.
+
+    Raises:
+        UnexpectedAnswer: if it has not the documented form.
+    """
+    try:
+        return [
+            Finding(str(one["code"]), str(one["grade"]), str(one["detail"]), str(one["remedy"]))
+            for one in report["findings"]
+        ]
+    except (KeyError, TypeError):
+        message = "the report has not the documented form"
+        raise UnexpectedAnswer(message) from None
+
+
+def _permissions(path: Path) -> list[Finding]:
+    found = []
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        found.append(_found("folder-open", f"Others may enter {path}."))
+    found += [
+        _found("secret-open", f"Others may read {path / name}.")
+        for name in ("master.key", "keys.json", "connection.json")
+        if (path / name).exists() and (path / name).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    ]
+    return found
+
+
+def _contents(path: Path) -> list[Finding]:
+    if (path / "postgres" / "cluster").exists() and not (path / "master.key").exists():
+        return [_found("master-key-missing", f"{path} has a database but no master.key.")]
+    return []
+
+
+def _programs() -> list[Finding]:
+    try:
+        binaries()
+    except EmbeddedError:
+        return [_found("wheels-missing", "The programs of Postgres and Redis are not installed here.")]
+    return []
+
+
+def _disk(path: Path) -> list[Finding]:
+    free = shutil.disk_usage(path).free
+    return (
+        []
+        if free >= FULL_BYTES
+        else [_found("disk-full", f"The disk of {path} has {free // 10**6} MB left.")]
+    )
+
+
+def _is_supervised(path: Path) -> bool:
+    try:
+        FolderLock(path / "supervisor.lock").release()
+    except FolderInUse:
+        return True
+    return False
+
+
+def _examine_from_here(folder: DataFolder) -> Sequence[Finding]:
+    """Run the service's own examination as a process; empty where even that says nothing."""
+    postgres = PostgresServer(
+        folder.path / "postgres", run_folder=folder.run_folder, log=folder.log("postgres")
+    )
+    redis = RedisServer(folder.path / "redis", run_folder=folder.run_folder, log=folder.log("redis"))
+    try:
+        environment = roles.role_environment(
+            folder, database_url=postgres.url(), broker_url=redis.broker_url, port=1
+        )
+        finished = subprocess.run(
+            [sys.executable, "-m", "service.diagnosis"],
+            env=environment, capture_output=True, text=True, timeout=EXAMINATION_SECONDS, check=False,
+        )  # fmt: skip
+        return findings_of(json.loads(finished.stdout))
+    except (OSError, ValueError, subprocess.TimeoutExpired, UnexpectedAnswer):
+        return []
+
+
+def _found(code: str, detail: str) -> Finding:
+    grade, remedy = REMEDIES[code]
+    return Finding(code, grade, detail, remedy)
+
+
+def is_ailing(found: Sequence[Finding]) -> bool:
+    """Whether anything found is a problem."""
+    return any(one.grade == "problem" for one in found)
