@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 
 from core.errors import UnderstudyError
 from service.auth.table import OPEN
-from service.dependencies import authorise, get_parts, present
+from service.dependencies import authorise
 from service.edge.json_body import read_json
 from service.problem import MalformedRequest, WrongMediaType
 
@@ -83,8 +83,7 @@ class StrictRoute(APIRoute):
 
 
 async def _authorise(request: Request) -> None:
-    parts = await get_parts(request)
-    await authorise(request, parts, await present(request, parts, await _credentials(request), None))
+    await authorise(request, await _credentials(request), None)
 
 
 def _query_names(dependant: Dependant) -> tuple[frozenset[str], frozenset[str]]:
