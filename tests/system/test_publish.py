@@ -76,7 +76,7 @@ def test_publishing_leaves_rows_generator_certificate_and_ledger(published: Run,
     assert float(spent["delta"]) == 1e-6
     entries = statement["entries"]
     assert isinstance(entries, list)
-    assert [entry["kind"] for entry in entries] == ["RESERVED", "SPENT"]
+    assert [entry["kind"] for entry in entries] == ["CAP_SET", "GRANTED", "RESERVED", "SPENT"]
 
 
 def test_publishing_says_where_everything_is_and_what_was_spent(published: Run) -> None:
@@ -86,6 +86,7 @@ def test_publishing_says_where_everything_is_and_what_was_spent(published: Run) 
     assert "Spent so far by this population: epsilon 0.99" in said
     assert "split of the budget" in said
     assert "epsilon 1 planned" in said
+    assert "Approved with the admin's key: grant" in said
 
 
 def test_the_same_table_again_is_refused_because_its_budget_is_spent(
@@ -119,6 +120,40 @@ def test_the_other_commands_tell_about_the_release(published: Run, shared_up: Up
     assert offline.returncode == 0, offline.stderr
     with (tmp_path / "o.csv").open() as stream:
         assert len(stream.readlines()) == 51
+
+
+def test_people_without_the_others_keys_take_turns(shared_up: Up, table: Table, tmp_path: Path) -> None:
+    """The analyst asks, the owner shows the dataset, the admin grants: each with a command and a key of its own."""
+    url, keys = shared_up.connection.url, shared_up.connection.keys
+
+    def as_(role: str, *words: object) -> str:
+        finished = understudy(*words, "--url", url, "--key", keys[role])
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout
+
+    files = read_table_files(table.rows, table.domain, declared_size=None)
+    with shared_up.connection.client("owner") as owner:
+        dataset = owner.declare_dataset(name="turns", domain=files.domain, declared_size=600).id
+    analyst = as_("analyst", "members", "me").strip()
+    assert analyst in as_("owner", "members", "add", dataset, analyst)
+    assert "takes orders" in as_("admin", "budget", "set", dataset, "--epsilon", 2, "--delta", 1e-5)
+    asked = ("--epsilon", 2, "--delta", 2e-6, "--purpose", "a course")
+    request = as_("analyst", "budget", "request", dataset, *asked).split()[0]
+    assert "'a course'" in as_("owner", "budget", "requests", "--state", "open")
+    own = understudy("budget", "approve", request, "--url", url, "--key", keys["analyst"])
+    assert own.returncode == 1
+    assert "role-missing" in own.stderr
+    granted = as_("admin", "budget", "approve", request, "--epsilon", 1, "--note", "half of it")
+    assert "open  epsilon 1" in granted
+    assert "does NOT fit (grant-refused)" in as_("analyst", "budget", "what-if", dataset, "--epsilon", 1.5)
+    assert "one more job: fits" in as_(
+        "analyst", "budget", "what-if", dataset, "--epsilon", 0.5, "--delta", 1e-6
+    )
+    assert "FROZEN" in as_("owner", "budget", "freeze", dataset, "--reason", "a look")
+    assert "takes orders" in as_("admin", "budget", "unfreeze", dataset, "--reason", "looked")
+    grant = as_("analyst", "budget", "grants", dataset).split()[1]
+    assert "revoked" in as_("admin", "budget", "revoke", grant)
+    assert "no members" in as_("owner", "members", "remove", dataset, analyst)
 
 
 def test_the_asynchronous_client_reads_the_same(published: Run, shared_up: Up, tmp_path: Path) -> None:
@@ -233,7 +268,11 @@ def test_ctrl_c_cancels_the_job_and_the_ledger_keeps_what_was_begun(
         job = analyst.list_jobs()[0]
         statement = analyst.read_ledger(job.dataset_id)
     assert job.state == "cancelled"
-    assert [entry["kind"] for entry in statement.entries] == ["RESERVED", "SPENT", "SETTLED"]
+    assert [entry["kind"] for entry in statement.entries if "job_id" in entry] == [
+        "RESERVED",
+        "SPENT",
+        "SETTLED",
+    ]
     assert not (tmp_path / "synthetic.csv").exists()
 
 
@@ -256,5 +295,5 @@ def test_a_training_survives_kill_9_of_the_stack_and_is_spent_once(
             job = analyst.read_job(job.id)
         statement = analyst.read_ledger(job.dataset_id)
     assert job.state == "succeeded", job.document
-    assert [entry["kind"] for entry in statement.entries] == ["RESERVED", "SPENT"]
+    assert [entry["kind"] for entry in statement.entries if "job_id" in entry] == ["RESERVED", "SPENT"]
     assert again.stop() == 0
