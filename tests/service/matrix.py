@@ -34,6 +34,7 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
         "json": _order(objects),
         "headers": {"Idempotency-Key": str(uuid4())},
     },
+    "watch_job": lambda _: {"params": {"longest_seconds": 0}},
     "ask_what_if": lambda _: {"json": {"epsilon": 0.5, "delta": 1e-6}},
     "freeze_dataset": lambda _: {"json": {"reason": "a test"}},
     "unfreeze_dataset": lambda _: {"json": {"reason": "a test"}},
