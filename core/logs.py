@@ -4,11 +4,13 @@ House rule 9: no row values, no counts of private rows, no library exception tex
 callers and values of the simple kinds below pass; an exception is reduced to the name of its class.
 """
 
+import io
 import logging
 import re
 import sys
 from collections.abc import MutableMapping
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, TextIO, cast
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -31,6 +33,28 @@ def _class_of_exception_only(
     return event
 
 
+class LossyStream(io.TextIOBase):
+    """A text stream that loses what cannot be written: a full disk costs lines of a log, never the work they tell about.
+
+    Args:
+        stream: Where lines go while it takes them.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        """Write, or not."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or not."""
+        with suppress(OSError):
+            self._stream.flush()
+
+
 def configure_logs(*, role: str) -> None:
     """Send this process's events to standard error as JSON lines.
 
@@ -46,7 +70,7 @@ def configure_logs(*, role: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=cast("TextIO", LossyStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
     structlog.contextvars.bind_contextvars(role=role)

@@ -9,8 +9,8 @@ from core.logs import get_logger
 
 # lock_not_available, deadlock_detected, serialization_failure, query_canceled, idle_in_transaction_session_timeout
 _BUSY_STATES: Final = frozenset({"55P03", "40P01", "40001", "57014", "25P03"})
-# connection exceptions, operator intervention, insufficient resources
-_AWAY_CLASSES: Final = ("08", "57", "53")
+# connection exceptions, operator intervention, insufficient resources, system errors (a broken disk), internal errors
+_AWAY_CLASSES: Final = ("08", "57", "53", "58", "XX")
 
 
 class DatabaseBusy(Unavailable):

@@ -16,6 +16,7 @@ from core.logs import current_request_id, get_logger
 
 TRAINING_TASK: Final = "understudy.train"
 RESEND_SECONDS: Final = 60.0
+SILENCE_SECONDS: Final = 20.0
 
 _SENDING: Final = {"max_retries": 2, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.3}
 
@@ -78,10 +79,17 @@ def broker_transport_options() -> dict[str, Any]:
     """How redis treats unacknowledged messages; the same for senders and workers.
 
     A message whose worker died is delivered again after `visibility_timeout` seconds. A training may well last longer
-    than that: the second delivery stops at the claim, because the first one's lease is alive. The other two make redis
-    look for such messages often; by default it looks every hundredth time.
+    than that: the second delivery stops at the claim, because the first one's lease is alive. The next two make redis
+    look for such messages often; by default it looks every hundredth time. The timeout ends a wait for a broker that
+    fell silent: a worker that is told of a full disk by redis leaves, and without it could wait for redis for ever then,
+    alive and deaf.
     """
-    return {"visibility_timeout": 3600, "unacked_restore_interval": 10, "unacked_restore_throttle": 1}
+    return {
+        "visibility_timeout": 3600,
+        "unacked_restore_interval": 10,
+        "unacked_restore_throttle": 1,
+        "socket_timeout": SILENCE_SECONDS,
+    }
 
 
 def overdue(session: Session, *, clock: Clock, resend_seconds: float = RESEND_SECONDS) -> list[UUID]:

@@ -4,14 +4,20 @@ Servers print the traceback of an exception that leaves the application, and the
 quote a row. So nothing leaves: the log gets the class and the place in our own code.
 """
 
+import errno
 import traceback
 from pathlib import PurePath
+from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import InternalError
 from core.logs import get_logger
+from core.storage.errors import StorageUnavailable
 from service.problem import response_to
+
+_DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+"""What a full or broken disk says: nothing was stored, and a later attempt may work."""
 
 
 class AnswerAborted(RuntimeError):
@@ -22,7 +28,7 @@ class AnswerAborted(RuntimeError):
 
 
 class LastResort:
-    """Answer 500 in the one shape for whatever the application raises.
+    """Answer in the one shape for whatever the application raises: 503 where the disk is full or broken, else 500.
 
     Args:
         app: What serves the request.
@@ -53,7 +59,8 @@ class LastResort:
         get_logger().error("request-failed", exc_info=failure, place=_place(failure))
         if started:
             raise AnswerAborted
-        await response_to(InternalError())(scope, receive, send)
+        full = isinstance(failure, OSError) and failure.errno in _DISK
+        await response_to(StorageUnavailable() if full else InternalError())(scope, receive, send)
 
 
 def _place(error: Exception) -> list[str]:

@@ -120,3 +120,14 @@ def test_a_long_log_is_turned_over_once(tmp_path: Path) -> None:
     assert log_tail(log) == "(no log)"
     log.write_text("\n".join(map(str, range(20))))
     assert log_tail(log, lines=2) == "18\n19"
+
+
+def test_what_a_crash_left_of_uploads_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    folder = DataFolder.prepare(tmp_path / "data")
+    key = folder.master_key()
+    (folder.path / "scratch" / "intake-x").write_bytes(b"sealed")
+    (folder.path / "objects" / "kept").write_bytes(b"sealed")
+    folder.clear_scratch()
+    assert list((folder.path / "scratch").iterdir()) == []
+    assert (folder.path / "objects" / "kept").exists()
+    assert folder.master_key() == key

@@ -1,5 +1,6 @@
 """Every refusal has the one shape and never echoes what was sent."""
 
+import errno
 import json
 import threading
 from contextlib import ExitStack
@@ -134,6 +135,17 @@ def test_what_nobody_expected_is_a_constant(world: World, monkeypatch, log_text)
     assert event["exception"] == "RuntimeError"
     assert event["request_id"] == answer.headers["x-request-id"]
     assert any(place.startswith("endpoints.py:") for place in event["place"])
+
+
+def test_a_full_disk_is_503(world: World, monkeypatch) -> None:
+    def breaks(*_args: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/a/private/path")
+
+    dataset_id = world.declare()
+    monkeypatch.setattr("service.datasets.upload.store_rows", breaks)
+    refused(world.upload(dataset_id), status=503, code="storage-unavailable")
+    monkeypatch.undo()
+    assert world.upload(dataset_id).status_code == 201, "nothing was half-stored"
 
 
 def test_a_failure_of_the_database_is_a_problem_without_its_words(world: World, log_text) -> None:

@@ -110,6 +110,12 @@ class DataFolder:
         keys: dict[str, str] = json.loads(self.keys_file.read_text())
         return keys
 
+    def clear_scratch(self) -> None:
+        """Remove what a crash left of uploads; only for who holds the lock, before anybody works in the folder."""
+        for left in (self.path / "scratch").iterdir():
+            if left.is_file():
+                left.unlink(missing_ok=True)
+
     def announce(self, url: str) -> None:
         """Tell clients of this user where the service is.
 

@@ -91,6 +91,7 @@ class Supervisor:
             lock.release()
 
     def _start(self) -> None:
+        self.folder.clear_scratch()
         self.port = free_port(self.port)
         run_folder = self.folder.run_folder
         postgres = PostgresServer(

@@ -247,3 +247,11 @@ def test_every_spelling_means_psycopg_3(spelling):
         == "postgresql+psycopg://u:p@h/d"
     )
     assert psycopg.__version__.startswith("3")
+
+
+@pytest.mark.parametrize("state", ["53100", "58030", "XX000"])
+def test_a_server_with_a_full_or_broken_disk_is_away_and_has_not_refused(database, state):
+    broken = text(f"DO $$ BEGIN RAISE EXCEPTION 'a private value' USING ERRCODE = '{state}'; END $$")
+    with pytest.raises(DatabaseUnavailable) as failure, database.transaction() as session:
+        session.execute(broken)
+    assert "private" not in str(failure.value)
