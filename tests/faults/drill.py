@@ -200,6 +200,7 @@ class Drill:
         found = [] if errand.problem is None else [f"the errand failed at {errand.problem}"]
         if not self.stack.await_health():
             found.append("the stack did not become well again")
+            self._revive()
         return found + violations(
             self.stack, dataset_id=errand.dataset_id, reference=self._reference, ends=ends
         )
