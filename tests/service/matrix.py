@@ -4,6 +4,8 @@ A new endpoint needs a line in BODIES where its path is not enough, and one in `
 of object that is not there yet.
 """
 
+import base64
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,11 @@ from tests.service.world import CSV, OPTIONS, Caller, World
 
 Objects = Mapping[str, str]
 Options = dict[str, Any]
+# Parts of paths that name no object.
+NUMBERS = {"number": "1"}
+
+UPLOAD = {"bytes": len(CSV), "content_type": "text/csv"}
+DIGEST = base64.b64encode(hashlib.sha256(CSV).digest()).decode()
 
 
 def _order(objects: Objects) -> dict[str, Any]:
@@ -41,6 +48,9 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
     "file_budget_request": lambda _: {"json": {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}},
     "approve_budget_request": lambda _: {"json": {}, "headers": {"Idempotency-Key": str(uuid4())}},
     "deny_budget_request": lambda _: {"json": {"note": "a test"}},
+    "create_upload": lambda _: {"json": UPLOAD},
+    "put_part": lambda _: {"content": CSV, "headers": {"Content-Digest": f"sha-256=:{DIGEST}:"}},
+    "complete_upload": lambda _: {"json": {"sha256": hashlib.sha256(CSV).hexdigest()}},
 }
 
 
@@ -77,7 +87,7 @@ def operations(app: FastAPI) -> tuple[Operation, ...]:
 def nobodys(app: FastAPI) -> dict[str, str]:
     """Ids of nothing, for every kind of object."""
     named = {name for operation in operations(app) for name in operation.parameters}
-    return {name: str(uuid4()) for name in sorted(named | {"dataset_id"})}
+    return {name: str(uuid4()) for name in sorted(named | {"dataset_id"})} | NUMBERS
 
 
 def requests_on_nothing(app: FastAPI) -> dict[str, tuple[str, str, Options]]:
@@ -104,12 +114,14 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
     asked = world.analyst.post(
         f"/v1/datasets/{dataset_id}/budget-requests", {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
     ).json()
-    return {
+    upload = world.owner.post(f"/v1/datasets/{world.declare()}/uploads", UPLOAD).json()
+    return NUMBERS | {
         "release_id": release_id,
         "job_id": str(job_id),
         "dataset_id": dataset_id,
         "key_id": made["id"],
         "principal_id": made["principal_id"],
         "request_id": asked["id"],
+        "upload_id": upload["id"],
         "grant_id": world.give(dataset_id),
     }

@@ -1,6 +1,7 @@
 """Every operation, called as everybody, on the owner's objects: what is answered is what the table says."""
 
 import pytest
+from httpx2 import Response
 
 from core.access.roles import Role
 from core.access.scopes import Scope
@@ -44,6 +45,11 @@ def expected(access: Access, who: str) -> int | None:
     return None
 
 
+def is_let_in(answer: Response) -> bool:
+    """A 404 that says that a part of an object one may reach is not there."""
+    return bool(answer.json()["code"] == "failure-note-missing")
+
+
 @pytest.fixture
 def callers(world: World) -> dict[str, Caller]:
     return {
@@ -73,18 +79,24 @@ def test_every_operation_has_a_row_and_every_row_an_operation(world: World) -> N
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_everybody_is_answered_as_the_table_says(world: World, callers: dict[str, Caller], name: str) -> None:
     operation, access = served(world)[name], TABLE[name]
-    made = objects(world, callers["member"])
+
+    def fresh() -> dict[str, str]:
+        return nobodys(world.app) if access.reach is Reach.NONE else objects(world, callers["member"])
+
+    made = fresh()
     method, path, options = operation.request(made)
     require_problem(world.client.request(method, path, **options), status=401, code="key-missing")
+    untouched = True
     # Those who are refused come first: what they tried must not have happened to the objects.
     for who in sorted(ROLE_OF, key=lambda who: expected(access, who) is None):
         refusal = expected(access, who)
+        made = made if untouched or method in SAFE else fresh()
         method, path, options = operation.request(made)
         answer = callers[who].send(method, path, **options)
         if refusal is None:
-            assert answer.status_code not in REFUSALS, (name, who, answer.text)
+            assert answer.status_code not in REFUSALS or is_let_in(answer), (name, who, answer.text)
             assert answer.status_code < 500, (name, who, answer.text)
-            made = made if method in SAFE else objects(world, callers["member"])
+            untouched = False
             continue
         problem = require_problem(answer, status=refusal)
         assert (problem["code"] == "role-missing") == (ROLE_OF[who] not in access.roles), (name, who)
@@ -110,7 +122,7 @@ def test_a_narrowed_key_needs_the_endpoints_scope(world: World, name: str) -> No
 def test_an_auditor_reads_facts_and_changes_nothing(world: World) -> None:
     for name, access in TABLE.items():
         if Role.AUDITOR in access.roles:
-            assert served(world)[name].method == "GET" or name == "close_session", name
+            assert served(world)[name].method in SAFE or name in {"close_session", "verify_ledger"}, name
             assert name not in {"download_bundle", "draw_samples", "read_intake_report"}
 
 
