@@ -15,8 +15,8 @@ from core.jobs.states import ENDED, JobState
 from core.ledger import book
 from core.releases.bundle import Bundle, unpack
 from core.storage.errors import ObjectMissing, SealBroken
+from core.storage.master_keys import MasterKeys
 from core.storage.private_rows import open_private_rows
-from core.storage.sealing import unwrap
 from tests.faults.errand import ROWS
 from tests.faults.processes import RUNNER, wait_until, words_of
 from tests.faults.stack import Stack
@@ -191,11 +191,8 @@ def _of_rows(stack: Stack, dataset: Dataset) -> Iterator[str]:
         yield "the accepted rows are gone"
         return
     try:
-        key = unwrap(
-            bytes.fromhex(stack.folder.master_key()),
-            dataset.wrapped_data_key,
-            context=f"dataset:{dataset.id}",
-        )
+        keys = MasterKeys(current=bytes.fromhex(stack.folder.master_key()))
+        key = keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
         domain = TableDomain.from_json(dataset.domain)
         batches = open_private_rows(stack.store, dataset.rows_key, key, domain)
         rows = sum(batch.num_rows for batch in batches)
