@@ -7,9 +7,12 @@ from types import FrameType
 import typer
 
 from understudy.cli import demo, jobs, publish, sample, stack
+from understudy.cli.audit import app as audit_app
 from understudy.cli.budget import app as budget_app
 from understudy.cli.doctor import doctor
 from understudy.cli.domain import app as domain_app
+from understudy.cli.keys import app as keys_app
+from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
 from understudy.errors import UnderstudyError
 
@@ -26,12 +29,14 @@ app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
-app.command("ledger")(jobs.ledger)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor)
+app.add_typer(audit_app, name="audit")
+app.add_typer(ledger_app, name="ledger")
 app.add_typer(domain_app, name="domain")
 app.add_typer(budget_app, name="budget")
 app.add_typer(members_app, name="members")
+app.add_typer(keys_app, name="keys")
 
 INTERRUPTED = 130
 
