@@ -88,6 +88,9 @@ def test_an_expiry_is_aware_and_within_reason(world: World) -> None:
         ("2026-04-01T00:00:00", "invalid-input"),
         ("soon", "invalid-input"),
         (1e308, "invalid-input"),
+        (1775000000, "invalid-input"),
+        ("1775000000", "invalid-input"),
+        (True, "invalid-input"),
     ]:
         require_problem(approve(world.admin, request_id, expires_at=moment), status=422, code=code)
     assert approve(world.admin, request_id).status_code == 200
