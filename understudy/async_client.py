@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 import httpx
 
 from understudy import calls
+from understudy.auditing.async_client import AsyncAuditing
 from understudy.calls import Call
 from understudy.client import POLL_SECONDS, Seen, release_of, unseen
 from understudy.errors import Refused
@@ -69,6 +70,9 @@ class AsyncClient:
         self._patient = replace(self._repetitions, attempts=3 * self._repetitions.attempts)
         self._sleep = sleep
         self.governance = AsyncGovernance(self.run)
+        self.auditing = AsyncAuditing(
+            self.run, lambda call, target: self.download(call, target, seen=unseen)
+        )
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers=dict(headers_of(key)),

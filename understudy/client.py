@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 import httpx
 
 from understudy import calls
+from understudy.auditing.client import Auditing
 from understudy.calls import Call
 from understudy.errors import JobCancelled, JobFailed, Refused
 from understudy.exchange import (
@@ -79,6 +80,7 @@ class Client:
         self._patient = replace(self._repetitions, attempts=3 * self._repetitions.attempts)
         self._sleep = sleep
         self.governance = Governance(self.run)
+        self.auditing = Auditing(self.run, lambda call, target: self.download(call, target, seen=unseen))
         self._http = httpx.Client(
             base_url=self.url,
             headers=dict(headers_of(key)),

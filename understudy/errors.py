@@ -8,6 +8,7 @@
     x NoService             neither told where the service is, nor one running here
     x NoKey                 no API key for the needed role
     x InputUnusable         a file or value given to a command cannot be used
+    x VerificationFailed    a ledger or the audit log is not what it was
     x NotInstalled          an extra of the distribution is needed and missing
     x JobEnded              a job that was waited for ended without a release
       + JobFailed
@@ -53,6 +54,10 @@ class NoKey(UnderstudyError):
 
 class InputUnusable(UnderstudyError):
     """A file or value given to a command cannot be used."""
+
+
+class VerificationFailed(UnderstudyError):
+    """A ledger or the audit log was changed, cut or replaced."""
 
 
 class NotInstalled(UnderstudyError):

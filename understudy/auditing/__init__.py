@@ -1,0 +1,1 @@
+"""The audit log, signed heads and verifications, from the client's side."""

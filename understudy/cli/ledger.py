@@ -1,0 +1,101 @@
+"""``understudy ledger``: what was spent, the signed head to keep elsewhere, and whether the ledger is whole."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from understudy.cli.jobs import AsJson, DatasetId, ledger
+from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.screen import TerminalScreen
+from understudy.connection import find_connection
+from understudy.errors import InputUnusable, VerificationFailed
+from understudy.results import Json
+
+
+class _ShowByDefault(TyperGroup):
+    """`understudy ledger DATASET` is short for `understudy ledger show DATASET`."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer brings a click of its own
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_ShowByDefault,
+    help="Show, note and verify what was spent on a dataset; `understudy ledger DATASET` shows it.",
+    no_args_is_help=True,
+)
+app.command("show")(ledger)
+
+
+@app.command("head")
+def head(dataset: DatasetId, url: Url = None, key: Key = None, data_folder: DataFolderPath = None) -> None:
+    """Write the signed head of the ledger as JSON: keep it elsewhere, and give it to `verify --witness` later."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.any_client() as client:
+        print(json.dumps(client.auditing.read_ledger_head(dataset), indent=1))
+
+
+@app.command("verify")
+def verify(
+    dataset: DatasetId,
+    witness: Annotated[
+        Path | None,
+        typer.Option("--witness", help="A head noted earlier, as `understudy ledger head` writes it."),
+    ] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Have every hash and total recomputed; the ledger must pass through a head that you noted, if you give one."""
+    noted = None if witness is None else read_witness(witness)
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.any_client() as client:
+        found = client.auditing.verify_ledger(dataset, witness=noted)
+        # Not on the service's word alone: its own statement must show the head that was noted.
+        seen = noted is None or shows(client.read_ledger(dataset).entries, noted)
+    if as_json:
+        print(json.dumps(found, indent=2))
+    if not found["intact"]:
+        message = f"the ledger is broken: {found['problem']} (after {found['checked']} entries)"
+        raise VerificationFailed(message)
+    if noted is not None and not seen:
+        message = f"the ledger does not show entry {noted['sequence']} with the hash that was noted"
+        raise VerificationFailed(message)
+    if not as_json:
+        TerminalScreen(Console()).say(f"the ledger is whole: {found['checked']} entries")
+
+
+def read_witness(file: Path) -> Json:
+    """Read a noted head.
+
+    Args:
+        file: as written by `understudy ledger head`.
+
+    Raises:
+        InputUnusable: if it is none.
+    """
+    try:
+        document = json.loads(file.read_text())
+        return {"sequence": int(document["sequence"]), "hash": str(document["hash"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        message = f"{file} is no head of a ledger; `understudy ledger head DATASET` writes one"
+        raise InputUnusable(message) from None
+
+
+def shows(entries: tuple[Json, ...], noted: Json) -> bool:
+    """Tell whether a statement holds a noted head.
+
+    Args:
+        entries: all entries.
+        noted: the head.
+    """
+    return noted["sequence"] == 0 or any(
+        (entry["sequence"], entry["hash"]) == (noted["sequence"], noted["hash"]) for entry in entries
+    )
