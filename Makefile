@@ -16,7 +16,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-recovery drill clean
+.PHONY: help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -87,6 +87,15 @@ bench-recovery: $(DEV_INSTALLED) ## seconds from kill -9 of everything to the jo
 
 bench-ingestion: $(DEV_INSTALLED) ## ingestion against a bare CSV-to-Parquet copy, time and memory
 	$(BIN)/python -m benchmarks.ingestion
+
+bench-polling: $(DEV_INSTALLED) ## status polls per second against a bare endpoint with one authenticated select
+	$(BIN)/python -m benchmarks.polling --save
+
+bench-reservations: $(DEV_INSTALLED) ## reservations per second against a bare psycopg loop, and the cost of long ledgers
+	$(BIN)/python -m benchmarks.reservations --save
+
+bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soon they tell
+	$(BIN)/python -m benchmarks.streams --save
 
 clean: ## remove what make created, except data folders
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

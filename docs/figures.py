@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.load_figures import polling, reservations, streams
+from docs.tables import machine, table
+
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 ADULT_BAR = "bar: AUROC 0.88 with both classifiers, two-way 0.05, one-way 0.015 at epsilon 1"
@@ -27,6 +30,9 @@ def benchmarks_page() -> str:
         _section("quote", "Quotes", _quote),
         _section("sampling", "Sampling", _sampling),
         _section("ingestion", "Ingestion", _ingestion),
+        _section("reservations", "Reservations", reservations),
+        _section("polling", "Status polling", polling),
+        _section("streams", "Event streams", streams),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -54,7 +60,7 @@ def _adult(result: dict[str, Any]) -> list[str]:
             "ROC curve of boosted trees and of logistic regression; mean total variation of all two-way and one-way counts on the "
             f"public bins ({ADULT_BAR}). Over seeds: mean (lowest to highest).\n"
         ),
-        *_table(
+        *table(
             [
                 "rows from",
                 "epsilon",
@@ -68,7 +74,7 @@ def _adult(result: dict[str, Any]) -> list[str]:
             rows,
         ),
         "",
-        _machine(result),
+        machine(result),
     ]
 
 
@@ -102,7 +108,7 @@ def _poker(result: dict[str, Any]) -> list[str]:
             "the epsilon it prints, which is not a valid guarantee ([idpgan.md](idpgan.md)). Always answering the commonest hand "
             "is the line to beat.\n"
         ),
-        *_table(
+        *table(
             [
                 "rows from",
                 "epsilon",
@@ -116,7 +122,7 @@ def _poker(result: dict[str, Any]) -> list[str]:
             rows,
         ),
         "",
-        _machine(result),
+        machine(result),
     ]
 
 
@@ -133,12 +139,12 @@ def _critic(result: dict[str, Any]) -> list[str]:
             f"WGAN-GP step at equal shapes ({inputs} inputs), and `torch.func.vmap(grad)` over the private step. Medians of "
             "alternating pairs; bar: at most 1.1, and at least 20.\n"
         ),
-        *_table(
+        *table(
             ["width", "batch", "private / ordinary", "vmap / private", "private ms", "ordinary ms", "load"],
             rows,
         ),
         "",
-        _machine(result),
+        machine(result),
     ]
 
 
@@ -152,9 +158,9 @@ def _quote(result: dict[str, Any]) -> list[str]:
             f"`make bench-quote`: {result['quotes']} quotes of each kind in a warm process, each for another epsilon; the first one "
             f"of a fresh process took {result['cold_seconds']} s after the imports. Bar: under 2 s, warm p50 under 0.3 s.\n"
         ),
-        *_table(["options", "p50 seconds", "slowest seconds"], rows),
+        *table(["options", "p50 seconds", "slowest seconds"], rows),
         "",
-        _machine(result),
+        machine(result),
     ]
 
 
@@ -168,11 +174,11 @@ def _sampling(result: dict[str, Any]) -> list[str]:
             f"`make bench-sampling`: {result['rows']:,} rows of the Adult domain ({result['cells']} codes) into Parquet on "
             f"{result['threads']} threads; bar: 300,000 rows a second.\n"
         ),
-        *_table(
+        *table(
             ["rows/s into Parquet", "drawing codes, one thread", "decoding, one thread", "bytes a row"], rows
         ),
         "",
-        _machine(result),
+        machine(result),
     ]
 
 
@@ -188,9 +194,9 @@ def _ingestion(result: dict[str, Any]) -> list[str]:
             "`make bench-ingestion`: checking, cleaning, sealing and storing a CSV beside a bare duckdb CSV-to-Parquet copy of it, "
             "each in a fresh process; bar: at least half of duckdb's speed, under 400 MB.\n"
         ),
-        *_table(["MB", "rows", "rows/s", "duckdb rows/s", "ratio", "peak MB", "duckdb peak MB"], rows),
+        *table(["MB", "rows", "rows/s", "duckdb rows/s", "ratio", "peak MB", "duckdb peak MB"], rows),
         "",
-        _machine(result),
+        machine(result),
     ]
 
 
@@ -215,13 +221,3 @@ def _over_seeds(runs: Sequence[Mapping[str, Any]], name: str) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines]
-
-
-def _machine(result: Mapping[str, Any]) -> str:
-    facts = result.get("machine", {})
-    return f"Measured {facts.get('date')} on {facts.get('processor')}, {facts.get('cores')} cores, Python {facts.get('python')}.\n"
