@@ -4,6 +4,7 @@
 PYTHON ?= python3
 OUT ?= understudy-demo
 JOBS ?= 2
+SECONDS ?= 300
 ROUNDS ?= 300
 SEED ?= 1
 DRILL_OUT ?= benchmarks/results/drill.json
@@ -16,7 +17,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill clean
+.PHONY: help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill fuzz clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -96,6 +97,9 @@ bench-reservations: $(DEV_INSTALLED) ## reservations per second against a bare p
 
 bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soon they tell
 	$(BIN)/python -m benchmarks.streams --save
+
+fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 for each; findings go into tests/fuzz/corpus)
+	$(BIN)/python -m tests.fuzz.campaign --seconds $(SECONDS)
 
 clean: ## remove what make created, except data folders
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

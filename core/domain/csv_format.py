@@ -36,7 +36,7 @@ class CsvFormat:
         if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0 ':
             node.refuse("'delimiter' must be one ASCII character.", "bad-delimiter", key="delimiter")
         quote = node.take("quote", default.quote)
-        if quote not in {'"', "'", None}:
+        if quote not in ('"', "'", None):
             node.refuse("'quote' must be '\"', \"'\" or null.", "bad-quote", key="quote")
         found = cls(
             delimiter=delimiter,

@@ -57,7 +57,7 @@ def _null_policy(node: Node, read_value: Callable[[object], str | float]) -> Nul
         stand_in = inner.take("use")
         inner.finish()
         return NullPolicy(action="use", value=read_value(stand_in))
-    if value not in {"refuse", "category"}:
+    if value not in ("refuse", "category"):
         node.refuse("'null' must be 'refuse', 'category' or {\"use\": value}.", "bad-null-policy", key="null")
     return NullPolicy(action=value)
 

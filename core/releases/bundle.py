@@ -86,7 +86,7 @@ class Manifest:
                 label_index=None if data["label_index"] is None else int(data["label_index"]),
                 label_probabilities=None if law is None else tuple(float(p) for p in law),
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise BundleInvalid("The bundle's manifest lacks a field or has one of the wrong type.") from None
         manifest._check()
         return manifest

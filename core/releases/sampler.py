@@ -55,7 +55,7 @@ class Sampler:
         options.log_severity_level = 4
         try:
             self._session = onnxruntime.InferenceSession(
-                bundle.network, options, providers=["CPUExecutionProvider"]
+                bundle.network, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
         except Exception:  # noqa: BLE001 - the runtime raises classes it does not export
             raise BundleInvalid("The bundle's network cannot be loaded.") from None

@@ -10,20 +10,24 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 from pyarrow import parquet
 
+from core.domain.errors import DomainMismatch
 from core.domain.table import TableDomain
 from core.storage.clean_rows import CleanBlock, clean_rows
-from core.storage.errors import DamagedUpload, DecompressionBomb, EmptyUpload
+from core.storage.errors import EmptyUpload
 from core.storage.header import check_header, used_names
+from core.storage.parquet_footer import Footer, Refooted, damaged
+from core.storage.parquet_pages import check_pages
 from core.storage.sealing import SealedReader, SealedWriter, new_data_key
 from core.storage.unpacking import IntakeLimits, check_ratio
 
 _SPOOL_CHUNK_BYTES = 1 << 16
 _BATCH_ROWS = 1 << 15
+_READ_BYTES: Final = 1 << 18
 _BROKEN = (pa.ArrowException, OSError, ValueError, OverflowError)
 
 
@@ -46,7 +50,9 @@ class ParquetTable:
     Raises:
         EmptyUpload: no bytes or no rows.
         DamagedUpload: not a whole Parquet file.
-        DecompressionBomb: its footer promises more than the limits allow.
+        DecompressionBomb: its footer or its pages promise more than the limits allow.
+        DomainMismatch: a column holds lists or structures.
+        UnsupportedUpload: a column is encoded in a way that is not read.
         WrongHeader: other columns than the declared ones.
     """
 
@@ -56,26 +62,30 @@ class ParquetTable:
         self._domain = domain
         self._names = used_names(domain)
         buffered = io.BufferedReader(source, _SPOOL_CHUNK_BYTES)
-        try:
-            metadata = parquet.read_metadata(buffered)
-            schema = metadata.schema.to_arrow_schema()
-        except _BROKEN:
-            raise _damaged() from None
-        check_header(domain, schema.names)
-        _check_sizes(metadata, source.size, limits)
-        if metadata.num_rows == 0:
-            raise EmptyUpload("The file has no rows.")
-        texts = [field.name for field in schema if field.name in self._names and _is_text(field.type)]
-        self._file = parquet.ParquetFile(
-            buffered, metadata=metadata, read_dictionary=texts, pre_buffer=False, buffer_size=1 << 18
+        footer = Footer.read(cast("BinaryIO", buffered), source.size, limits)
+        ours = cast(
+            "BinaryIO", io.BufferedReader(Refooted(cast("BinaryIO", buffered), footer), _SPOOL_CHUNK_BYTES)
         )
+        schema = _schema_of(ours)
+        check_header(domain, schema.names)
+        _require_flat(schema, self._names)
+        if footer.rows == 0:
+            raise EmptyUpload("The file has no rows.")
+        columns = {(name.encode(),) for name in self._names}
+        unpacked = check_pages(cast("BinaryIO", buffered), footer, columns, limits)
+        check_ratio(source.size, unpacked, limits)
+        self._size, self._limits = source.size, limits
+        texts = [field.name for field in schema if field.name in self._names and _is_text(field.type)]
+        self._file = _opened(ours, read_dictionary=texts)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The raw rows of the columns that are used.
 
         Raises:
             DamagedUpload: a page does not decode.
+            DecompressionBomb: values are repeated so often that they would fill far more than any table.
         """
+        values = 0
         batches = self._file.iter_batches(_BATCH_ROWS, columns=self._names, use_threads=False)
         while True:
             try:
@@ -83,9 +93,11 @@ class ParquetTable:
                 if batch is not None:
                     batch.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
             except _BROKEN:
-                raise _damaged() from None
+                raise damaged() from None
             if batch is None:
                 return
+            values += batch.num_rows * batch.num_columns
+            check_ratio(self._size, values, self._limits)
             yield batch
 
     def clean(self, batch: pa.RecordBatch) -> CleanBlock:
@@ -94,27 +106,31 @@ class ParquetTable:
         return clean_rows(self._domain, columns, batch.num_rows, None)
 
 
+def _opened(file: BinaryIO, *, read_dictionary: list[str]) -> parquet.ParquetFile:
+    try:
+        return parquet.ParquetFile(
+            file, read_dictionary=read_dictionary, pre_buffer=False, buffer_size=_READ_BYTES
+        )
+    except _BROKEN:
+        raise damaged() from None
+
+
+def _schema_of(file: BinaryIO) -> pa.Schema:
+    try:
+        return _opened(file, read_dictionary=[]).schema_arrow
+    except _BROKEN:
+        raise damaged() from None
+
+
+def _require_flat(schema: pa.Schema, names: list[str]) -> None:
+    for name in names:
+        if pa.types.is_nested(schema.field(name).type):
+            raise DomainMismatch(
+                f"The column '{name}' holds lists or structures.",
+                remedy="Write one value per row and column.",
+                column=name,
+            )
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _damaged() -> DamagedUpload:
-    return DamagedUpload(
-        "This is not a whole, readable Parquet file.", remedy="Write or send the file again."
-    )
-
-
-def _check_sizes(metadata: parquet.FileMetaData, sent: int, limits: IntakeLimits) -> None:
-    unpacked = 0
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        for index in range(row_group.num_columns):
-            size = max(0, row_group.column(index).total_uncompressed_size)
-            unpacked += size
-            if size > limits.max_column_chunk_bytes:
-                raise DecompressionBomb(
-                    f"One column of row group {group} has more than {limits.max_column_chunk_bytes} bytes.",
-                    remedy="Write the file with smaller row groups (100,000 rows are usual).",
-                    limit_bytes=limits.max_column_chunk_bytes,
-                )
-    check_ratio(sent, unpacked, limits)

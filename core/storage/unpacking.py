@@ -10,6 +10,9 @@ from core.storage.errors import DamagedUpload, DecompressionBomb, UploadTooLarge
 _PIECE_BYTES: Final = 1 << 20
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _RATIO_FROM_BYTES: Final = 64 << 20
+_SLICE_BYTES: Final = 1 << 14
+_FEW_MEMBERS: Final = 1000
+_BYTES_PER_MEMBER: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,10 @@ class IntakeLimits:
         max_ratio: Unpacked over sent bytes, looked at from 64 MiB on; real tables stay below 100.
         max_record_bytes: One CSV record.
         max_column_chunk_bytes: One column of one Parquet row group, unpacked.
+        max_page_bytes: One Parquet page, packed or unpacked; a mebibyte is usual.
+        max_dictionary_bytes: One Parquet dictionary; writers give up dictionaries at a mebibyte or a few.
+        max_open_page_bytes: All Parquet pages that are in memory at once, in one row group.
+        max_footer_bytes: A Parquet file's footer.
     """
 
     max_bytes: int = 16 << 30
@@ -29,6 +36,10 @@ class IntakeLimits:
     max_ratio: float = 200.0
     max_record_bytes: int = 1 << 20
     max_column_chunk_bytes: int = 256 << 20
+    max_page_bytes: int = 64 << 20
+    max_dictionary_bytes: int = 16 << 20
+    max_open_page_bytes: int = 256 << 20
+    max_footer_bytes: int = 8 << 20
 
 
 def pieces_of(stream: Iterable[bytes] | BinaryIO, limits: IntakeLimits) -> Iterator[bytes]:
@@ -56,17 +67,23 @@ def gunzip(pieces: Iterable[bytes], limits: IntakeLimits) -> Iterator[bytes]:
     """Unpack gzip, also of several members.
 
     Raises:
-        DamagedUpload: not gzip, corrupted, or cut off.
+        DamagedUpload: not gzip, corrupted, cut off, or of countless empty members.
         DecompressionBomb: more unpacked bytes, or a higher ratio, than the limits allow.
     """
     unpacker = zlib.decompressobj(_GZIP)
-    sent = unpacked = 0
+    sent = unpacked = members = 0
     try:
-        for piece in pieces:
+        for piece in _slices(pieces):
             sent += len(piece)
             rest = piece
             while rest:
                 if unpacker.eof:
+                    members += 1
+                    if members > _FEW_MEMBERS + unpacked // _BYTES_PER_MEMBER:
+                        raise DamagedUpload(
+                            "The gzip data consists of almost empty members.",
+                            remedy="Compress the file again.",
+                        )
                     unpacker = zlib.decompressobj(_GZIP)
                 plain = unpacker.decompress(rest, _PIECE_BYTES)
                 unpacked += len(plain)
@@ -83,6 +100,13 @@ def gunzip(pieces: Iterable[bytes], limits: IntakeLimits) -> Iterator[bytes]:
         raise DamagedUpload("The gzip data is corrupted.", remedy="Compress the file again.") from None
     if sent and not unpacker.eof:
         raise DamagedUpload("The gzip data is cut off.", remedy="Compress or send the file again.")
+
+
+def _slices(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    # The unpacker copies what it has not taken at the end of every member: of a small slice, that is little.
+    for piece in pieces:
+        for start in range(0, len(piece), _SLICE_BYTES):
+            yield piece[start : start + _SLICE_BYTES]
 
 
 def check_ratio(sent: int, unpacked: int, limits: IntakeLimits) -> None:

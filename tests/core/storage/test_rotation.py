@@ -204,6 +204,17 @@ def test_the_command(workshop, settings, old, capsys):
         )
 
 
+def test_a_stolen_key_takes_the_signing_key_with_it(workshop, settings, old, both, capsys):
+    before = signer(workshop, old).key_id
+    rotated = settings.model_copy(
+        update={"master_key": SecretStr(NEW.hex()), "previous_master_key": settings.master_key}
+    )
+    assert main(["--new-signing-key"], settings=rotated) == 0
+    assert f"signing key {before} is retired" in capsys.readouterr().out
+    assert signer(workshop, both).key_id != before
+    assert main([], settings=rotated) == 0
+
+
 def workshop_wrapped(workshop):
     with workshop.database.read_only() as session:
         return session.scalars(select(Dataset.wrapped_data_key)).one()

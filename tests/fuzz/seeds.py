@@ -1,0 +1,86 @@
+"""The first inputs of every parser: whole ones of every shape. `python -m tests.fuzz.seeds` writes them into the corpus."""
+
+import gzip
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.releases.bundle import pack
+from tests.core.releases.stand_in import DOMAIN as BUNDLE_DOMAIN
+from tests.core.releases.stand_in import bundle
+from tests.core.releases.test_certificate import certificate
+from tests.fuzz.targets import CANARY, DOMAIN
+
+CORPUS: Final = Path(__file__).parent / "corpus"
+_HEADER: Final = "age,pay,work,sick,seen,who,note\n"
+_ROWS: Final = "".join(
+    f"{age},{age / 4},{'PQ'[age % 2]},{'yes' if age % 3 else 'no'},2020-0{1 + age % 9}-11,p{age % 5},{CANARY}\n"
+    for age in range(40)
+)
+CSV_ROWS: Final = (_HEADER + _ROWS).encode()
+
+
+def seeds() -> Mapping[str, Mapping[str, bytes]]:
+    """Whole inputs by parser and name."""
+    quoted = _HEADER + f'5,,"{CANARY}",no,2020-02-29,"a ""b"", c","over\ntwo"\r\n,1e3,P,yes,2020-01-01,ü,\n'
+    return {
+        "csv": {
+            "plain": CSV_ROWS,
+            "quoted": quoted.encode(),
+            "crlf": CSV_ROWS.replace(b"\n", b"\r\n"),
+            "marked": b"\xef\xbb\xbf" + CSV_ROWS[:300],
+            "wrong": f"{_HEADER}{CANARY},{CANARY},{CANARY},{CANARY},{CANARY},{CANARY},{CANARY}\n".encode(),
+        },
+        "gzip": {
+            "plain": gzip.compress(CSV_ROWS, mtime=0),
+            "members": gzip.compress(CSV_ROWS[:500], mtime=0) + gzip.compress(CSV_ROWS[500:], mtime=0),
+            "stored": gzip.compress(CSV_ROWS, 0, mtime=0),
+        },
+        "parquet": {
+            "dictionary": _parquet(),
+            "plain": _parquet(use_dictionary=False, compression="none"),
+            "second-version": _parquet(data_page_version="2.0", compression="zstd", data_page_size=64),
+            "groups": _parquet(row_group_size=7, compression="gzip"),
+            "prefixes": _parquet(use_dictionary=False, column_encoding={"who": "DELTA_BYTE_ARRAY"}),
+            "differences": _parquet(use_dictionary=False, column_encoding={"age": "DELTA_BINARY_PACKED"}),
+        },
+        "domain": {
+            "every-kind": json.dumps(DOMAIN.to_json()).encode(),
+            "released": json.dumps(BUNDLE_DOMAIN).encode(),
+        },
+        "certificate": {
+            "whole": json.dumps(certificate()).encode(),
+            "no-critic": json.dumps(certificate({"critic": False})).encode(),
+        },
+        "bundle": {"whole": pack(bundle(), readme="read me")},
+    }
+
+
+def _parquet(**options: object) -> bytes:
+    ages = list(range(40))
+    table = pa.table(
+        {
+            "age": pa.array(ages, pa.int32()),
+            "pay": pa.array([None if age % 7 == 0 else age / 4 for age in ages]),
+            "work": ["PQ"[age % 2] for age in ages],
+            "sick": ["yes" if age % 3 else "no" for age in ages],
+            "seen": [f"2020-0{1 + age % 9}-11" for age in ages],
+            "who": [f"p{age % 5}{CANARY}" for age in ages],
+            "note": [CANARY] * 40,
+        }
+    )
+    target = io.BytesIO()
+    pq.write_table(table, target, **options)
+    return target.getvalue()
+
+
+if __name__ == "__main__":
+    for parser, inputs in seeds().items():
+        (CORPUS / parser).mkdir(parents=True, exist_ok=True)
+        for name, content in inputs.items():
+            (CORPUS / parser / f"seed-{name}").write_bytes(content)

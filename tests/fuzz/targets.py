@@ -1,0 +1,135 @@
+"""The parsers of what strangers send, each as one function of bytes, and the promise that holds for all of them.
+
+Whatever the bytes: either they are taken, or an error of our own tree says so, of a status below 500, without any of
+the input's values in its text; and nothing is half-stored. Time and memory are watched from outside (campaign.py).
+"""
+
+import io
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from core.domain.table import TableDomain
+from core.errors import UnderstudyError
+from core.releases.certificate import verify_certificate
+from core.releases.sampler import open_sampler
+from core.storage.intake import CSV, GZIP, PARQUET, store_rows
+from core.storage.objects import open_store
+from core.storage.unpacking import IntakeLimits
+from tests.core.domain.examples import table
+
+FIRST_SERVER_ERROR: Final = 500
+# Stands in every seed where a person's value would; no error may repeat it.
+CANARY: Final = "qZ7canary"
+LIMITS: Final = IntakeLimits(max_bytes=8 << 20, max_unpacked_bytes=64 << 20)
+DOMAIN: Final = table(
+    {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 99},
+    {"name": "pay", "kind": "numeric", "type": "real", "lower": -1.5, "upper": 1e6, "null": "category"},
+    {"name": "work", "kind": "categorical", "categories": ["P", "Q"], "other": True},
+    {"name": "sick", "kind": "boolean", "true": "yes", "false": "no"},
+    {"name": "seen", "kind": "date", "lower": "2020-01-01", "upper": "2020-12-31", "resolution": "day"},
+    {"name": "who", "kind": "unit"},
+    {"name": "note", "kind": "ignored"},
+    privacy_unit="who",
+)
+
+
+class Broken(AssertionError):
+    """The promise does not hold for an input."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One parser.
+
+    Args:
+        name: Of the parser and of its folder in the corpus.
+        parse: Reads bytes; raises what the parser raises.
+        private: Whether the input holds values of people; a domain, a certificate and a bundle are public.
+    """
+
+    name: str
+    parse: Callable[[bytes], None]
+    private: bool
+
+
+def check(target: Target, content: bytes) -> str:
+    """Try one input. Returns what came of it: ``taken``, or the code of the refusal.
+
+    Raises:
+        Broken: The promise does not hold.
+    """
+    try:
+        target.parse(content)
+    except UnderstudyError as error:
+        told = f"{error.detail} {error.remedy} {error.facts} {error!r}"
+        if error.status >= FIRST_SERVER_ERROR:
+            raise Broken(f"{target.name}: an internal error") from error
+        if target.private and CANARY in told:
+            raise Broken(f"{target.name}: {error.code} repeats a value") from error
+        return error.code
+    except Broken:
+        raise
+    except Exception as error:
+        raise Broken(f"{target.name}: {type(error).__name__} is none of ours") from error
+    return "taken"
+
+
+def _intake(kind: str) -> Callable[[bytes], None]:
+    def parse(content: bytes) -> None:
+        store = open_store("memory://")
+        with tempfile.TemporaryDirectory() as folder:
+            taken = False
+            try:
+                store_rows(
+                    io.BytesIO(content), content_type=kind, domain=DOMAIN, store=store, key="rows",
+                    data_key=bytes(32), scratch_folder=Path(folder), limits=LIMITS, threads=1,
+                )  # fmt: skip
+                taken = True
+            finally:
+                if store.exists("rows") != taken or list(Path(folder).iterdir()):
+                    raise Broken(f"{kind}: something is half-stored")
+
+    return parse
+
+
+def _document(content: bytes) -> Any:
+    """What the service's own reading of JSON would hand on; None where it hands nothing on."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _domain(content: bytes) -> None:
+    document = _document(content)
+    domain = TableDomain.from_json(document)
+    again = TableDomain.from_json(json.loads(json.dumps(domain.to_json())))
+    if again != domain:
+        raise Broken("domain: not the same after its own JSON")
+
+
+def _certificate(content: bytes) -> None:
+    document = _document(content)
+    if isinstance(document, Mapping):
+        verify_certificate(document)
+
+
+def _bundle(content: bytes) -> None:
+    open_sampler(content)
+
+
+TARGETS: Final[Mapping[str, Target]] = {
+    target.name: target
+    for target in (
+        Target("csv", _intake(CSV), private=True),
+        Target("gzip", _intake(GZIP), private=True),
+        Target("parquet", _intake(PARQUET), private=True),
+        Target("domain", _domain, private=False),
+        Target("certificate", _certificate, private=False),
+        Target("bundle", _bundle, private=False),
+    )
+}
