@@ -8,6 +8,9 @@
 4. When it says that nothing remains, restart every role without the previous key, and destroy the old one. Backups
    from before hold data keys under the old key: without it they are closed for good.
 
+Where the old key was stolen, add ``--new-signing-key``: the key that signs heads and certificates was sealed under it. The
+next signature is made with a new one; what the old one signed still verifies.
+
 ``--check`` only counts. The exit status is 0 when nothing remains under another key, else 1.
 """
 
@@ -19,6 +22,7 @@ from core.access.pepper import kept_pepper
 from core.clock import SystemClock
 from core.db.session import Database
 from core.settings import Settings, read_settings
+from core.signing import keyring
 from core.storage.rotation import remaining, rotate
 
 
@@ -29,6 +33,9 @@ def main(arguments: list[str] | None = None, *, settings: Settings | None = None
         description="Seals every key under the current master key.",
     )
     parser.add_argument("--check", action="store_true", help="only count what is still under another key")
+    parser.add_argument(
+        "--new-signing-key", action="store_true", help="also retire the key that signs heads and certificates"
+    )
     options = parser.parse_args(arguments)
     settings = settings or read_settings()
     master_keys = settings.master_keys
@@ -37,6 +44,9 @@ def main(arguments: list[str] | None = None, *, settings: Settings | None = None
             # Before the old key is gone: a database that never kept the pepper would lose every API key with it.
             with database.transaction() as session:
                 kept_pepper(session, master_keys=master_keys, clock=SystemClock())
+                retired = keyring.retire(session, clock=SystemClock()) if options.new_signing_key else None
+            if retired is not None:
+                sys.stdout.write(f"signing key {retired} is retired\n")
             for progress in rotate(database, master_keys):
                 closed = f", {progress.closed} open with no key at hand" if progress.closed else ""
                 sys.stdout.write(f"{progress.name}: {progress.done} sealed anew{closed}\n")

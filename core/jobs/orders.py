@@ -6,6 +6,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
+from core.datasets.errors import DatasetDeleted
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
@@ -48,10 +49,13 @@ def place_order(
 
     Raises:
         DatasetNotReady: no rows yet.
+        DatasetDeleted: the rows were destroyed.
         PlanDoesNotFit: the plan was made for other public facts than the dataset's.
         BudgetNotSet, BudgetRefused, AlreadyReserved: the ledger refuses.
         PopulationFrozen, GrantNotFound, GrantClosed, GrantRefused: so it does.
     """
+    if dataset.state == "deleted":
+        raise DatasetDeleted
     if dataset.state != "ready":
         raise DatasetNotReady("The dataset has no rows yet.", remedy="Upload its rows first.")
     made_for = (plan.declared_size, plan.adjacency.value, plan.privacy_unit.column)
