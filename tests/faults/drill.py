@@ -6,7 +6,6 @@ again alone (the same faults at the same moments; what the machine makes of them
 """
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from benchmarks.machine import machine_facts
+from benchmarks.results_file import merge
 from tests.faults.checks import (
     Essence,
     essence_of,
@@ -241,7 +240,6 @@ def report(drill: Drill, last: Sequence[str], *, litter: int, seconds: float) ->
         "files_left_for_upkeep": litter,
         "violations": found,
         "seconds": round(seconds),
-        "machine": machine_facts(packages=("celery", "psycopg", "redis")),
     }
 
 
@@ -264,7 +262,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--round", type=int, help="only this round")
-    parser.add_argument("--out", type=Path, help="write the result there, as JSON")
+    parser.add_argument("--out", type=Path, help="a JSON file that keeps the result of each seed")
     parser.add_argument("--keep", type=Path, help="folder for the logs of rounds with violations")
     told = parser.parse_args(words)
     numbers = [told.round] if told.round else range(1, told.rounds + 1)
@@ -292,9 +290,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def save(result: dict[str, Any], path: Path) -> None:
-    """Write the result."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=2) + "\n")
+    """Put the result of this seed beside those of others."""
+    merge(path.stem, kind="runs", key=f"seed {result['seed']}", entry=result, folder=path.parent)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from tests.faults.processes import (
 from tests.faults.stack import LEASE_SECONDS, Stack
 from tests.system.processes import Process
 
-PATIENCE_SECONDS: Final = 60.0
+PATIENCE_SECONDS: Final = 120.0
 BROKER_KEYS: Final = b"celery unacked unacked_index unacked_mutex"
 ATTEMPT_BEGUN: Final = ("measure", "pretrain", "train")
 ANY_TIME: Final = ("upload", "grant", "order", "queued", "measure", "pretrain", "train", "train", "export")
@@ -181,10 +181,15 @@ def freeze(*, whole: bool) -> Deed:
 
         if scene.draw.random() < 0.5:
             return thaw
+        overtaken = wait_until(
+            lambda: scene.errand.at == "ended" or scene.fence() > fence, seconds=PATIENCE_SECONDS
+        )
         # Both now believe that the job is theirs.
-        wait_until(lambda: scene.errand.at == "ended" or scene.fence() > fence, seconds=PATIENCE_SECONDS)
         for process in frozen:
             send(process, signal.SIGCONT)
+        if not overtaken:
+            thaw()
+            raise NothingToHit
         return thaw
 
     return deed
