@@ -33,11 +33,13 @@ class UnderstudyError(Exception):
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Error"
+    standing_remedy: ClassVar[str] = "Give the operator the request id."
+    """What to do where an error is raised without a remedy of its own."""
 
     def __init__(self, detail: str, *, remedy: str = "", **facts: object) -> None:
         super().__init__(detail)
         self.detail = detail
-        self.remedy = remedy
+        self.remedy = remedy or self.standing_remedy
         self.facts = facts
 
 
@@ -47,6 +49,7 @@ class InvalidInput(UnderstudyError):
     code = "invalid-input"
     status = 422
     title = "Invalid input"
+    standing_remedy = "Correct the request; the form is in /v1/openapi.json."
 
 
 class Unauthenticated(UnderstudyError):
@@ -55,6 +58,7 @@ class Unauthenticated(UnderstudyError):
     code = "unauthenticated"
     status = 401
     title = "A valid API key is needed"
+    standing_remedy = "Send a valid key: Authorization: Bearer us_..."
 
 
 class Forbidden(UnderstudyError):
@@ -63,6 +67,7 @@ class Forbidden(UnderstudyError):
     code = "forbidden"
     status = 403
     title = "This key may not do that"
+    standing_remedy = "Use a key whose roles allow it."
 
 
 class NotFound(UnderstudyError):
@@ -71,6 +76,7 @@ class NotFound(UnderstudyError):
     code = "not-found"
     status = 404
     title = "Not found"
+    standing_remedy = "Check the id, and that the key may see what it names."
 
 
 class Conflict(UnderstudyError):
@@ -79,6 +85,7 @@ class Conflict(UnderstudyError):
     code = "conflict"
     status = 409
     title = "Not possible in the present state"
+    standing_remedy = "Look at the present state, then decide again."
 
 
 class BudgetRefused(Conflict):
@@ -94,6 +101,7 @@ class TooLarge(UnderstudyError):
     code = "too-large"
     status = 413
     title = "Too large"
+    standing_remedy = "Send less at once, or ask the operator to raise the limit."
 
 
 class Unsupported(UnderstudyError):
@@ -102,6 +110,7 @@ class Unsupported(UnderstudyError):
     code = "unsupported"
     status = 415
     title = "Not supported"
+    standing_remedy = "Use a format that the documentation names."
 
 
 class TooManyRequests(UnderstudyError):
@@ -116,6 +125,7 @@ class TooManyRequests(UnderstudyError):
     code = "too-many-requests"
     status = 429
     title = "Too many requests"
+    standing_remedy = "Wait as long as Retry-After says."
 
     def __init__(self, detail: str, *, remedy: str = "", retry_after_seconds: int) -> None:
         super().__init__(detail, remedy=remedy, retry_after_seconds=retry_after_seconds)
@@ -128,6 +138,7 @@ class Unavailable(UnderstudyError):
     code = "unavailable"
     status = 503
     title = "Temporarily unavailable"
+    standing_remedy = "Try again in a moment."
 
 
 class InternalError(UnderstudyError):

@@ -73,16 +73,18 @@ class Settings(BaseSettings):
         " nothing is exported.",
     )
 
-    lease_seconds: float = Field(60.0, gt=0, description="A worker that is silent this long loses its job.")
-    heartbeat_seconds: float = Field(10.0, gt=0, description="How often a worker renews its lease.")
+    lease_seconds: float = Field(
+        60.0, gt=0, le=86_400, description="A worker that is silent this long loses its job."
+    )
+    heartbeat_seconds: float = Field(10.0, gt=0, le=3_600, description="How often a worker renews its lease.")
     checkpoint_seconds: float = Field(
         30.0, gt=0, le=60, description="Longest time between two sealed checkpoints."
     )
     upkeep_seconds: float = Field(
-        15.0, gt=0, description="How often lost messages and expired leases are looked for."
+        15.0, gt=0, le=86_400, description="How often lost messages and expired leases are looked for."
     )
     job_attempts: int = Field(
-        5, ge=1, description="How often a job is resumed after failures of the machinery."
+        5, ge=1, le=1000, description="How often a job is resumed after failures of the machinery."
     )
 
     request_days: float = Field(
@@ -99,10 +101,10 @@ class Settings(BaseSettings):
     )
 
     max_upload_bytes: int = Field(
-        50 * 2**30, gt=0, description="Largest accepted upload, before decompression."
+        50 * 2**30, gt=0, le=2**53, description="Largest accepted upload, before decompression."
     )
     max_decompressed_bytes: int = Field(
-        200 * 2**30, gt=0, description="Largest accepted upload after decompression."
+        200 * 2**30, gt=0, le=2**53, description="Largest accepted upload after decompression."
     )
     upload_part_bytes: int = Field(
         16 * 2**20, ge=1, le=2**30, description="Size of the parts of an upload that can be continued."
@@ -114,36 +116,46 @@ class Settings(BaseSettings):
         description="An upload in parts expires when none has arrived for this many hours.",
     )
     quota_datasets: int = Field(
-        10_000, ge=1, description="How many datasets one principal may have; deleted ones do not count."
+        10_000,
+        ge=1,
+        le=10_000_000,
+        description="How many datasets one principal may have; deleted ones do not count.",
     )
     quota_stored_bytes: int = Field(
         2 * 2**40,
         ge=1,
+        le=2**60,
         description="How many sealed bytes of rows and of open uploads one principal may keep.",
     )
     quota_open_uploads: int = Field(
-        20, ge=1, description="How many uploads in parts one principal may have open."
+        20, ge=1, le=10_000_000, description="How many uploads in parts one principal may have open."
     )
     quota_queued_jobs: int = Field(
-        1000, ge=1, description="How many jobs of one principal may wait for a worker."
+        1000, ge=1, le=10_000_000, description="How many jobs of one principal may wait for a worker."
     )
     training_threads: int = Field(
         1,
         ge=1,
+        le=1024,
         description="CPU threads of one training; part of what makes it repeatable. More help wide tables only.",
     )
     training_memory_bytes: int = Field(
-        8 * 2**30, gt=0, description="Address space a training child may use for data."
+        8 * 2**30, gt=0, le=2**53, description="Address space a training child may use for data."
     )
     training_seconds: float = Field(
-        6 * 3600.0, gt=0, description="Longest wall-clock time of one training attempt."
+        6 * 3600.0, gt=0, le=30 * 86_400, description="Longest wall-clock time of one training attempt."
     )
     sampling_threads: int = Field(
-        2, ge=1, description="CPU threads that draw synthetic rows for one download."
+        2, ge=1, le=1024, description="CPU threads that draw synthetic rows for one download."
     )
-    sampling_streams: int = Field(4, ge=1, description="Downloads of samples served at the same time.")
+    sampling_streams: int = Field(
+        4, ge=1, le=10_000, description="Downloads of samples served at the same time."
+    )
     event_streams: int = Field(
-        1000, ge=1, description="Event streams of jobs that one API process keeps open at the same time."
+        1000,
+        ge=1,
+        le=1_000_000,
+        description="Event streams of jobs that one API process keeps open at the same time.",
     )
 
     key_lifetime_days: int = Field(
@@ -165,7 +177,7 @@ class Settings(BaseSettings):
         description="Longest life of a browser's session, used or not.",
     )
     session_idle_seconds: float = Field(
-        30 * 60.0, ge=120, description="A browser's session that is not used this long ends."
+        30 * 60.0, ge=120, le=30 * 86_400, description="A browser's session that is not used this long ends."
     )
     requests_per_minute: int = Field(
         30_000,

@@ -5,9 +5,11 @@ from typing import Any
 from fastapi import FastAPI
 
 from core.errors import TooLarge
+from service.idempotency import IdempotencyKeyMissing
 from service.problem import BodyTooSlow, MalformedRequest, Problem, WrongMediaType, problems
 
 _OF_BODIES = problems(MalformedRequest, BodyTooSlow, TooLarge, WrongMediaType)
+_OF_ALL = problems(MalformedRequest)
 
 
 def complete_document(app: FastAPI) -> None:
@@ -17,15 +19,38 @@ def complete_document(app: FastAPI) -> None:
     def completed() -> dict[str, Any]:
         document = plain()
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas.setdefault("Problem", Problem.model_json_schema())
+        if "Problem" in schemas:
+            return document
+        schemas["Problem"] = Problem.model_json_schema()
         # The framework's own shape of a 422 is never sent.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         for operations in document["paths"].values():
             for operation in operations.values():
-                if "application/json" in operation.get("requestBody", {}).get("content", {}):
-                    for status, response in _OF_BODIES.items():
-                        operation["responses"].setdefault(str(status), response)
+                _complete(operation)
         return document
 
     app.openapi = completed  # type: ignore[method-assign]  # FastAPI's documented way to extend it
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    responses = operation["responses"]
+    if "422" in responses:
+        takes_json = "application/json" in operation.get("requestBody", {}).get("content", {})
+        for status, response in (_OF_BODIES if takes_json else _OF_ALL).items():
+            responses.setdefault(str(status), response)
+    for parameter in operation.get("parameters", ()):
+        # Missing, it is refused by a code of its own, so to the framework it is optional.
+        if parameter["name"] == "Idempotency-Key" and _answers_with(operation, IdempotencyKeyMissing.code):
+            parameter["required"] = True
+    for response in responses.values():
+        # What is a string to the framework is a sequence of events, for which there is no schema.
+        response.get("content", {}).get("text/event-stream", {}).pop("schema", None)
+
+
+def _answers_with(operation: dict[str, Any], code: str) -> bool:
+    return any(
+        code in content.get("examples", {})
+        for response in operation["responses"].values()
+        for content in response.get("content", {}).values()
+    )

@@ -51,7 +51,7 @@ class Problem(BaseModel):
     status: int = Field(description="The HTTP status.", ge=400, le=599)
     detail: str = Field(description="What is wrong, for people.")
     code: str = Field(description="What is wrong, for programs; stable.")
-    remedy: str = Field(description="What the caller can do; may be empty.")
+    remedy: str = Field(description="What the caller can do.")
     facts: dict[str, Any] = Field(description="Public facts about the problem.")
     request_id: str = Field(description="Names this request in the operator's log.")
 
@@ -172,7 +172,7 @@ def _example_of(error: type[UnderstudyError]) -> dict[str, Any]:
         "status": error.status,
         "detail": _first_line(error),
         "code": error.code,
-        "remedy": "",
+        "remedy": error.standing_remedy,
         "facts": {},
         "request_id": "5f0c6f0e9f5d4f0bb4a1c1f0a1b2c3d4",
     }

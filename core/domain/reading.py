@@ -5,13 +5,13 @@ A ``Node`` is one object of the document. Each ``take_*`` method consumes one ke
 Keys that begin with an underscore are notes for people and are skipped.
 """
 
-import math
 from collections.abc import Iterable
 from typing import Final, NoReturn
 
 from core.domain.errors import DomainInvalid
 
 _MISSING: Final = object()
+_LARGEST: Final = 2**53
 
 
 def escape(key: str) -> str:
@@ -104,7 +104,7 @@ class Node:
         """Check that a consumed value is a finite number of at most 2^53 in size."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             self.refuse(f"'{key}' must be a number.", "not-a-number", key=key)
-        if not math.isfinite(value) or abs(value) > 2**53:
+        if not abs(value) <= _LARGEST:
             self.refuse(f"'{key}' must be finite and at most 2^53 in size.", "number-too-large", key=key)
         return float(value)
 

@@ -18,9 +18,9 @@ Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, le=10_000_000, strict=True)]
 Width = Annotated[int, Field(ge=1, le=8192, strict=True)]
 Depth = Annotated[int, Field(ge=0, le=32, strict=True)]
-Positive = Annotated[float, Field(gt=0, lt=1e9, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[float, Field(ge=1e-9, lt=1e9, allow_inf_nan=False, strict=True)]
+NotNegative = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False, strict=True)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["adaptive"]
 
@@ -36,7 +36,7 @@ class IdpganOptions(BaseModel):
     """Train against a private critic."""
     anchor_share: Share = 0.9
     """The anchor's share of the budget, in squared Gaussian mu; 1 without a critic, 0 without an anchor."""
-    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000)] = 1.5
+    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] = 1.5
     """Factor on the one-way blocks of the moments before noise is added."""
 
     steps: CountOrNone = 500
@@ -50,7 +50,7 @@ class IdpganOptions(BaseModel):
     """Exponential: rate per period. Step: factor per period (below 1). Polynomial: power."""
     schedule_period: Count = 500
     """The schedule's unit of time, in steps."""
-    schedule_end: Annotated[float, Field(gt=0, le=1)] = 0.4
+    schedule_end: Annotated[float, Field(gt=0, le=1, strict=True)] = 0.4
     """Floor of the multiplier, relative to the first step's."""
     schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
     """Blocks of constant noise that the schedule is rounded to."""
@@ -63,11 +63,11 @@ class IdpganOptions(BaseModel):
     """Noise standard deviation per bin (a histogram has sensitivity 1); 0 only where ACTS is off."""
     acts_lowest_edge: Positive = 2.0**-12
     """Lowest bin edge; smaller norms fall into the underflow bin."""
-    acts_edge_ratio: Annotated[float, Field(gt=1, le=16)] = 2.0**0.5
+    acts_edge_ratio: Annotated[float, Field(gt=1, le=16, strict=True)] = 2.0**0.5
     """Ratio of two neighbouring bin edges."""
     acts_bins: Annotated[int, Field(ge=2, le=512, strict=True)] = 36
     """Bins between the underflow and the overflow bin."""
-    acts_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    acts_smoothing: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.5
     """Weight of the former threshold in the exponential average."""
 
     weight_clusters: Flag = False
@@ -100,7 +100,7 @@ class IdpganOptions(BaseModel):
     """Generator steps on the anchor alone; free of privacy cost."""
     anchor_weight: NotNegative = 1.0
     """Weight of the distance to the noisy moments in the generator's loss."""
-    ema_decay: Annotated[float, Field(ge=0, lt=1)] = 0.995
+    ema_decay: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.995
     """Decay of the exponential average of the generator."""
 
     @model_validator(mode="after")
@@ -133,22 +133,22 @@ class IdpganRequest(BaseModel):
 
     anchor: Flag | None = None
     critic: Flag | None = None
-    anchor_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
-    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000)] | None = None
+    anchor_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, strict=True)] | None = None
+    anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] | None = None
     steps: Count | None = None
     expected_batch_size: Count | None = None
     schedule: Schedule | None = None
     schedule_decay: Positive | None = None
     schedule_period: Count | None = None
-    schedule_end: Annotated[float, Field(gt=0, le=1)] | None = None
+    schedule_end: Annotated[float, Field(gt=0, le=1, strict=True)] | None = None
     schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] | None = None
     acts: Flag | None = None
     acts_interval: Count | None = None
     acts_noise_multiplier: Positive | None = None
     acts_lowest_edge: Positive | None = None
-    acts_edge_ratio: Annotated[float, Field(gt=1, le=16)] | None = None
+    acts_edge_ratio: Annotated[float, Field(gt=1, le=16, strict=True)] | None = None
     acts_bins: Annotated[int, Field(ge=2, le=512, strict=True)] | None = None
-    acts_smoothing: Annotated[float, Field(ge=0, lt=1)] | None = None
+    acts_smoothing: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = None
     weight_clusters: Flag | None = None
     cluster_radius: Positive | None = None
     cluster_min_blocks: Count | None = None
@@ -167,7 +167,7 @@ class IdpganRequest(BaseModel):
     generator_batch_size: Count | None = None
     pretraining_steps: CountOrNone | None = None
     anchor_weight: NotNegative | None = None
-    ema_decay: Annotated[float, Field(ge=0, lt=1)] | None = None
+    ema_decay: Annotated[float, Field(ge=0, lt=1, strict=True)] | None = None
 
     def chosen(self) -> dict[str, Any]:
         """Return the options that were set, by name."""

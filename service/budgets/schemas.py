@@ -7,13 +7,13 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.ledger.statement import Summary
-from core.privacy.guarantee import SMALLEST_DELTA
+from core.privacy.guarantee import SMALLEST_DELTA, SMALLEST_EPSILON
 from core.privacy.remaining import remaining_epsilon
 from service.wire import Prose
 
-Epsilon = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(ge=SMALLEST_EPSILON, le=1000, allow_inf_nan=False, strict=True)]
 """The privacy loss; large values are allowed, up to where nothing is protected any more."""
-Delta = Annotated[float, Field(ge=SMALLEST_DELTA, lt=1, allow_inf_nan=False)]
+Delta = Annotated[float, Field(ge=SMALLEST_DELTA, lt=1, allow_inf_nan=False, strict=True)]
 """The probability share of the guarantee."""
 
 

@@ -38,7 +38,10 @@ class DatasetOrder(BaseModel):
         description="The declared domain: columns, types, bounds, categories, target, unit."
     )
     declared_size: int = Field(
-        ge=1, le=MAX_DECLARED_SIZE, description="The public number of units that plans are made for."
+        ge=1,
+        le=MAX_DECLARED_SIZE,
+        strict=True,
+        description="The public number of units that plans are made for.",
     )
     adjacency: Adjacency = Field(
         Adjacency.ADD_OR_REMOVE, description="What neighbouring datasets differ by; the one supported kind."

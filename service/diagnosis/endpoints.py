@@ -8,8 +8,9 @@ from service.dependencies import CurrentPrincipal, InjectedParts
 from service.diagnosis.examination import Examination
 from service.diagnosis.report import Report
 from service.edge.gate import Gate
+from service.strict_route import StrictRoute
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=StrictRoute)
 # It verifies ledgers and writes an object: one at a time is plenty.
 _ONE_AT_A_TIME = Gate(1, what="examinations", patience_seconds=10.0)
 

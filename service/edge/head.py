@@ -3,6 +3,7 @@
 An answer that would be streamed is cut after its headers, and its source is stopped as when a reader leaves.
 """
 
+from anyio.lowlevel import checkpoint
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
@@ -28,21 +29,17 @@ class HeadAsGet:
             if message["type"] == "http.response.start":
                 await send(message)
             elif not ended:
-                # From here on the server tells whoever asks that the reader has left.
+                # From here on the server tells whoever asks that the reader has left; sources of streams ask.
                 ended = True
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
-                raise HeadersSuffice
+                await checkpoint()
 
-        # In place, because what is outside looks up the route in this very scope.
+        # In place, because what is outside looks up the route in this very scope. From version 2.4 on, streams would
+        # wait for an exception instead of asking.
         scope["method"] = "GET"
+        scope["asgi"] = {**scope.get("asgi", {}), "spec_version": "2.3"}
         try:
             await self._app(scope, receive, send_headers)
-        except HeadersSuffice:
-            pass
         finally:
             scope["method"] = "HEAD"
-
-
-class HeadersSuffice(OSError):
-    """More of a body was sent to somebody who asked for none; stops its source."""

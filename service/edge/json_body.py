@@ -1,8 +1,8 @@
 """Reads JSON more strictly than Python's reader does (RFC 8259 and 7493), so that a document has one meaning only.
 
 Refused are: bytes that are not UTF-8, a name that occurs twice in an object, ``NaN`` and ``Infinity``, numbers that no
-double can hold, and nesting that would exhaust the reader's stack. What is refused inside a document is named by its
-place, and never echoed.
+double can hold, integers that do not fit 64 bits, and nesting that would exhaust the reader's stack. What is refused
+inside a document is named by its place, and never echoed.
 """
 
 import json
@@ -14,8 +14,9 @@ from fastapi.exceptions import RequestValidationError
 
 from service.problem import MalformedRequest
 
-# No number with more digits is finite as a double; reading a longer one takes time that grows with its square.
-_MAX_DIGITS: Final = 309
+# What is longer does not fit; reading it would take time that grows with the square of its digits.
+_MAX_DIGITS: Final = 20
+_MAX_INTEGER: Final = 2**63
 
 Place = tuple[str | int, ...]
 
@@ -43,13 +44,18 @@ def read_json(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
             "The body is not JSON in UTF-8.",
             remedy="Send one JSON document, encoded in UTF-8 without a mark.",
         ) from None
-    if reader.met_infinity:
-        for place in _infinities(document):
-            _refuse("finite_number", place)
+    if reader.met_refused:
+        for place, number in _numbers(document):
+            if not math.isfinite(number):
+                _refuse("finite_number", place)
+            if isinstance(number, int) and abs(number) >= _MAX_INTEGER:
+                _refuse("integer_too_large", place)
     return document
 
 
 class _Reader:
+    met_refused = False
+
     def __init__(self) -> None:
         self.met_infinity = False
 
@@ -62,22 +68,21 @@ class _Reader:
 
     def number(self, text: str) -> float:
         found = float(text)
-        self.met_infinity = self.met_infinity or not math.isfinite(found)
+        self.met_refused = self.met_refused or not math.isfinite(found)
         return found
 
-    def integer(self, text: str) -> int | float:
-        if len(text) <= _MAX_DIGITS + 1:
-            return int(text)
-        self.met_infinity = True
-        return -math.inf if text.startswith("-") else math.inf
+    def integer(self, text: str) -> int:
+        found = int(text) if len(text) <= _MAX_DIGITS else _MAX_INTEGER
+        self.met_refused = self.met_refused or abs(found) >= _MAX_INTEGER
+        return found
 
 
-def _infinities(document: object) -> Iterator[Place]:
+def _numbers(document: object) -> Iterator[tuple[Place, int | float]]:
     rest: list[tuple[Place, object]] = [((), document)]
     while rest:
         place, value = rest.pop()
-        if isinstance(value, float) and not math.isfinite(value):
-            yield place
+        if isinstance(value, int | float):
+            yield place, value
         elif isinstance(value, dict):
             rest += [((*place, name), entry) for name, entry in value.items()]
         elif isinstance(value, list):

@@ -36,13 +36,14 @@ from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.edge.body_stream import BodyStream, UploadInterrupted
 from service.edge.gate import ServiceBusy
 from service.problem import problems
+from service.strict_route import StrictRoute
 from service.uploads.completing import Completion
 from service.uploads.digests import read_sha256
 from service.uploads.failures import INTAKE_ERRORS
 from service.uploads.receiving import PartReceiver, wrapping_context
 from service.uploads.schemas import CompletionOrder, CompletionView, PartView, UploadOrder, UploadView
 
-router = APIRouter(tags=["uploads"])
+router = APIRouter(tags=["uploads"], route_class=StrictRoute)
 
 PATIENCE_SECONDS = 2.0
 MAX_PARTS = 100_000

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.options import (
+    LARGEST_EPSILON,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    DataFolderPath,
+    Key,
+    Url,
+    finite,
+)
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.governance.results import BudgetRequest, Grant, WhatIf
@@ -16,8 +24,15 @@ app = typer.Typer(help="Ask for budget, grant it, and see what is left.", no_arg
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 RequestId = Annotated[str, typer.Argument(help="Id of the budget request.")]
-Epsilon = Annotated[float, typer.Option("--epsilon", min=0, help="Epsilon of the budget.")]
-Delta = Annotated[float, typer.Option("--delta", min=0, max=1, help="Delta of the budget.")]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        "--epsilon", min=SMALLEST_EPSILON, max=LARGEST_EPSILON, callback=finite, help="Epsilon of the budget."
+    ),
+]
+Delta = Annotated[
+    float, typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the budget.")
+]
 Reason = Annotated[str, typer.Option("--reason", help="Why; kept in the ledger for everybody to read.")]
 
 
@@ -44,7 +59,14 @@ def what_if(
     dataset: DatasetId,
     epsilon: Epsilon,
     delta: Annotated[
-        float | None, typer.Option("--delta", min=0, max=1, help="Delta; else a sixteenth of the cap's.")
+        float | None,
+        typer.Option(
+            "--delta",
+            min=SMALLEST_DELTA,
+            max=1,
+            callback=finite,
+            help="Delta; else a sixteenth of the cap's.",
+        ),
     ] = None,
     url: Url = None,
     key: Key = None,
@@ -99,8 +121,20 @@ def requests(
 @app.command("approve")
 def approve(
     request_id: RequestId,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", min=0, help="Less than asked for.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", min=0, max=1, help="Less than asked for.")] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            "--epsilon",
+            min=SMALLEST_EPSILON,
+            max=LARGEST_EPSILON,
+            callback=finite,
+            help="Less than asked for.",
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Less than asked for."),
+    ] = None,
     note: Annotated[str | None, typer.Option("--note", help="What the analyst is told.")] = None,
     until: Annotated[
         str | None,

@@ -8,7 +8,15 @@ import typer
 from rich.console import Console
 
 from understudy.cli.jobs import statement_lines
-from understudy.cli.options import DeclaredSize, Settings
+from understudy.cli.options import (
+    LARGEST_EPSILON,
+    MOST_ROWS,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    DeclaredSize,
+    Settings,
+    finite,
+)
 from understudy.cli.publish import check_guarantee, some_service, summary
 from understudy.cli.screen import TerminalScreen
 from understudy.errors import InputUnusable, NotInstalled
@@ -27,9 +35,23 @@ def demo(
         Path | None, typer.Option("--domain", help="The declared domain of your own rows.")
     ] = None,
     declared_size: DeclaredSize = None,
-    rows: Annotated[int, typer.Option("--rows", min=100, help="Rows of the simulated table.")] = ROWS,
-    epsilon: Annotated[float, typer.Option("--epsilon", min=0, help="Epsilon of the guarantee.")] = 1.0,
-    delta: Annotated[float, typer.Option("--delta", min=0, max=1, help="Delta of the guarantee.")] = 1e-6,
+    rows: Annotated[
+        int, typer.Option("--rows", min=100, max=MOST_ROWS, help="Rows of the simulated table.")
+    ] = ROWS,
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            "--epsilon",
+            min=SMALLEST_EPSILON,
+            max=LARGEST_EPSILON,
+            callback=finite,
+            help="Epsilon of the guarantee.",
+        ),
+    ] = 1.0,
+    delta: Annotated[
+        float,
+        typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the guarantee."),
+    ] = 1e-6,
     settings: Settings = None,
 ) -> None:
     """Publish a table at epsilon 1 on a stack of its own: simulated hospital admissions, or your own rows."""

@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.options import DataFolderPath, Epsilon, Key, Settings, Synthesizer, Url
+from understudy.cli.options import (
+    SMALLEST_DELTA,
+    DataFolderPath,
+    Epsilon,
+    Key,
+    Settings,
+    Synthesizer,
+    Url,
+    finite,
+)
 from understudy.cli.screen import TerminalScreen, left_text, stage_text
 from understudy.connection import find_connection
 from understudy.publishing import parse_options, quote_lines
@@ -20,7 +29,14 @@ def quote(
     dataset: DatasetId,
     epsilon: Epsilon,
     delta: Annotated[
-        float | None, typer.Option("--delta", min=0, max=1, help="Delta; else a sixteenth of the cap's.")
+        float | None,
+        typer.Option(
+            "--delta",
+            min=SMALLEST_DELTA,
+            max=1,
+            callback=finite,
+            help="Delta; else a sixteenth of the cap's.",
+        ),
     ] = None,
     synthesizer: Synthesizer = "idpgan",
     settings: Settings = None,

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -22,13 +23,39 @@ DataFolderPath = Annotated[
         "--data-folder", help="Data folder of the local stack; else UNDERSTUDY_DATA_FOLDER, else the user's."
     ),
 ]
-Epsilon = Annotated[float, typer.Option("--epsilon", min=0, help="Epsilon of the job's guarantee.")]
-Delta = Annotated[float, typer.Option("--delta", min=0, max=1, help="Delta of the job's guarantee.")]
+SMALLEST_EPSILON = 1e-6
+LARGEST_EPSILON = 1000.0
+SMALLEST_DELTA = 1e-12
+MOST_ROWS = 10**12
+
+
+def finite(number: float | None) -> float | None:
+    """Refuse what is not a number: no comparison with a bound does."""
+    if number is not None and not math.isfinite(number):
+        raise typer.BadParameter("must be a finite number")
+    return number
+
+
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        "--epsilon",
+        min=SMALLEST_EPSILON,
+        max=LARGEST_EPSILON,
+        callback=finite,
+        help="Epsilon of the job's guarantee.",
+    ),
+]
+Delta = Annotated[
+    float,
+    typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the job's guarantee."),
+]
 DeclaredSize = Annotated[
     int | None,
     typer.Option(
         "--declared-size",
         min=1,
+        max=MOST_ROWS,
         help='Public number of people or records; else "declared_size" in the domain file.',
     ),
 ]

@@ -10,6 +10,10 @@ import typer
 from rich.console import Console
 
 from understudy.cli.options import (
+    LARGEST_EPSILON,
+    MOST_ROWS,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
     DataFolderPath,
     DeclaredSize,
     Delta,
@@ -18,6 +22,7 @@ from understudy.cli.options import (
     Settings,
     Synthesizer,
     Url,
+    finite,
 )
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import (
@@ -41,7 +46,8 @@ def publish(
     delta: Delta,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")],
     sample_rows: Annotated[
-        int | None, typer.Option("--rows", min=1, help="Synthetic rows to draw; else the declared size.")
+        int | None,
+        typer.Option("--rows", min=1, max=MOST_ROWS, help="Synthetic rows to draw; else the declared size."),
     ] = None,
     declared_size: DeclaredSize = None,
     name: Annotated[
@@ -54,11 +60,23 @@ def publish(
     settings: Settings = None,
     budget_epsilon: Annotated[
         float | None,
-        typer.Option("--budget-epsilon", min=0, help="Set the population's cap to this epsilon."),
+        typer.Option(
+            "--budget-epsilon",
+            min=SMALLEST_EPSILON,
+            max=LARGEST_EPSILON,
+            callback=finite,
+            help="Set the population's cap to this epsilon.",
+        ),
     ] = None,
     budget_delta: Annotated[
         float | None,
-        typer.Option("--budget-delta", min=0, max=1, help="Set the population's cap to this delta."),
+        typer.Option(
+            "--budget-delta",
+            min=SMALLEST_DELTA,
+            max=1,
+            callback=finite,
+            help="Set the population's cap to this delta.",
+        ),
     ] = None,
     budget_reason: Annotated[
         str | None,

@@ -8,14 +8,14 @@ import typer
 from rich.console import Console
 
 from understudy.calls import FORMATS
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.options import MOST_ROWS, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable, NotInstalled
 
 
 def sample(
-    rows: Annotated[int, typer.Option("--rows", min=1, help="Number of synthetic rows.")],
+    rows: Annotated[int, typer.Option("--rows", min=1, max=MOST_ROWS, help="Number of synthetic rows.")],
     bundle: Annotated[
         Path | None, typer.Option("--bundle", help="Draw from this bundle file; no service is needed.")
     ] = None,
