@@ -156,6 +156,8 @@ def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock
     if budget.frozen_at is not None:
         return False
     budget.frozen_at = clock.now()
+    if repository.frozen_in_chain(session, population_id):
+        return True  # somebody had cleared the row by hand: it says what the chain says again
     with suppress(LedgerBroken):
         append_decision(session, budget, decisions.frozen(by=by, reason=reason), clock=clock)
     return True

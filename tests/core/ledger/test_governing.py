@@ -325,6 +325,17 @@ class TestTampering:
         with pytest.raises(LedgerBroken):
             unfreeze(database, population)
 
+    def test_a_freeze_lifted_by_hand_is_found_and_put_back(self, database, population):
+        freeze(database, population)
+        tamper(database, "UPDATE budgets SET frozen_at = NULL")
+        assert self.problem(database, population) == (
+            "the budget and the chain disagree on whether it is frozen"
+        )
+        assert freeze(database, population)
+        assert self.problem(database, population) is None
+        assert unfreeze(database, population)
+        assert self.problem(database, population) is None
+
     def test_a_cap_that_nobody_decided(self, database):
         population = new_population(database, epsilon=None)
         tamper(database, "UPDATE budgets SET epsilon_cap = 9, delta_cap = 0.1")
