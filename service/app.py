@@ -8,7 +8,7 @@ from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 
 from anyio import Semaphore
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from opentelemetry.trace import Tracer
 from sqlalchemy.pool import QueuePool
@@ -165,7 +165,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.parts = parts
-    v1 = APIRouter(prefix="/v1", responses=problems(*_EVERYWHERE))
+    everywhere = problems(*_EVERYWHERE)
     for domain in (
         jobs,  # first: routes are tried in order, and jobs are polled
         auth,
@@ -184,8 +184,8 @@ def create_app(
         auditing,
         diagnosis,
     ):
-        v1.include_router(domain.router)
-    app.include_router(v1)
+        # Not through a router of their own: every one in between is asked for each request.
+        app.include_router(domain.router, prefix="/v1", responses=everywhere)
     app.include_router(health.router)
     app.include_router(metrics.router)
     app.state.readiness = health.remembered_readiness(parts)

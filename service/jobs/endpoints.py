@@ -36,6 +36,7 @@ from service.jobs import repository
 from service.jobs.errors import JobOfAnother
 from service.jobs.event_stream import EventStream
 from service.jobs.ordering import ACCEPTED, Ordering
+from service.jobs.polled_route import PolledRoute
 from service.jobs.schemas import JobList, JobView
 from service.problem import problems
 from service.quotes.endpoints import PLANNING_ERRORS
@@ -123,11 +124,20 @@ def list_jobs(
     return JobList(items=items, next_before=next_before)
 
 
-@router.get("/{job_id}", summary="Read a job", response_model=JobView, responses=problems(JobNotFound))
 def read_job(job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> Response:
     """State, stage, steps, percent, a rough estimate of the time left, and the planned epsilon."""
-    # Polled many times a second: one thread, one statement, no detour through the framework's own JSON.
     return Response(parts.job_watch.look(job_id, principal).text, media_type="application/json")
+
+
+router.add_api_route(
+    "/{job_id}",
+    read_job,
+    methods=["GET"],
+    summary="Read a job",
+    response_model=JobView,
+    responses=problems(JobNotFound),
+    route_class_override=PolledRoute,
+)
 
 
 @router.get(
