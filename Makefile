@@ -17,7 +17,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill fuzz clean
+.PHONY: contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill fuzz clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -61,6 +61,10 @@ contracts: $(DEV_INSTALLED) ## who may import whom, and how long a file may be
 
 check-previous: $(DEV_INSTALLED) ## a previous release's tests (REF=tag or commit) against the newest migrations
 	$(BIN)/python -m tests.migrations.previous $(REF)
+
+contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybody, longer and from another seed each day
+	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
+	  $(BIN)/python -m pytest -q -o timeout=7200 tests/contracts
 
 docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the code
 	$(BIN)/python -m docs.generate

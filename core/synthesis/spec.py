@@ -39,7 +39,7 @@ class SynthesisSpec:
             )
         options = dict(self.options)
         if (ablation := options.pop("ablation", None)) is not None:
-            if ablation not in ABLATIONS:
+            if not isinstance(ablation, str) or ablation not in ABLATIONS:
                 raise InvalidSpec(
                     "this ablation is not known", remedy=f"choose one of: {', '.join(ABLATIONS)}"
                 )

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from core.access.roles import Principal, Role
 from core.clock import Clock
+from core.datasets.errors import DatasetDeleted
 from core.db.tables.job import Job
 from core.errors import BudgetRefused
 from core.governance.errors import GrantAmbiguous, NoGrant
@@ -76,6 +77,7 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
         PopulationFrozen,
         LedgerBroken,
         DatasetNotReady,
+        DatasetDeleted,
         IdempotencyKeyMissing,
         IdempotencyKeyReused,
     ),

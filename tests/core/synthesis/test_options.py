@@ -95,7 +95,8 @@ def test_an_ablation_is_asked_for_by_name_and_other_options_win(name: str):
     assert SynthesisSpec.from_json(by_name.to_json()).request() == by_name.request()
 
 
-def test_an_unknown_ablation_is_refused_with_the_known_ones():
+@pytest.mark.parametrize("ablation", ["all", {}, ["dpba"], 1, True])
+def test_an_unknown_ablation_is_refused_with_the_known_ones(ablation: object):
     with pytest.raises(InvalidSpec) as caught:
-        SynthesisSpec(synthesizer="idpgan", options={"ablation": "all"})
+        SynthesisSpec(synthesizer="idpgan", options={"ablation": ablation})
     assert "dpba+acts+wc" in caught.value.remedy

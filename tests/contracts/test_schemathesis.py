@@ -1,0 +1,88 @@
+"""Every operation of the OpenAPI document, as everybody: no 5xx, no undocumented status, all checks on.
+
+With ``UNDERSTUDY_CONTRACT_EXAMPLES=200`` it looks longer, and with ``UNDERSTUDY_CONTRACT_SEED`` elsewhere; ``make
+contracts-long`` does both.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from core.access.roles import Role
+from service.auth.table import TABLE
+from tests.contracts.judging import judge
+from tests.service.matrix import objects, operations
+from tests.service.world import Caller, World
+
+SETS = 3
+
+
+ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "create_dataset": (
+        ("422",),
+        "the domain has a language of its own (docs/domain.md), read by its own parser",
+    ),
+    "create_quote": (("422",), "options have rules among each other, which are the plan's"),
+    "create_job": (("422",), "likewise"),
+    "upload_rows": (
+        ("400", "415", "422"),
+        "any bytes are a valid binary string, but not a table of this domain",
+    ),
+    "create_upload": (("415", "422"), "the type of the rows is any text to the document"),
+    "put_part": (("400", "413", "415", "422"), "a part must be the bytes that its digest says"),
+    "verify_ledger": (("422",), "a noted head is a sequence and a hash, both or neither"),
+    "verify_audit_log": (("422",), "likewise"),
+    "create_key": (("422",), "a moment is a date-time to the document, and must lie ahead to the service"),
+    "approve_budget_request": (
+        ("422",),
+        "what is granted must not exceed what is asked for, nor end in the past",
+    ),
+    "file_budget_request": (("422",), "the sum of an epsilon and the cap is the ledger's to judge"),
+    "set_budget": (("422",), "raising a cap wants a reason"),
+    "create_session": (("401", "422"), "any short text is a key to the document"),
+}
+"""Which statuses an operation may answer to what its schema allows, and why the schema cannot say it."""
+
+
+@pytest.mark.parametrize("who", ["owner", "analyst", "admin", "auditor", "nobody"])
+def test_the_document_is_kept(world: World, who: str) -> None:
+    caller = known(world, who)
+    sets = [objects(world) for _ in range(SETS)]
+    pool = {name: [each[name] for each in sets] for name in sets[0]}
+    # The job that is looked at has ended: its events end too.
+    assert world.admin.post(f"/v1/jobs/{sets[0]['job_id']}/cancel").status_code == 200
+    verdict = judge(world.app, key=caller and caller.key, pool=pool, checks=changes(world))
+    assert not verdict.failures, f"{len(verdict.failures)}\n" + "\n\n".join(verdict.failures)
+    assert not verdict.errors, "\n".join(verdict.errors)
+    asked = operations(world.app)
+    assert len(verdict.statuses) == len(asked)
+    # Whoever may do something has really done much of it: the run does not live on refusals.
+    allowed = {f"{each.method} {each.path}" for each in asked if may(who, each.name)}
+    done = {label for label, counts in verdict.statuses.items() if any(200 <= code < 300 for code in counts)}
+    assert len(allowed & done) >= len(allowed) * 0.6, sorted(allowed - done)
+
+
+def known(world: World, who: str) -> Caller | None:
+    if who == "nobody":
+        return None
+    callers = {"owner": world.owner, "analyst": world.analyst, "admin": world.admin}
+    return callers.get(who) or world.caller(Role(who))
+
+
+def may(who: str, operation: str) -> bool:
+    return who != "nobody" and operation in TABLE and Role(who) in TABLE[operation].roles
+
+
+def changes(world: World) -> dict[str, Any]:
+    """What differs from the checks' defaults, by operation id."""
+    usual = ["2xx", "3xx", "401", "403", "404", "409", "429", "5xx"]
+    documented = world.app.openapi()["paths"]
+    names = {
+        entry.name: documented[entry.path][entry.method.lower()]["operationId"]
+        for entry in operations(world.app)
+    }
+    return {
+        names[name]: {"positive_data_acceptance": {"expected-statuses": [*usual, *statuses]}}
+        for name, (statuses, _) in ACCEPTED_REFUSALS.items()
+    }
