@@ -119,9 +119,9 @@ def rules_of(session: Session, rows: Sequence[Dataset]) -> dict[UUID, str]:
     return dict(session.execute(query).all())
 
 
-def rows_key_of(session: Session, dataset_id: UUID) -> str | None:
-    """Where the dataset's sealed rows lie, as committed."""
-    return session.scalar(select(Dataset.rows_key).where(Dataset.id == dataset_id))
+def settled_rows_key(session: Session, dataset_id: UUID) -> str | None:
+    """Where the dataset's sealed rows lie, once every commit that was under way on its row has ended."""
+    return session.scalar(select(Dataset.rows_key).where(Dataset.id == dataset_id).with_for_update())
 
 
 def page(

@@ -140,8 +140,9 @@ class RowsUpload:
             return dataset.intake_report
 
     def _remove_unless_attached(self) -> None:
-        # A commit whose answer was lost may have happened: then the row points at the object and it must stay.
-        with self._parts.database.read_only() as session:
-            attached = repository.rows_key_of(session, self._dataset_id) == self._rows_key
+        # A commit whose answer was lost may have happened, or may still be under way: its lock on the row is waited
+        # for. If the row then points at the object, the object must stay.
+        with self._parts.database.transaction() as session:
+            attached = repository.settled_rows_key(session, self._dataset_id) == self._rows_key
         if not attached:
             self._parts.store.delete(self._rows_key)
