@@ -7,8 +7,7 @@ import pytest
 from core.access.roles import Role
 from core.db.tables import Dataset, IdempotencyKey, Job
 from core.storage.errors import SealBroken
-from core.storage.sealing import open_bytes, unwrap
-from tests.conftest import MASTER_KEY
+from core.storage.sealing import open_bytes
 from tests.service.world import OPTIONS, World, require_problem
 
 
@@ -42,7 +41,9 @@ def test_the_randomness_key_opens_only_for_its_own_job(world: World) -> None:
         row = session.get(Job, UUID(job["id"]))
         dataset = session.get(Dataset, UUID(job["dataset_id"]))
         sealed, wrapped = row.sealed_randomness_key, dataset.wrapped_data_key
-    data_key = unwrap(bytes.fromhex(MASTER_KEY), wrapped, context=f"dataset:{job['dataset_id']}")
+    data_key = world.app.state.parts.settings.master_keys.unwrap(
+        wrapped, context=f"dataset:{job['dataset_id']}"
+    )
     assert len(open_bytes(data_key, sealed, context=f"job:{job['id']}")) == 32
     with pytest.raises(SealBroken):
         open_bytes(data_key, sealed, context=f"job:{uuid4()}")

@@ -10,11 +10,9 @@ import pytest
 from core.db.tables import Dataset
 from core.domain.table import TableDomain
 from core.storage.private_rows import open_private_rows
-from core.storage.sealing import unwrap
 from core.storage.unit_limit import UnitLimit
 from service.datasets.errors import RowsAlreadyStored
 from service.datasets.upload import RowsUpload
-from tests.conftest import MASTER_KEY
 from tests.service.test_commit import stored
 from tests.service.world import CSV, World, require_problem
 
@@ -24,7 +22,7 @@ def rows_in_store(world: World, dataset_id: str) -> int:
     with world.database.read_only() as session:
         row = session.get(Dataset, UUID(dataset_id))
         key, wrapped, domain = row.rows_key, row.wrapped_data_key, TableDomain.from_json(row.domain)
-    data_key = unwrap(bytes.fromhex(MASTER_KEY), wrapped, context=f"dataset:{dataset_id}")
+    data_key = world.app.state.parts.settings.master_keys.unwrap(wrapped, context=f"dataset:{dataset_id}")
     return sum(batch.num_rows for batch in open_private_rows(world.store, key, data_key, domain))
 
 
