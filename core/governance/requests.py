@@ -183,7 +183,7 @@ def expire_grants(session: Session, *, clock: Clock) -> int:
     """
     closed = 0
     for grant_id in repository.grants_over(session, at=clock.now()):
-        with suppress(LedgerBroken), session.begin_nested():
+        with suppress(LedgerBroken):
             book.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock)
             _note(session, "grant.expire", grant_id, clock=clock)
             closed += 1

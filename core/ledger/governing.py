@@ -130,15 +130,17 @@ def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: st
 
     Raises:
         GrantNotFound: no such grant.
+        LedgerBroken: the last entry does not verify; nothing was changed.
     """
     budget = repository.lock_budget(session, repository.grant_of(session, grant_id).population_id)
     row = repository.grant_of(session, grant_id)
     if row.state != GrantState.OPEN.value:
         return
-    row.state, row.closed_at = outcome.value, clock.now()
     append_decision(
         session, budget, decisions.grant_closed(grant_id=grant_id, outcome=outcome, by=by), clock=clock
     )
+    row.state, row.closed_at = outcome.value, clock.now()
+    session.flush()
 
 
 def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock: Clock) -> bool:
