@@ -1,9 +1,14 @@
 """How far a job is, told from its plan and its public step marks alone, no finer than a person needs."""
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+
+from sqlalchemy import Row
 
 from core.db.tables.job import Job
+
+ShownJob = Job | Row[*tuple[Any, ...]]
+"""A job, or a row with the columns of it that are shown."""
 
 # Percent that lie before the first step and after the last one; in between every step counts alike, because a step
 # against the moments and a step with the critic take about the same time.
@@ -14,7 +19,7 @@ _SHORT: Final = 5 * _MINUTE
 _FINE: Final = 5
 
 
-def percent_of(job: Job) -> int:
+def percent_of(job: ShownJob) -> int:
     """The whole number of percent that is done; 100 only when the generator is published."""
     if job.state == "succeeded":
         return 100
@@ -28,12 +33,12 @@ def percent_of(job: Job) -> int:
     return int(_BEFORE + (100 - _BEFORE - _AFTER) * share)
 
 
-def _planned_steps(job: Job) -> tuple[int, int]:
+def _planned_steps(job: ShownJob) -> tuple[int, int]:
     """Steps against the moments alone, and noisy critic steps: both public numbers of the plan."""
     return int(job.plan["options"]["pretraining_steps"]), int(job.plan["steps"])
 
 
-def eta_seconds_of(job: Job, *, now: datetime) -> int | None:
+def eta_seconds_of(job: ShownJob, *, now: datetime) -> int | None:
     """Seconds until the end, to five seconds when short and to the minute when long; None while nothing is known."""
     percent = percent_of(job)
     if job.state != "running" or job.started_at is None or percent <= _BEFORE:

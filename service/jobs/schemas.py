@@ -6,8 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.db.tables.job import Job
-from service.jobs.progress import eta_seconds_of, percent_of
+from service.jobs.progress import ShownJob, eta_seconds_of, percent_of
 from service.wire import coarse
 
 _HIDDEN = frozenset({"failed", "cancelled"})
@@ -51,7 +50,7 @@ class JobView(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, row: Job, *, release_id: UUID | None, now: datetime) -> Self:
+    def of(cls, row: ShownJob, *, release_id: UUID | None, now: datetime) -> Self:
         """Show a row. Times are coarse; where a run ended early, how far it came is not told."""
         shown = row.stage is not None and row.state not in _HIDDEN
         epsilons = row.plan["epsilons"]

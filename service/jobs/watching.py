@@ -15,17 +15,17 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import anyio
 import anyio.to_thread
+from sqlalchemy import Row
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from core.access.roles import Principal
 from core.clock import Clock
 from core.db.session import Database
-from core.db.tables.job import Job
 from core.errors import Forbidden, NotFound, Unauthenticated, UnderstudyError
 from core.jobs.states import ENDED
 from core.logs import get_logger
@@ -53,9 +53,9 @@ class Sighting:
     is_last: bool
 
     @classmethod
-    def of(cls, row: Job, *, release_id: UUID | None, clock: Clock) -> "Sighting":
-        """Look at a row."""
-        text = JobView.of(row, release_id=release_id, now=clock.now()).model_dump_json()
+    def of(cls, row: Row[*tuple[Any, ...]], *, clock: Clock) -> "Sighting":
+        """Look at a row of `repository.status`."""
+        text = JobView.of(row, release_id=row.release_id, now=clock.now()).model_dump_json()
         return cls(sha256(text.encode()).hexdigest()[:16], text, is_last=row.state in ENDED)
 
 
@@ -124,8 +124,8 @@ class JobWatch:
         Raises:
             JobNotFound: No such job, or not for this principal.
         """
-        row, release_id = self._database.glance(lambda session: repository.status(session, job_id, principal))
-        return Sighting.of(row, release_id=release_id, clock=self._clock)
+        row = self._database.glance(lambda session: repository.status(session, job_id, principal))
+        return Sighting.of(row, clock=self._clock)
 
     def require_room(self) -> None:
         """Check that one more stream may be opened.
@@ -188,9 +188,7 @@ class JobWatch:
         """In a thread: what is there to tell, and whose stream must end."""
         job_ids = {seat.job_id for seat in seats}
         rows = self._database.glance(lambda session: repository.statuses(session, job_ids))
-        seen = {
-            row.id: Sighting.of(row, release_id=release_id, clock=self._clock) for row, release_id in rows
-        }
+        seen = {row.id: Sighting.of(row, clock=self._clock) for row in rows}
         due = time.monotonic() - RECHECK_SECONDS
         return seen, {seat for seat in seats if seat.checked_at <= due and not _is_admitted(seat)}
 
