@@ -25,6 +25,8 @@ from core.db.tables.worker_sign import WorkerSign
 __all__ = [
     "ApiKey",
     "AuditEvent",
+    "AuditLink",
+    "AuditUnlinked",
     "BrowserSession",
     "Budget",
     "BudgetRequest",
@@ -37,6 +39,8 @@ __all__ = [
     "LedgerEntry",
     "LoginThrottle",
     "Release",
+    "ServiceSecret",
+    "SigningKey",
     "Upload",
     "UploadPart",
     "WorkerSign",
