@@ -1,14 +1,16 @@
 """What the wire types of all domains share: text that the database can hold, documents, coarse times, pages."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import AfterValidator, JsonValue, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, JsonValue, StringConstraints
 from pydantic_core import PydanticCustomError
 
 MAX_DEPTH = 32
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]", re.ASCII)
 DEFAULT_PAGE = 50
 MAX_PAGE = 200
 
@@ -55,6 +57,17 @@ Prose = Annotated[
 
 Document = Annotated[dict[str, JsonValue], AfterValidator(_plain_document)]
 """A JSON object that is read further inside, by the part that owns its form."""
+
+
+def _written_out(moment: object) -> object:
+    # Numbers, as text too, would be read as seconds since 1970, which nobody documents and nobody means.
+    if not (isinstance(moment, str) and _DATE.match(moment)):
+        raise PydanticCustomError("datetime_text", "a time is written out, with its offset")
+    return moment
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
+"""A time with its offset, such as 2027-01-31T00:00:00Z."""
 
 PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE, description="How many items at most.")]
 Before = Annotated[UUID | None, Query(description="The `next_before` of the page before this one.")]

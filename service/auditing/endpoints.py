@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
-from pydantic import AwareDatetime, StringConstraints
+from pydantic import StringConstraints
 
 from core.audit import repository
 from core.audit.linking import link_waiting
@@ -20,7 +20,7 @@ from service.dependencies import CurrentPrincipal, InjectedParts
 from service.edge.gate import ServiceBusy
 from service.problem import problems
 from service.strict_route import StrictRoute
-from service.wire import DEFAULT_PAGE, PageSize
+from service.wire import DEFAULT_PAGE, Moment, PageSize
 
 router = APIRouter(prefix="/audit", tags=["audit"], route_class=StrictRoute)
 
@@ -38,10 +38,8 @@ async def wanted_events(
     action: Annotated[Word | None, Query(description="Name of an action.")] = None,
     object_id: Annotated[Word | None, Query(alias="object", description="Id of a thing.")] = None,
     outcome: Annotated[Word | None, Query(description="`done`, or the code of a refusal.")] = None,
-    at_from: Annotated[
-        AwareDatetime | None, Query(alias="from", description="Not before this moment.")
-    ] = None,
-    at_to: Annotated[AwareDatetime | None, Query(alias="to", description="Before this moment.")] = None,
+    at_from: Annotated[Moment | None, Query(alias="from", description="Not before this moment.")] = None,
+    at_to: Annotated[Moment | None, Query(alias="to", description="Before this moment.")] = None,
 ) -> AuditFilter:
     """Which events a request asks for."""
     return AuditFilter(

@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from core.access.keys import KeyText
 from core.access.roles import Principal, Role, Via
 from core.access.scopes import Scope
 from core.db.tables.api_key import ApiKey
-from service.wire import Name
+from service.wire import Moment, Name
 
 MAX_KEY_LENGTH = 200
 
@@ -38,7 +38,7 @@ class KeyOrder(BaseModel):
         None,
         description="Whom the key speaks for; leave out for a new principal.",
     )
-    expires_at: AwareDatetime | Literal["never"] | None = Field(
+    expires_at: Moment | Literal["never"] | None = Field(
         None, description='When the key ends by itself: a moment, or "never"; leave out for the default.'
     )
 

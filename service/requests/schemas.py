@@ -1,13 +1,11 @@
 """Wire types of budget requests."""
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Self
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.grant import Grant
@@ -15,20 +13,7 @@ from core.governance.states import RequestState
 from core.privacy.guarantee import PrivacyGuarantee
 from service.budgets.schemas import Delta, Epsilon
 from service.grants.schemas import GrantView
-from service.wire import Prose
-
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]", re.ASCII)
-
-
-def _written_out(moment: object) -> object:
-    # Numbers, as text too, would be read as seconds since 1970, which nobody documents and nobody means.
-    if not (isinstance(moment, str) and _DATE.match(moment)):
-        raise PydanticCustomError("datetime_text", "a time is written out, with its offset")
-    return moment
-
-
-Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
-"""A time with its offset, such as 2027-01-31T00:00:00Z."""
+from service.wire import Moment, Prose
 
 
 class BudgetRequestOrder(BaseModel):

@@ -29,7 +29,10 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("400", "415", "422"),
         "any bytes are a valid binary string, but not a table of this domain",
     ),
-    "create_upload": (("415", "422"), "the type of the rows is any text to the document"),
+    "create_upload": (
+        ("413", "415", "422"),
+        "the type is any text to the document, and how large an upload may be is a setting",
+    ),
     "put_part": (("400", "413", "415", "422"), "a part must be the bytes that its digest says"),
     "verify_ledger": (("422",), "a noted head is a sequence and a hash, both or neither"),
     "verify_audit_log": (("422",), "likewise"),
