@@ -103,7 +103,7 @@ def test_the_places_of_mistakes_are_named_with_our_own_words_only(world: World) 
     body = {"dataset_id": CANARY, "epsilon": -1, CANARY: 1, "options": {CANARY: "\u0000"}}
     problem = require_problem(world.analyst.post("/v1/quotes", body), status=422)
     places = {(each["where"], each["kind"]) for each in problem["facts"]["problems"]}
-    assert ("body.epsilon", "greater_than") in places
+    assert ("body.epsilon", "greater_than_equal") in places
     assert ("body.?", "extra_forbidden") in places
     assert CANARY not in json.dumps(problem)
 
