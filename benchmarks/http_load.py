@@ -10,6 +10,7 @@ import json
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ class Caller(asyncio.Protocol):
         self._pending = b""
         self._sent = 0.0
         self._transport: Any = None
-        self.failed = 0
+        self.failures: Counter[str] = Counter()
         self.done = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -54,7 +55,7 @@ class Caller(asyncio.Protocol):
         if head[9:12] == b"200":
             self._latencies.append(now - self._sent)
         else:
-            self.failed += 1
+            self.failures[head[9:12].decode()] += 1
         self._pending = b""
         if now < self._until:
             self._ask()
@@ -64,7 +65,7 @@ class Caller(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """A lost connection is a failure unless it is the end."""
         if time.monotonic() < self._until:
-            self.failed += 1
+            self.failures["connection lost"] += 1
         if not self.done.done():
             self.done.set_result(exc)
 
@@ -90,7 +91,7 @@ async def load(port: int, seconds: float, connections: int, requests: Sequence[b
         "requests_per_second": len(latencies) / took,
         "p50_milliseconds": 1000 * latencies[len(latencies) // 2],
         "p99_milliseconds": 1000 * latencies[int(len(latencies) * 0.99)],
-        "failed": sum(caller.failed for caller in callers),
+        "failures": sum((caller.failures for caller in callers), Counter()),
         "generator_cpu_share": time.process_time() / took,
     }
 

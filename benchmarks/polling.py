@@ -11,6 +11,7 @@ import json
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def ask(port: int, seeded: Seeded, *, seconds: float, connections: int) -> dict[
 
 def summary(rounds: list[dict[str, Any]]) -> dict[str, Any]:
     """Median, lowest and highest over the rounds."""
-    found: dict[str, Any] = {"failed": sum(each["failed"] for each in rounds)}
+    failures = sum((Counter(each["failures"]) for each in rounds), Counter())
+    found: dict[str, Any] = {"failed": failures.total(), "failures": dict(failures)}
     for name in ("requests_per_second", "p50_milliseconds", "p99_milliseconds", "generator_cpu_share"):
         values = [each[name] for each in rounds]
         found[name] = {
@@ -70,7 +72,7 @@ def main() -> None:
             for _ in range(wanted.rounds):
                 for name, port in ports.items():
                     found = ask(port, seeded, seconds=wanted.seconds, connections=wanted.connections)
-                    print(name, {key: round(value, 2) for key, value in found.items()}, file=sys.stderr)
+                    print(name, found, file=sys.stderr)
                     rounds[name].append(found)
     ratios = [
         a["requests_per_second"] / b["requests_per_second"]
