@@ -70,9 +70,7 @@ class AsyncClient:
         self._patient = replace(self._repetitions, attempts=3 * self._repetitions.attempts)
         self._sleep = sleep
         self.governance = AsyncGovernance(self.run)
-        self.auditing = AsyncAuditing(
-            self.run, lambda call, target: self.download(call, target, seen=unseen)
-        )
+        self.auditing = AsyncAuditing(self.run, lambda call, target: self.download(call, target, seen=unseen))
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers=dict(headers_of(key)),

@@ -99,9 +99,7 @@ def look(
     summary = book.summary(session, population_id)
     cap = None
     if summary.cap is not None and found.after is not None:
-        cap = Bound(
-            cap=summary.cap, standing=summary.balance.in_force, charge=charge, after=found.after
-        )
+        cap = Bound(cap=summary.cap, standing=summary.balance.in_force, charge=charge, after=found.after)
     return Outlook(
         # What bounds everybody is told before what bounds this analyst alone.
         refusal=found.refusal or no_grant,

@@ -27,7 +27,8 @@ class BudgetOrder(BaseModel):
     epsilon: Epsilon
     delta: Delta
     reason: Prose | None = Field(
-        None, description="Why; needed to raise a cap that exists, and kept in the ledger for everybody to read."
+        None,
+        description="Why; needed to raise a cap that exists, and kept in the ledger for everybody to read.",
     )
 
 
@@ -45,7 +46,9 @@ class BudgetView(BaseModel):
     """The cap of a population and what is left of it. Amounts are exact decimals, as text."""
 
     population_id: UUID
-    rule: str = Field(description="filters, or basic: how charges add up; fixed when the dataset was declared.")
+    rule: str = Field(
+        description="filters, or basic: how charges add up; fixed when the dataset was declared."
+    )
     cap: dict[str, float] | None = Field(description="epsilon and delta; null before an admin has set them.")
     frozen_at: datetime | None = Field(description="Since when nothing may be ordered or started; else null.")
     spent: dict[str, str]
