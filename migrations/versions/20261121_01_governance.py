@@ -18,9 +18,7 @@ depends_on = None
 
 _MOVEMENTS: Final = "kind IN ('RESERVED', 'SPENT', 'VOIDED', 'SETTLED')"
 _DECISIONS: Final = "kind IN ('CAP_SET', 'GRANTED', 'GRANT_CLOSED', 'FROZEN', 'UNFROZEN')"
-_EVERY_KIND: Final = (
-    "kind IN ('RESERVED', 'SPENT', 'VOIDED', 'SETTLED', 'CAP_SET', 'GRANTED', 'GRANT_CLOSED', 'FROZEN', 'UNFROZEN')"
-)
+_EVERY_KIND: Final = "kind IN ('RESERVED', 'SPENT', 'VOIDED', 'SETTLED', 'CAP_SET', 'GRANTED', 'GRANT_CLOSED', 'FROZEN', 'UNFROZEN')"
 _CHECKS: Final = {
     "ledger_entries_kind_known_check": _EVERY_KIND,
     "ledger_entries_movement_has_job_check": f"({_MOVEMENTS}) = (job_id IS NOT NULL)",
@@ -77,9 +75,13 @@ def _ledger() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("id", sa.Uuid(), nullable=False),
-        sa.CheckConstraint("epsilon > 0 AND epsilon < 'Infinity'", name=op.f("grants_epsilon_positive_check")),
+        sa.CheckConstraint(
+            "epsilon > 0 AND epsilon < 'Infinity'", name=op.f("grants_epsilon_positive_check")
+        ),
         sa.CheckConstraint("delta > 0 AND delta < 1", name=op.f("grants_delta_probability_check")),
-        sa.CheckConstraint("(state = 'open') = (closed_at IS NULL)", name=op.f("grants_closed_has_time_check")),
+        sa.CheckConstraint(
+            "(state = 'open') = (closed_at IS NULL)", name=op.f("grants_closed_has_time_check")
+        ),
         sa.CheckConstraint("state IN ('open', 'expired', 'revoked')", name=op.f("grants_state_known_check")),
         sa.ForeignKeyConstraint(
             ["population_id"], ["budgets.population_id"], name=op.f("grants_population_id_fkey")
