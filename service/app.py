@@ -149,6 +149,7 @@ def create_app(
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         with on_termination(parts.job_watch.close):
             yield
+        await parts.job_watch.finish()
         parts.rates.close()
         parts.database.close()
 

@@ -166,6 +166,15 @@ class JobWatch:
         for seat in self._seats:
             seat.close()
 
+    async def finish(self) -> None:
+        """End every stream and wait for the reader, so that the database can be closed after it."""
+        self.close()
+        # A reader of another loop, as under a test client, ended with that loop.
+        if self._task is not None and self._task.get_loop() is asyncio.get_running_loop():
+            # A read under way is not abandoned: cancelling waits for its thread.
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
     async def _watch(self) -> None:
         while self._seats:
             seats = tuple(self._seats)

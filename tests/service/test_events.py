@@ -369,3 +369,21 @@ def answers(served: Served) -> bool:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> None:
+    """Otherwise the pool would be closed under a read."""
+    job_id = UUID(world.job()["id"])
+    watch = world.app.state.parts.job_watch
+    with world.database.read_only() as session:
+        principal = world.directory.recognise(session, world.analyst.key)
+
+    async def watched() -> tuple[bool, Sighting | None]:
+        first = watch.look(job_id, principal)
+        with watch.seat(job_id, lambda: None, first=first, known_id=first.id) as seat:
+            await anyio.sleep(0.2)
+            await watch.finish()
+            return seat.is_closed, await seat.take(seconds=5)
+
+    assert anyio.run(watched) == (True, None)
+    assert watch._task.done()
