@@ -139,8 +139,7 @@ def fill(made: Stack, population_id: UUID, *, entries: int) -> None:
             "UPDATE budgets SET head_sequence = %s, head_hash = %s WHERE population_id = %s",
             (head.sequence, head.hash, population_id),
         )
-        connection.commit()
-        connection.autocommit = True
+    with psycopg.connect(made.conninfo, autocommit=True) as connection:
         connection.execute("ANALYZE ledger_entries")
 
 

@@ -177,6 +177,8 @@ class JobWatch:
 
     async def _watch(self) -> None:
         while self._seats:
+            # Every stream begins with what was seen when it was opened, so there is no hurry.
+            await asyncio.sleep(TICK_SECONDS)
             seats = tuple(self._seats)
             try:
                 seen, refused = await anyio.to_thread.run_sync(
@@ -191,7 +193,6 @@ class JobWatch:
             for seat in seats:
                 if seat.checked_at < silent_since:
                     seat.close()
-            await asyncio.sleep(TICK_SECONDS)
 
     def _look_for(self, seats: Collection[Seat]) -> tuple[dict[UUID, Sighting], set[Seat]]:
         """In a thread: what is there to tell, and whose stream must end."""

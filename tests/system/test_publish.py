@@ -203,15 +203,15 @@ def test_refusals_of_the_service_arrive_as_their_errors(shared_up: Up) -> None:
 def test_what_cannot_work_is_said_before_anything_starts(table: Table, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     tail = ("--out", tmp_path / "out", "--data-folder", folder)
-    for words, message in [
-        (("--domain", table.domain, "--epsilon", 0, "--delta", 1e-6), "positive"),
-        (("--domain", table.domain, "--epsilon", 1, "--delta", 0), "between 0 and 1"),
-        (("--domain", tmp_path / "absent.json", *GUARANTEE), "domain draft"),
-        (("--domain", table.domain, *GUARANTEE, "--set", "steps"), "KEY=VALUE"),
-        (("--domain", table.domain, *GUARANTEE, "--budget-epsilon", 1), "come together"),
+    for words, status, message in [
+        (("--domain", table.domain, "--epsilon", 0, "--delta", 1e-6), 2, "'--epsilon'"),
+        (("--domain", table.domain, "--epsilon", 1, "--delta", 0), 2, "'--delta'"),
+        (("--domain", tmp_path / "absent.json", *GUARANTEE), 1, "domain draft"),
+        (("--domain", table.domain, *GUARANTEE, "--set", "steps"), 1, "KEY=VALUE"),
+        (("--domain", table.domain, *GUARANTEE, "--budget-epsilon", 1), 1, "come together"),
     ]:
         refused = understudy("publish", table.rows, *words, *tail)
-        assert refused.returncode == 1
+        assert refused.returncode == status
         assert message in refused.stderr
     assert not folder.exists()
 

@@ -148,7 +148,7 @@ def test_a_deleted_dataset_has_nothing_to_rotate(workshop, both):
         session.execute(
             text(
                 "UPDATE datasets SET state = 'deleted', wrapped_data_key = NULL, deleted_at = now(),"
-                " deleted_by = owner_id"
+                " deleted_by = owner_id, intake_report = NULL"
             )
         )
     assert rotation.remaining(workshop.database, both) == 0
