@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of, total
-from core.privacy.guarantee import check_delta, check_epsilon
+from core.privacy.guarantee import SMALLEST_DELTA, check_delta, check_epsilon
 
 JOBS_PER_DELTA_CAP = 16
 """A job that names no delta is charged the delta cap over this."""
@@ -46,8 +46,8 @@ class Cap:
         check_delta(self.delta)
 
     def default_job_delta(self) -> float:
-        """Return the delta of a job whose order names none."""
-        return self.delta / JOBS_PER_DELTA_CAP
+        """Return the delta of a job whose order names none; under a tiny cap, the smallest that can be promised."""
+        return max(self.delta / JOBS_PER_DELTA_CAP, SMALLEST_DELTA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from core.privacy import gaussian
 from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.privacy.filters import Cap, admit
-from core.privacy.guarantee import SMALLEST_DELTA, PrivacyGuarantee
+from core.privacy.guarantee import PrivacyGuarantee
 
 _GRAIN = 1e-4
 """The answer is a multiple of this, rounded down."""
@@ -17,7 +17,7 @@ def remaining_epsilon(cap: Cap, charges: Sequence[Charge]) -> float:
 
     The typical job is nearly Gaussian, so this is what a further order can ask for.
     """
-    delta = max(cap.default_job_delta(), SMALLEST_DELTA)
+    delta = cap.default_job_delta()
     low, high = 0, math.floor(cap.epsilon / _GRAIN)
     while low < high:
         middle = (low + high + 1) // 2

@@ -43,6 +43,7 @@ def test_a_single_job_of_the_caps_own_epsilon_is_carried_by_basic():
 
 def test_the_default_delta_of_a_job_is_a_sixteenth_of_the_caps():
     assert cap(1.0, 1e-6).default_job_delta() == 1e-6 / 16
+    assert cap(1.0, 1e-12).default_job_delta() == 1e-12, "the smallest that can be promised"
 
 
 @pytest.mark.parametrize("order", ORDERS)
