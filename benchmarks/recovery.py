@@ -31,7 +31,7 @@ from understudy.simulation import write_table
 
 RESULT = Path(__file__).parent / "results" / "recovery.json"
 BAR_SECONDS = 30.0
-KILLS = 4
+KILLS = 4  # with the first, as many claims as a job has attempts
 PATIENCE_SECONDS = 240.0
 LOOK_SECONDS = 0.02
 COMMAND = [sys.executable, "-c", "from understudy.cli import main; main()"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from docs.load_figures import polling, reservations, streams
+from docs.load_figures import polling, recovery, reservations, streams
 from docs.tables import machine, table
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -33,6 +33,7 @@ def benchmarks_page() -> str:
         _section("reservations", "Reservations", reservations),
         _section("polling", "Status polling", polling),
         _section("streams", "Event streams", streams),
+        _section("recovery", "Recovery", recovery),
     ]
     return "\n".join(part for part in parts if part)
 

@@ -70,5 +70,23 @@ def streams(result: dict[str, Any]) -> list[str]:
     ]
 
 
+def recovery(result: dict[str, Any]) -> list[str]:
+    """How soon a job runs again after everything was killed."""
+    rows = [
+        [str(number), *(str(run[name]) for name in ("claimed_seconds", "answers_seconds", "running_seconds"))]
+        for number, run in enumerate(result["runs"], start=1)
+    ]
+    return [
+        (
+            "`make bench-recovery`: kill -9 of the supervisor and every process under it in the middle of a training, then "
+            "`understudy up`; seconds until the job is claimed, until the API answers, and until the training goes on from its "
+            f"checkpoint. Bar: {result['bar_seconds']:g} s. Load before: {result['load_average_before']}.\n"
+        ),
+        *table(["kill", "claimed", "API answers", "training goes on"], rows),
+        "",
+        machine(result),
+    ]
+
+
 def _spread(values: Mapping[str, float]) -> str:
     return f"{values['median']:g} ({values['lowest']:g} to {values['highest']:g})"
