@@ -28,6 +28,7 @@ _MAX_STEP = 2**64
 _TO_UNIT_53 = 2.0**-53
 _TO_UNIT_64 = 2.0**-64
 _HALF_UNIT_64 = 2.0**-65
+_DEEP = np.uint64(2**44)  # a radius whose word lies below gets another word: one in a million
 PIECE = 1 << 15  # normals made at a time, so that every intermediate stays in the cache
 _ZEROS = memoryview(bytes(8 * PIECE))
 
@@ -155,7 +156,7 @@ class KeyedStreams:
         """`count` independent coins, each heads with exactly the float64 `probability`.
 
         A uniform 64-bit word is compared with the first 64 bits of the probability; on the one tie in 2**64 the
-        remaining bits decide with a fresh word of the same stream, so no rounding of the rate takes place.
+        remaining bits decide with fresh words of the same stream, so no rounding of the rate takes place.
         """
         if not 0.0 <= probability <= 1.0:
             raise ValueError("a probability lies between 0 and 1")
@@ -201,17 +202,23 @@ class KeyedStreams:
     def _decide_tie(
         self, purpose: Purpose, step: int, count: int, index: int, rest: int, denominator: int
     ) -> bool:
-        """Compare the remaining bits of the probability with 64 fresh bits after all first words."""
-        word = int(self.words(purpose, step, count + index + 1)[-1])
-        return word * denominator < rest << 64
+        """Compare the remaining bits of the probability, all of them, with fresh bits after all first words."""
+        each = max(1, -(-(denominator.bit_length() - 1 - 64) // 64))
+        first = count + index * each
+        fresh = int.from_bytes(
+            self.words(purpose, step, first + each)[first:].astype("<u8").tobytes(), "little"
+        )
+        return fresh * denominator < rest << 64 * each
 
 
 class NormalSource:
     """Makes standard normal numbers from a reader's words, in buffers that it keeps.
 
-    Box and Muller (1958) on pairs of uniform words. The radius takes a whole word, `u = (word + 1/2) 2**-64` in (0, 1],
-    so `sqrt(-2 log u) <= 9.5` is always finite and the tails keep their resolution; the angle takes another word, rounded
-    to 53 bits. The first half of the words makes radii, the second half angles; cosines come first, then sines.
+    Box and Muller (1958) on pairs of uniform words. The radius takes a whole word, `u = (word + 1/2) 2**-64` in (0, 1].
+    A small `u` would come in steps that show beyond seven standard deviations, so below 2**-20 it takes a second word for
+    its next 64 bits. `u` thus has 44 significant bits or more and `sqrt(-2 log u) <= 13.4` is always finite. The angle
+    takes a word, rounded to 53 bits. The first half of the words makes radii, the second half angles, then come the second
+    words of small radii; of the numbers, cosines come first, then sines.
     """
 
     def __init__(self) -> None:
@@ -221,18 +228,38 @@ class NormalSource:
         self._cosine = torch.empty(PIECE // 2, dtype=torch.float64)
 
     def fill(self, piece: torch.Tensor, reader: KeystreamReader, *, std: float = 1.0) -> torch.Tensor:
-        """Overwrite a flat contiguous float64 tensor of at most `PIECE` numbers; advances by as many words, made even."""
+        """Overwrite a flat contiguous float64 tensor of at most `PIECE` numbers.
+
+        Advances the reader by as many words, made even, and by one for every small radius.
+        """
         words = reader.words_into(self._words[: piece.numel() + piece.numel() % 2])
-        return self.from_words(words, piece, std=std)
+        deep = np.flatnonzero(words[: words.size // 2] < _DEEP)
+        finer = reader.words_into(np.empty(deep.size, dtype=np.uint64))
+        return self.from_words(words, piece, deep=deep, finer=finer, std=std)
 
     def from_words(
-        self, words: npt.NDArray[np.uint64], piece: torch.Tensor, *, std: float = 1.0
+        self,
+        words: npt.NDArray[np.uint64],
+        piece: torch.Tensor,
+        *,
+        deep: npt.NDArray[np.int64],
+        finer: npt.NDArray[np.uint64],
+        std: float = 1.0,
     ) -> torch.Tensor:
-        """The numbers of standard deviation `std` that an even count of words makes, written over `piece`."""
+        """The numbers of standard deviation `std` that words make, written over `piece`.
+
+        Args:
+            words: an even count.
+            piece: as many numbers, or one less.
+            deep: which radii are small.
+            finer: their second words.
+            std: standard deviation.
+        """
         pairs = words.size // 2
         u = self._radius[:pairs]
         np.multiply(words[:pairs], _TO_UNIT_64, out=u)
         u += _HALF_UNIT_64
+        u[deep] = (words[deep] + (finer * _TO_UNIT_64 + _HALF_UNIT_64)) * _TO_UNIT_64
         np.log(u, out=u)
         u *= -2.0 * std * std
         radius = torch.from_numpy(np.sqrt(u, out=u))

@@ -74,9 +74,20 @@ class NoisePlan:
 
 
 def noise_plan(partition: Partition, *, noise_multiplier: float, max_batch: int) -> NoisePlan:
-    """Noise and grid of every block of a partition."""
+    """Noise and grid of every block of a partition.
+
+    Rounding may move the sums of two neighbours apart by one step of the grid in each of the `d` coordinates, which is
+    at most `share = sigma sqrt(d) 2**-bits` of what `1 / sigma` allows. The noise is larger by `1 / (1 - share)`, so
+    that the rounded sums of neighbours still differ by at most `1 / sigma` in units of their noise.
+
+    Raises:
+        ValueError: so much noise on so many coordinates that the grid is too coarse for it, or as `grid_bits`.
+    """
     bits = grid_bits(noise_multiplier, max_batch)
-    by_group = group_noise_stds(noise_multiplier, partition)
+    share = noise_multiplier * math.sqrt(sum(partition.sizes)) * 2.0**-bits
+    if share > 0.5:  # noqa: PLR2004 - rounding would be half of what the noise hides
+        raise ValueError("the noise multiplier is too large for the number of coordinates and the grid")
+    by_group = group_noise_stds(noise_multiplier / (1.0 - share), partition)
     stds = tuple(by_group[group] for group in partition.group_of_block)
     return NoisePlan(stds=stds, grids=tuple(grid_of(std, bits) for std in stds))
 
