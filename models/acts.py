@@ -5,6 +5,8 @@ an overflow bin. Every public block has one histogram; a record adds one to one 
 sensitivity `sqrt(H)` under add-or-remove-one, which the plan charges jointly with the gradient (shared design, section 3).
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -47,7 +49,9 @@ class AdaptiveThresholds:
         """(blocks, bins + 2) noisy histograms, on the noise's grid."""
         exact = self.counts(squares)
         std = self._plan.noise_multiplier
-        streams.releases.exact(Purpose.ACTS_NOISE, step, [(exact, std)])
+        # A record adds one to one bin of each histogram.
+        stated = math.sqrt(self._plan.groups) / std
+        streams.releases.exact(Purpose.ACTS_NOISE, step, [(exact, std)], sensitivity=stated)
         reader = streams.reader(Purpose.ACTS_NOISE, step)
         noisy = rounded_sum_with_noise(exact, [std] * self._plan.groups, reader, bits=GRID_BITS)
         streams.releases.noisy(Purpose.ACTS_NOISE, step, noisy)

@@ -179,6 +179,7 @@ def noisy_moments(
                 (exact.classes, class_std),
             )
         ),
+        sensitivity=layout.sensitivity(anchor.diagonal_weight) / anchor.noise_std,
     )
     pairs, ones = np.empty_like(exact.pairs), np.empty_like(exact.ones)
     for index in range(layout.slices):

@@ -15,7 +15,9 @@ from torch import Tensor
 class Releases(Protocol):
     """Listens at the seam. A release is named like its noise: by purpose and step."""
 
-    def exact(self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]]) -> None:
+    def exact(
+        self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]], *, sensitivity: float
+    ) -> None:
         """Meet what is about to be noised.
 
         Args:
@@ -23,6 +25,9 @@ class Releases(Protocol):
             step: the step it belongs to.
             parts: exact values with the standard deviation of the noise of each of their coordinates. Private; made
                 only when iterated, so that not listening costs nothing.
+            sensitivity: how far one privacy unit more or less may move all parts together, each coordinate in units
+                of its noise's standard deviation (L2). Public; stated from what bounds the values here (thresholds,
+                weights of cells), not copied from the plan, so that a listener can compare it with the plan.
         """
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
@@ -32,7 +37,9 @@ class Releases(Protocol):
 class Unheard:
     """Nobody listens: what every job uses."""
 
-    def exact(self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]]) -> None:
+    def exact(
+        self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]], *, sensitivity: float
+    ) -> None:
         """Leave the private values alone."""
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:

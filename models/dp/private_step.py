@@ -14,7 +14,7 @@ from models.critic.network import Critic
 from models.dp.adam import FlatAdam
 from models.dp.clipping import Layout, Partition
 from models.dp.errors import BatchOverCap
-from models.dp.noise import NoisyMean, noise_plan
+from models.dp.noise import NoisePlan, NoisyMean, noise_plan
 from models.dp.noise_ahead import NoiseAhead
 from models.randomness import KeyedStreams, Purpose
 from models.weight_clusters import cluster_blocks, merged_thresholds
@@ -93,7 +93,9 @@ class PrivateCritic:
         mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, real.shape[0])
         total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition)
         drawn = self._noise_ahead.take()
-        self._streams.releases.exact(Purpose.GRADIENT_NOISE, step, self._mean.parts(total, noise))
+        parts = self._mean.parts(total, noise)
+        stated = _sensitivity(self._partition, noise)
+        self._streams.releases.exact(Purpose.GRADIENT_NOISE, step, parts, sensitivity=stated)
         self._mean.write(total, noise, drawn, divisor=self._plan.expected_batch_size, into=self._gradient)
         self._streams.releases.noisy(Purpose.GRADIENT_NOISE, step, self._gradient)
         self._adam.step(self._gradient)
@@ -131,6 +133,14 @@ class PrivateCritic:
         return cluster_blocks(
             thresholds, radius=options.cluster_radius, min_blocks=options.cluster_min_blocks
         )
+
+
+def _sensitivity(partition: Partition, noise: NoisePlan) -> float:
+    """How far one record moves the clipped sum, in units of the noise: `sqrt(sum c_j^2 / s_j^2)` over the groups."""
+    least = [math.inf] * len(partition.thresholds)
+    for block, group in enumerate(partition.group_of_block):
+        least[group] = min(least[group], noise.stds[block])
+    return math.hypot(*(c / std for c, std in zip(partition.thresholds, least, strict=True)))
 
 
 def _flatten(critic: Critic) -> Tensor:

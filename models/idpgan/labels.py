@@ -72,7 +72,7 @@ def noisy_label_law(table: PrivateTable, plan: LabelPlan, streams: KeyedStreams)
     classes = table.cardinalities[table.target_index]
     counts = np.bincount(table.codes[first, table.target_index].astype(np.int64), minlength=classes)
     exact = [(torch.from_numpy(counts), plan.noise_multiplier)]
-    streams.releases.exact(Purpose.LABEL_NOISE, 0, exact)
+    streams.releases.exact(Purpose.LABEL_NOISE, 0, exact, sensitivity=1.0 / plan.noise_multiplier)
     noise = discrete_gaussians(
         streams, Purpose.LABEL_NOISE, 0, noise_std=plan.noise_multiplier, count=classes
     )

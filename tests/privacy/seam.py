@@ -1,4 +1,8 @@
-"""Listening at the seam: record one job's releases, and replay them over a neighbour's exact values."""
+"""Listening at the seam: record one job's releases, and replay them over a neighbour's exact values.
+
+Both listeners meet a release a second time where a job was killed after it and before its checkpoint: the second one
+must be the first one, bit for bit, or a crash would average noise away.
+"""
 
 import math
 from collections.abc import Iterable
@@ -7,25 +11,36 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from core.privacy.joint import joint_noise_multiplier
+from core.synthesis.plan import Plan
+from models.randomness import Purpose
+
 Name = tuple[int, int]
 """Purpose and step."""
+Parts = tuple[tuple[Tensor, float], ...]
+"""Exact values, each with the standard deviation of its noise."""
+Call = tuple[str, int, int, tuple[torch.Size, ...]]
+"""One call at the seam: which half, purpose, step, shapes."""
+
+ROUNDING = 1e-13
+"""Slack of the comparisons themselves."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """One release: the exact values with their noise's standard deviations, and what came out."""
+    """One release: the exact values, what moves them at most by their own statement, and what came out."""
 
-    exact: tuple[tuple[Tensor, float], ...]
-    shapes: tuple[torch.Size, ...]
+    exact: Parts
+    sensitivity: float
     noisy: tuple[Tensor, ...]
 
 
-def copied(parts: Iterable[tuple[Tensor, float]]) -> tuple[tuple[Tensor, float], ...]:
+def copied(parts: Iterable[tuple[Tensor, float]]) -> Parts:
     """The exact values in float64, which the job overwrites later."""
     return tuple((values.double().clone(), std) for values, std in parts)
 
 
-def distance(now: tuple[tuple[Tensor, float], ...], then: tuple[tuple[Tensor, float], ...]) -> float:
+def distance(now: Parts, then: Parts) -> float:
     """How far the exact values moved, in units of their noise."""
     assert [std for _, std in now] == [std for _, std in then], "the noise is public"
     moved = [((a - b) / std).square().sum().item() for (a, std), (b, _) in zip(now, then, strict=True)]
@@ -37,20 +52,27 @@ class Recorder:
 
     def __init__(self) -> None:
         self.heard: dict[Name, Heard] = {}
-        self._pending: dict[Name, tuple[tuple[Tensor, float], ...]] = {}
+        self.calls: list[Call] = []
+        self._pending: dict[Name, tuple[Parts, float]] = {}
 
-    def exact(self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]]) -> None:
-        name = (int(purpose), step)
-        assert name not in self._pending, f"two exact values for {name}"
-        self._pending[name] = copied(parts)
+    def exact(
+        self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]], *, sensitivity: float
+    ) -> None:
+        name, values = (int(purpose), step), copied(parts)
+        self.calls.append(("exact", *name, tuple(each.shape for each, _ in values)))
+        if name in self.heard:
+            assert distance(values, self.heard[name].exact) == 0.0, "a resumed job meets the same values"
+        self._pending[name] = (values, sensitivity)
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
         name = (int(purpose), step)
-        assert name not in self.heard, f"{name} was released twice"
+        self.calls.append(("noisy", *name, tuple(each.shape for each in released)))
+        values, sensitivity = self._pending.pop(name)
+        if name in self.heard:
+            pairs = zip(self.heard[name].noisy, released, strict=True)
+            assert all(torch.equal(kept, each) for kept, each in pairs), f"{name} was noised twice"
         self.heard[name] = Heard(
-            exact=self._pending[name],
-            shapes=tuple(each.shape for each in released),
-            noisy=tuple(each.clone() for each in released),
+            exact=values, sensitivity=sensitivity, noisy=tuple(each.clone() for each in released)
         )
 
 
@@ -60,16 +82,60 @@ class Replayer:
     def __init__(self, recorded: Recorder) -> None:
         self._recorded = recorded.heard
         self.distances: dict[Name, float] = {}
-        self.released: list[Name] = []
+        self.calls: list[Call] = []
 
-    def exact(self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]]) -> None:
-        name = (int(purpose), step)
-        self.distances[name] = distance(copied(parts), self._recorded[name].exact)
+    def exact(
+        self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]], *, sensitivity: float
+    ) -> None:
+        name, values = (int(purpose), step), copied(parts)
+        self.calls.append(("exact", *name, tuple(each.shape for each, _ in values)))
+        before = self._recorded[name]
+        assert sensitivity == before.sensitivity, "a sensitivity is public"
+        self.distances[name] = distance(values, before.exact)
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
         name = (int(purpose), step)
-        before = self._recorded[name]
-        assert tuple(each.shape for each in released) == before.shapes
-        for each, kept in zip(released, before.noisy, strict=True):
+        self.calls.append(("noisy", *name, tuple(each.shape for each in released)))
+        for each, kept in zip(released, self._recorded[name].noisy, strict=True):
             each.copy_(kept)
-        self.released.append(name)
+
+
+def paid_distances(plan: Plan) -> dict[Name, float]:
+    """How far, in units of its noise, the plan lets one unit move every release."""
+    paid: dict[Name, float] = {}
+    if plan.anchor is not None:
+        paid[Purpose.ANCHOR_NOISE, 0] = plan.anchor.sensitivity / plan.anchor.noise_std
+    if plan.label_histogram is not None:
+        paid[Purpose.LABEL_NOISE, 0] = 1.0 / plan.label_histogram.noise_multiplier
+    for step in range(plan.steps):
+        paid[Purpose.GRADIENT_NOISE, step] = 1.0 / plan.noise_multiplier_at(step)
+        if plan.is_refresh(step):
+            assert plan.acts is not None
+            paid[Purpose.ACTS_NOISE, step] = math.sqrt(plan.acts.groups) / plan.acts.noise_multiplier
+    return paid
+
+
+def require_stated(recorder: Recorder, plan: Plan) -> None:
+    """What every release states of itself is what the plan has paid for: neither more nor much less."""
+    paid = paid_distances(plan)
+    assert set(recorder.heard) == set(paid), "exactly the plan's releases"
+    for name, heard in recorder.heard.items():
+        assert 0.5 * paid[name] < heard.sensitivity <= paid[name] * (1 + ROUNDING), (name, heard.sensitivity)
+
+
+def require_within(replayer: Replayer, recorder: Recorder, plan: Plan) -> None:
+    """Every release moved by no more than it states, and those of a refresh step together by no more than paid."""
+    assert set(replayer.distances) == set(recorder.heard)
+    for name, moved in replayer.distances.items():
+        stated = recorder.heard[name].sensitivity
+        assert moved <= stated * (1 + ROUNDING), (name, moved, stated)
+    for step in filter(plan.is_refresh, range(plan.steps)):
+        assert plan.acts is not None
+        sigma = joint_noise_multiplier(
+            plan.noise_multiplier_at(step),
+            histograms=plan.acts.groups,
+            histogram_noise_multiplier=plan.acts.noise_multiplier,
+        )
+        names = (int(Purpose.GRADIENT_NOISE), step), (int(Purpose.ACTS_NOISE), step)
+        together = math.hypot(*(replayer.distances[name] for name in names))
+        assert together <= (1 + ROUNDING) / sigma, (step, together, 1.0 / sigma)

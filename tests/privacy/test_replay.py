@@ -6,17 +6,13 @@ has paid for. The added unit comes last, so that the coins of everybody else sta
 neighbours are compared.
 """
 
-import math
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.privacy.joint import joint_noise_multiplier
-from core.synthesis.plan import Plan
-from models.randomness import Purpose
-from tests.privacy.seam import Recorder, Replayer
+from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
 from tests.privacy.whole_job import declared, plan_for, run, table_of
 
 UNITS = {
@@ -49,37 +45,6 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def paid_distances(plan: Plan) -> dict[int | str, float]:
-    """How far, in units of the noise, the plan has paid for: before training, and per step."""
-    paid: dict[int | str, float] = {}
-    if plan.anchor is not None:
-        paid["measure"] = plan.anchor.sensitivity / plan.anchor.noise_std
-    if plan.label_histogram is not None:
-        paid["measure"] = 1.0 / plan.label_histogram.noise_multiplier
-    for step in range(plan.steps):
-        sigma = plan.noise_multiplier_at(step)
-        if plan.is_refresh(step):
-            assert plan.acts is not None
-            sigma = joint_noise_multiplier(
-                sigma, histograms=plan.acts.groups, histogram_noise_multiplier=plan.acts.noise_multiplier
-            )
-        paid[step] = 1.0 / sigma
-    return paid
-
-
-def require_within(distances: dict[tuple[int, int], float], plan: Plan) -> None:
-    """Compare what moved with what was paid, the releases of one step taken together."""
-    moved: dict[int | str, float] = {}
-    for (purpose, step), distance in distances.items():
-        place = "measure" if purpose in {Purpose.ANCHOR_NOISE, Purpose.LABEL_NOISE} else step
-        moved[place] = math.hypot(moved.get(place, 0.0), distance)
-    paid = paid_distances(plan)
-    assert set(moved) == set(paid)
-    for place, distance in moved.items():
-        # The slack is the rounding of this comparison itself.
-        assert distance <= paid[place] * (1 + 1e-13), (place, distance, paid[place])
-
-
 def replayed(
     rows: list[str], unit: list[str], *, options: str, target: bool, by_person: bool, removed: bool, kill: int,
     folder: Path,
@@ -92,14 +57,15 @@ def replayed(
     before = run(first, domain, plan, recorder, folder=folder / "first", interrupt_at=kill, export=export)
     replayer = Replayer(recorder)
     after = run(second, domain, plan, replayer, folder=folder / "second", interrupt_at=kill, export=export)
-    assert list(recorder.heard) == list(replayer.distances) == replayer.released
+    assert recorder.calls == replayer.calls
     assert after.marks == before.marks
     assert after.checkpoints == before.checkpoints
     assert after.bundle == before.bundle
     assert after.samples == before.samples
     assert after.printed == before.printed == ""
     assert after.objects == before.objects == ["rows"]
-    require_within(replayer.distances, plan)
+    require_stated(recorder, plan)
+    require_within(replayer, recorder, plan)
     return replayer
 
 
