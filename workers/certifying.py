@@ -1,29 +1,35 @@
-"""The certificate of an attempt's generator: the same for every attempt of a job."""
+"""What a training child reports for the certificate: the same for every attempt of a job, and the same bytes."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from core.releases.certificate import make_certificate
+from core.releases.execution import SCHEMA
 from core.synthesis.plan import Plan
 from models.anchor import GRID
 from models.dp.noise import grid_bits
 from workers.assignment import Assignment
-from workers.places import release_id_of
+from workers.recording import Record
+from workers.software import software
 
 
-def certificate_of(work: Assignment) -> dict[str, Any]:
-    """Certify the plan that ran, dated with the order (see `Assignment.ordered_at`)."""
-    claim = work.claim
-    return make_certificate(
-        plan=claim.plan,
-        dataset_id=claim.dataset_id,
-        population_id=claim.population_id,
-        job_id=claim.job_id,
-        release_id=release_id_of(claim.job_id),
-        issued_at=work.ordered_at,
-        software_version=_software_version(),
-        noise_grid=noise_grid(claim.plan),
-    )
+def execution_of(work: Assignment, record: Record) -> dict[str, Any]:
+    """Report what ran to its end; it stands in the staged bundle where the signed certificate will.
+
+    Args:
+        work: What was to be done. The date is the order's (see `Assignment.ordered_at`).
+        record: What was heard of it.
+
+    Raises:
+        ExecutionDiffers: the two are not the same.
+    """
+    return {
+        "schema": SCHEMA,
+        "job_id": str(work.claim.job_id),
+        "plan_digest": work.claim.plan.digest(),
+        "ordered_at": work.ordered_at.isoformat(),
+        "executed": record.executed().to_json(),
+        "noise_grid": noise_grid(work.claim.plan),
+        "software": software(),
+    }
 
 
 def noise_grid(plan: Plan) -> dict[str, Any]:
@@ -41,10 +47,3 @@ def noise_grid(plan: Plan) -> dict[str, Any]:
         for block in plan.blocks
     ]
     return {"anchor": None if plan.anchor is None else GRID, "critic": critic}
-
-
-def _software_version() -> str:
-    try:
-        return version("understudy")
-    except PackageNotFoundError:
-        return "unpackaged"

@@ -17,6 +17,7 @@ from core.jobs.errors import LeaseLost
 from core.storage.errors import ObjectMissing
 from workers.checkpoints import Checkpoints
 from workers.outcomes import ExitCode
+from workers.recording import Record
 
 
 class AttemptEnded(Exception):
@@ -53,6 +54,7 @@ class JobHost:
         claim: The attempt.
         database: Where marks are written, each in its own short transaction.
         checkpoints: Where states are kept.
+        record: What the job has released; kept beside every state.
         checkpoint_seconds: Longest time between two checkpoints.
         monotonic: Tells elapsed seconds.
     """
@@ -63,12 +65,14 @@ class JobHost:
         *,
         database: Database,
         checkpoints: Checkpoints,
+        record: Record,
         checkpoint_seconds: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._claim = claim
         self._database = database
         self._checkpoints = checkpoints
+        self._record = record
         self._checkpoint_seconds = checkpoint_seconds
         self._monotonic = monotonic
         self._saved_at = monotonic()
@@ -91,7 +95,8 @@ class JobHost:
             AttemptEnded: The object store is away.
         """
         with machinery():
-            return self._checkpoints.load()
+            kept = self._checkpoints.load()
+        return None if kept is None else self._record.restored(kept)
 
     def checkpoint_due(self) -> bool:
         """Whether the last one is as old as the setting allows."""
@@ -104,5 +109,5 @@ class JobHost:
             AttemptEnded: The object store is away.
         """
         with machinery():
-            self._checkpoints.save(state)
+            self._checkpoints.save(self._record.beside(state))
         self._saved_at = self._monotonic()

@@ -21,13 +21,13 @@ from core.jobs.errors import LeaseLost, NotCancelled
 from core.jobs.queue import CeleryQueue, Queue
 from core.jobs.states import ENDED
 from core.logs import get_logger
-from core.releases.bundle import unpack
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.tracing import no_tracer, span, tracer_for
 from workers.holder import this_process
 from workers.outcomes import MACHINERY_FAILED, Outcome
 from workers.places import bundle_key, release_id_of
+from workers.publishing import certify_staged
 from workers.pulse import Pulse
 from workers.supervision import Child, Limits, child_environment, runner_command, watch
 from workers.sweeping import sweep
@@ -147,9 +147,15 @@ class Trainer:
             sweep(self._store, claim.job_id, claim.fence, published=published)
 
     def _publish(self, claim: Claim) -> str:
-        """Make the staged bundle a release, after reading it back whole."""
+        """Make the staged bundle a release, after reading it back whole and certifying it."""
         key = bundle_key(claim.job_id, claim.fence)
-        certificate = unpack(self._store.get_bytes(key)).certificate
+        certificate = certify_staged(
+            claim,
+            database=self._database,
+            store=self._store,
+            master_keys=self._settings.master_keys,
+            clock=self._clock,
+        )
         with self._database.transaction() as session:
             claims.finish(
                 session,

@@ -4,7 +4,7 @@
     generator.onnx          the same network for any ONNX runtime: (latent, label) -> logits
     manifest.json           how to sample: latent dimension, label law, codes per column, digests of the other files
     domain.json             the declared domain: how codes become values
-    certificate.json        what was spent and by which mechanism
+    certificate.json        what was spent and by which mechanism, signed; holds the digests of all other files
     README.md               how to sample without this service, with a program that a test runs
 
 No pickle, no clocks and no machine facts: the same generator gives the same bytes, which is what lets a resumed
@@ -26,10 +26,12 @@ from typing import Any, BinaryIO
 
 from core.releases.errors import BundleInvalid
 
-SCHEMA = "understudy.bundle/1"
+SCHEMA, FIRST_SCHEMA = "understudy.bundle/2", "understudy.bundle/1"
+"""In the first form the manifest held the certificate's digest; now the certificate holds the manifest's."""
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
 DOMAIN, CERTIFICATE, README = "domain.json", "certificate.json", "README.md"
-_DIGESTED = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE)
+_DIGESTED = {SCHEMA: (WEIGHTS, NETWORK, DOMAIN), FIRST_SCHEMA: (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE)}
+_READ = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE, MANIFEST)
 _MAX_FILE_BYTES = 2**30
 _LAW_TOLERANCE = 1e-6
 # All that the reader raises for damaged, encrypted or exotic archives (a property test flips every byte).
@@ -76,7 +78,7 @@ class Manifest:
         Raises:
             BundleInvalid: A version this software does not know, or a field that is missing or out of range.
         """
-        if data.get("schema") != SCHEMA:
+        if data.get("schema") not in (SCHEMA, FIRST_SCHEMA):
             raise BundleInvalid("The bundle's manifest has a version this software does not know.")
         try:
             law = data["label_probabilities"]
@@ -129,17 +131,25 @@ class Bundle:
     certificate: dict[str, Any]
 
 
+def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
+    """Return the files of a bundle by name, all but the certificate, which speaks of them."""
+    files = {WEIGHTS: bundle.weights, NETWORK: bundle.network, DOMAIN: _json_bytes(bundle.domain)}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    manifest = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
+    return files | {MANIFEST: manifest, README: readme.encode()}
+
+
+def artefacts_of(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    """Return what a certificate states of files: SHA-256 and length, by name."""
+    return {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        for name, content in sorted(files.items())
+    }
+
+
 def pack(bundle: Bundle, *, readme: str) -> bytes:
     """Return the ZIP of a bundle; the same bundle always gives the same bytes."""
-    files = {
-        WEIGHTS: bundle.weights,
-        NETWORK: bundle.network,
-        DOMAIN: _json_bytes(bundle.domain),
-        CERTIFICATE: _json_bytes(bundle.certificate),
-    }
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    files[MANIFEST] = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
-    files[README] = readme.encode()
+    files = files_of(bundle, readme=readme) | {CERTIFICATE: _json_bytes(bundle.certificate)}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
@@ -159,18 +169,19 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
         with zipfile.ZipFile(stream) as archive:
-            files = {name: _read(archive, name) for name in (*_DIGESTED, MANIFEST)}
+            files = {name: _read(archive, name) for name in _READ}
     except _DAMAGE:
         raise BundleInvalid(
             "The file is not a complete bundle: it must be the ZIP that the service sent."
         ) from None
     manifest = _json_object(files[MANIFEST], MANIFEST)
+    described = Manifest.from_json(manifest)
     digests = manifest.get("sha256")
-    for name in _DIGESTED:
+    for name in _DIGESTED[manifest["schema"]]:
         if not isinstance(digests, dict) or digests.get(name) != hashlib.sha256(files[name]).hexdigest():
             raise BundleInvalid(f"{name} in the bundle is not the file its manifest lists.")
     return Bundle(
-        manifest=Manifest.from_json(manifest),
+        manifest=described,
         network=files[NETWORK],
         weights=files[WEIGHTS],
         domain=_json_object(files[DOMAIN], DOMAIN),

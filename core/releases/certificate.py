@@ -1,129 +1,238 @@
-"""The certificate of a release: what was promised, what ran, and all that is needed to compute epsilon again."""
+"""The certificate of a release: what was promised, what ran, and all that is needed to compute epsilon again.
 
-import hashlib
-import json
-from collections.abc import Mapping
+A training child reports what it executed; whoever publishes adds the ledger's links and the hashes of the bundle's
+files, and signs (`workers.publishing`). The form is `core.releases.certificate_form`; readers outside the service use
+`understudy verify`, which shares no code with this.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
 
 from core.errors import UnderstudyError
+from core.ledger.chain import Head
 from core.privacy import mechanism as mechanisms
 from core.privacy.accountant import Epsilons, epsilons
 from core.privacy.charge import charge_of
-from core.privacy.guarantee import PrivacyGuarantee
+from core.releases import first_certificate
+from core.releases import statements as say
+from core.releases.certificate_form import SCHEMA, CertificateForm
 from core.releases.errors import InvalidCertificate
+from core.releases.execution import Executed, multiplier_runs
+from core.releases.first_certificate import TOLERANCE, WRONG_MEMBER
+from core.signing.contexts import CERTIFICATE
+from core.signing.signed import SignedDocument, Signer
 from core.synthesis.plan import Plan
-
-SCHEMA = "understudy.certificate/1"
-_TOLERANCE = 1e-9
-"""Relative difference that another machine's floating point may cause."""
-
-_READING = (
-    "For every pair of tables that differ by all records of one privacy unit, and every set of outputs, the "
-    "probability of the set under one table is at most exp(epsilon) times that under the other, plus delta. This "
-    "holds for the generator and for everything ever drawn from it. It adds up with other releases of the same "
-    "population; the service's ledger bounds their sum."
-)
-_NOT_COVERED = [
-    "facts that the owner declared public: the domain, the declared size, the names of the columns",
-    "what the owner's own sealed reports say",
-    "timing of the sampler and residue in device memory",
-]
-
-
-# What reading a member of the wrong kind raises.
-_WRONG_MEMBER = (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, ArithmeticError)
 
 
 def make_certificate(
     *,
     plan: Plan,
-    dataset_id: object,
-    population_id: object,
-    job_id: object,
-    release_id: object,
+    executed: Executed,
+    release_id: UUID,
+    job_id: UUID,
+    dataset_id: UUID,
+    population_id: UUID,
     issued_at: datetime,
-    software_version: str,
-    noise_grid: Mapping[str, Any] | float | None,
+    reserved: Head,
+    spent: Head,
+    domain_digest: str,
+    cardinalities: Sequence[int],
+    noise_grid: Mapping[str, Any],
+    software: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the certificate as a JSON object.
+    """Return the certificate as a JSON object, but for the member `artefacts` and the signature.
 
     Args:
         plan: The plan that ran to its end.
-        dataset_id: Identifiers are written as text.
-        population_id: Whom the ledger charges.
-        job_id: The job that ran the plan.
+        executed: What was heard of it where noise meets private values.
         release_id: The release that the certificate goes with.
-        issued_at: When, aware.
-        software_version: What ran it.
-        noise_grid: The public grid that sums and noise were rounded to, against attacks on low bits (Mironov 2012).
+        job_id: The job that ran the plan.
+        dataset_id: From which dataset.
+        population_id: Whom the ledger charges.
+        issued_at: The date on it, aware.
+        reserved: The ledger's link that reserved the charge.
+        spent: The link that spent it, the chain's head when the first row was opened. A later head would tell when
+            training ended.
+        domain_digest: Of the canonical declared domain.
+        cardinalities: Codes of every modelled column.
+        noise_grid: The public grids that sums and noise were rounded to, against attacks on low bits (Mironov 2012).
+        software: What ran it.
     """
-    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
-    body = {
+    unit = plan.privacy_unit.column
+    return {
         "schema": SCHEMA,
         "release_id": str(release_id),
         "job_id": str(job_id),
         "dataset_id": str(dataset_id),
         "population_id": str(population_id),
         "issued_at": issued_at.isoformat(),
-        "software_version": software_version,
-        "guarantee": plan.guarantee.to_json(),
+        "data_product_type": "Synthetic data",
+        "dp_flavor": "Approximate DP",
         "adjacency": plan.adjacency.value,
-        "privacy_unit": plan.privacy_unit.to_json(),
+        "privacy_unit": {
+            "column": unit,
+            "description": say.UNIT_OF_RECORD if unit is None else say.UNIT_OF_COLUMN,
+        },
         "declared_size": plan.declared_size,
-        "reading": _READING,
-        "not_covered": list(_NOT_COVERED),
+        "privacy_parameters": plan.guarantee.to_json(),
+        "privacy_parameters_description": say.READING,
         "epsilon": plan.epsilons.to_json(),
-        "charge": charge.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "data_domain": {
+            "sha256": domain_digest,
+            "columns": len(cardinalities),
+            "cells": sum(cardinalities),
+        },
+        "unprotected_quantities": list(say.UNPROTECTED),
+        "model": {
+            "model_name": "Central",
+            "actors": say.ACTORS,
+            "release_type": "One release",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "mechanisms": mechanism_rows(plan),
         "mechanism": mechanisms.to_json(plan.mechanism),
-        "noise_grid": dict(noise_grid) if isinstance(noise_grid, Mapping) else noise_grid,
         "plan": plan.to_json(),
         "plan_digest": plan.digest(),
+        "executed": {
+            "steps": sum(count for _first, _every, count in executed.gradients.progressions),
+            "releases": executed.to_json(),
+            "noise_multipliers": multiplier_runs(plan),
+        },
+        "preprocessing": list(say.PREPROCESSING),
+        "post_processing": say.POST_PROCESSING,
+        "composition": {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS},
+        "ledger": {"reserved": _link(reserved), "spent": _link(spent), "head": _link(spent)},
+        "justification": list(say.JUSTIFICATION),
+        "randomness": {"cipher": say.CIPHER, "key": say.KEY, "addressing": say.ADDRESSING},
+        "noise_grid": dict(noise_grid),
+        "software": dict(software),
+        "not_covered": list(say.NOT_COVERED),
     }
-    return body | {"digest": _digest(body)}
+
+
+def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
+    """Sign a certificate.
+
+    Raises:
+        InvalidCertificate: it is not of the published form.
+    """
+    signed = signer.sign(certificate, context=CERTIFICATE)
+    _require_form(signed.to_json())
+    return signed
+
+
+def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
+    """Return every mechanism with its parameters, in the order in which it ran, for people.
+
+    A multiplier that changes over the steps is null here and stands in `plan` and `executed`; so does the noise of the
+    steps, whose standard deviation follows the thresholds.
+    """
+    rows: list[dict[str, Any]] = []
+    if plan.label_histogram is not None:
+        noise = plan.label_histogram.noise_multiplier
+        rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, noise, rate=1.0, std=noise))
+    if plan.anchor is not None:
+        anchor = plan.anchor
+        sensitivity, noise = anchor.sensitivity, anchor.noise_multiplier
+        rows.append(_row("anchor", "gaussian", 1, sensitivity, noise, rate=1.0, std=anchor.noise_std))
+    if plan.steps:
+        multipliers = {block.noise_multiplier for block in plan.blocks}
+        constant = multipliers.pop() if len(multipliers) == 1 else None
+        kind, norm, rate = "poisson-sampled-gaussian", plan.options.clipping_norm, plan.sampling_rate
+        rows.append(_row("critic-steps", kind, plan.steps, norm, constant, rate=rate, std=None))
+    if plan.acts is not None:
+        noise, times = plan.acts.noise_multiplier, -(-plan.steps // plan.acts.interval)
+        kind, rate = "poisson-sampled-gaussian", plan.sampling_rate
+        rows.append(_row("threshold-histograms", kind, times, 1.0, noise, rate=rate, std=noise))
+    return rows
+
+
+def _row(
+    name: str,
+    kind: str,
+    times: int,
+    sensitivity: float,
+    noise_multiplier: float | None,
+    *,
+    rate: float,
+    std: float | None,
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": kind,
+        "times": times,
+        "sampling_rate": rate,
+        "sensitivity": sensitivity,
+        "noise_multiplier": noise_multiplier,
+        "noise_std": std,
+    }
 
 
 def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
     """Recompute epsilon from the certificate's mechanism, and check that the certificate agrees with itself.
 
+    The signature is another matter (`core.signing.signed.verify`), and so are the bundle's files.
+
     Returns:
         The recomputed epsilons, at the certificate's delta.
 
     Raises:
-        InvalidCertificate: the schema is unknown, a member is missing or altered, the mechanism is not the plan's,
-            or its epsilon is above what the certificate states or promises.
+        InvalidCertificate: the schema is unknown, a member is missing or altered, what is said to have run is not the
+            plan, or its epsilon is above what the certificate states or promises.
     """
+    if certificate.get("schema") == first_certificate.SCHEMA:
+        return first_certificate.verify_first_certificate(certificate)
     if certificate.get("schema") != SCHEMA:
         raise InvalidCertificate(
             "the certificate's schema is not known", remedy="use the software that wrote it"
         )
-    body = {name: value for name, value in certificate.items() if name != "digest"}
+    _require_form(certificate)
     try:
-        whole = certificate.get("digest") == _digest(body)
-    except (
-        ValueError,
-        TypeError,
-        RecursionError,
-    ):  # what no JSON of ours holds: NaN, halves of letters, endless nesting
-        whole = False
-    if not whole:
-        raise InvalidCertificate("the certificate was altered after it was issued")
-    try:
-        guarantee = PrivacyGuarantee.from_json(certificate["guarantee"])
-        stated = Epsilons.from_json(certificate["epsilon"])
-        mechanism = mechanisms.from_json(certificate["mechanism"])
         plan = Plan.from_json(certificate["plan"])
-        same_plan = certificate["plan_digest"] == plan.digest()
-    except (UnderstudyError, *_WRONG_MEMBER):
+        executed = Executed.from_json(certificate["executed"]["releases"])
+        as_planned = executed == Executed.planned(plan)
+        expected = _derived(plan, executed) if as_planned else {}
+    except (UnderstudyError, RecursionError, *WRONG_MEMBER):
         raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
-    if not same_plan or mechanism != plan.mechanism or guarantee != plan.guarantee:
-        raise InvalidCertificate("the certificate's mechanism or guarantee is not its plan's")
-    recomputed = epsilons(mechanism, delta=guarantee.delta)
-    if recomputed.reported > min(stated.reported, guarantee.epsilon) * (1 + _TOLERANCE):
+    if not expected or any(certificate[name] != value for name, value in expected.items()):
+        raise InvalidCertificate("what the certificate states is not what its plan gives")
+    recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)
+    if recomputed.reported > min(plan.epsilons.reported, plan.guarantee.epsilon) * (1 + TOLERANCE):
         raise InvalidCertificate("the mechanism's epsilon is above what the certificate states")
     return recomputed
 
 
-def _digest(body: Mapping[str, Any]) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
+    """The members that follow from the plan alone."""
+    return {
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan_digest": plan.digest(),
+        "mechanisms": mechanism_rows(plan),
+        "privacy_parameters": asdict(plan.guarantee),
+        "declared_size": plan.declared_size,
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "executed": {
+            "steps": plan.steps,
+            "releases": executed.to_json(),
+            "noise_multipliers": multiplier_runs(plan),
+        },
+    }
+
+
+def _require_form(certificate: Mapping[str, Any]) -> None:
+    try:
+        CertificateForm.model_validate(certificate)
+    except (ValidationError, RecursionError):
+        raise InvalidCertificate("the certificate is not of the published form") from None
+
+
+def _link(head: Head) -> dict[str, Any]:
+    return {"sequence": head.sequence, "hash": head.hash.hex()}

@@ -1,11 +1,14 @@
 """What can be wrong with a release.
 
-InvalidInput
-  * BundleInvalid        the ZIP is damaged, foreign or of an unknown version
-  * InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
+UnderstudyError
+  * InvalidInput
+    x BundleInvalid        the ZIP is damaged, foreign or of an unknown version
+    x InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
+  * InternalError
+    x ExecutionDiffers     a training released something else than its plan; nothing is published
 """
 
-from core.errors import InvalidInput
+from core.errors import InternalError, InvalidInput
 
 
 class BundleInvalid(InvalidInput):
@@ -25,3 +28,10 @@ class InvalidCertificate(InvalidInput):
 
     code = "invalid-certificate"
     title = "This certificate does not hold"
+
+
+class ExecutionDiffers(InternalError):
+    """A training released something else than its plan, so there is nothing that could be certified."""
+
+    code = "execution-differs"
+    title = "What ran is not what was planned"

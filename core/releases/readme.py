@@ -16,11 +16,13 @@ the generator, publishing them and publishing this bundle cost no further privac
 |---|---|
 | `generator.onnx` | the network: `latent` ({latent} numbers) and `label` ({classes} numbers, one-hot) in, `logits` ({cells} numbers) out |
 | `generator.safetensors` | its weights |
-| `manifest.json` | codes per column, the law of the label, SHA-256 of the other files |
+| `manifest.json` | codes per column, the law of the label, SHA-256 of network, weights and domain |
 | `domain.json` | the declared columns: what each code means |
-| `certificate.json` | what was spent |
+| `certificate.json` | what was spent, how, and the SHA-256 of all other files; signed |
 
-With understudy installed: `understudy sample --bundle bundle.zip --rows 1000`.
+With understudy installed: `understudy verify bundle.zip --keys signing-keys.json` computes the figures again and checks
+the signature against keys that you have from the service itself, never from this bundle. To draw rows:
+`understudy sample --bundle bundle.zip --rows 1000`.
 
 Without it, this program (Python, numpy and onnxruntime) draws rows in coded form; code `c` of a column is its
 `c`-th category or bin as `domain.json` lists them.
@@ -60,8 +62,13 @@ Sample the codes as above. Taking the most likely code instead would destroy the
 
 
 def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any]) -> str:
-    """Return the README of one bundle."""
-    guarantee = certificate.get("guarantee", {})
+    """Return the README of one bundle.
+
+    Args:
+        manifest: How to sample from it.
+        certificate: Of either form; the hash of the README is not needed yet.
+    """
+    guarantee = certificate.get("privacy_parameters") or certificate.get("guarantee") or {}
     unit = (certificate.get("privacy_unit") or {}).get("column")
     return _TEXT.format(
         epsilon=guarantee.get("epsilon"),

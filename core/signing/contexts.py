@@ -5,3 +5,4 @@ from typing import Final
 LEDGER_HEAD: Final = "understudy.ledger-head/1"
 AUDIT_HEAD: Final = "understudy.audit-head/1"
 AUDIT_EXPORT: Final = "understudy.audit-export/1"
+CERTIFICATE: Final = "understudy.certificate/2"

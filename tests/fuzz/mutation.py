@@ -173,12 +173,14 @@ def json_nodes(random: random.Random, content: bytes, corpus: Sequence[bytes]) -
 
 
 def certificate_nodes(random: random.Random, content: bytes, corpus: Sequence[bytes]) -> bytes:
-    """Change a certificate and compute its digests again, as a forger would."""
+    """Change a certificate of either form and compute its digests again, as a forger would."""
     changed = json_nodes(random, content, corpus)
     try:
         document = json.loads(changed)
         if random.random() < 0.7:
             document["plan_digest"] = hashlib.sha256(_canonical(document["plan"])).hexdigest()
+        if "digest" not in document:
+            return json.dumps(document).encode()
         del document["digest"]
         return json.dumps(document | {"digest": hashlib.sha256(_canonical(document)).hexdigest()}).encode()
     except (ValueError, TypeError, KeyError):

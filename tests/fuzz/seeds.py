@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.releases.bundle import pack
+from tests.core.releases.certified import REFRESHING, certified
 from tests.core.releases.stand_in import DOMAIN as BUNDLE_DOMAIN
 from tests.core.releases.stand_in import bundle
-from tests.core.releases.test_certificate import certificate
 from tests.fuzz.targets import CANARY, DOMAIN
 
 CORPUS: Final = Path(__file__).parent / "corpus"
@@ -54,10 +54,10 @@ def seeds() -> Mapping[str, Mapping[str, bytes]]:
             "released": json.dumps(BUNDLE_DOMAIN).encode(),
         },
         "certificate": {
-            "whole": json.dumps(certificate()).encode(),
-            "no-critic": json.dumps(certificate({"critic": False})).encode(),
+            "whole": json.dumps(certified().certificate).encode(),
+            "refreshing": json.dumps(certified(REFRESHING).certificate).encode(),
         },
-        "bundle": {"whole": pack(bundle(), readme="read me")},
+        "bundle": {"whole": pack(bundle(), readme="read me"), "signed": certified().packed},
     }
 
 

@@ -67,7 +67,7 @@ def test_publishing_leaves_rows_generator_certificate_and_ledger(published: Run,
     assert list(rows[0]) == declared
     assert zipfile.ZipFile(published.out / "bundle.zip").testzip() is None
     certificate = published.json("certificate.json")
-    assert certificate["guarantee"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert certificate["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
     statement = published.json("ledger.json")
     assert statement["cap"] == {"epsilon": 1.0, "delta": 2e-6}
     spent = statement["spent"]

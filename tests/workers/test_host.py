@@ -10,6 +10,7 @@ from core.storage.objects import open_store
 from workers.checkpoints import Checkpoints
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.outcomes import ExitCode
+from workers.recording import Record
 
 STEPS = 60
 
@@ -27,6 +28,7 @@ def host(workshop, job_id, seconds, *, database=None):
         checkpoints=Checkpoints(
             open_store("memory://"), job_id=job_id, fence=claim.fence, randomness_key=bytes(32)
         ),
+        record=Record(claim.plan),
         checkpoint_seconds=30.0,
         monotonic=lambda: seconds[0],
     )

@@ -1,104 +1,154 @@
 import copy
 import json
-from datetime import UTC, datetime
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
-from core.releases.certificate import make_certificate, verify_certificate
-from core.releases.errors import InvalidCertificate
-from tests.core.synthesis.shapes import plan_of
+from core.privacy.joint import joint_noise_multiplier
+from core.releases.certificate import sign_certificate, verify_certificate
+from core.releases.certificate_schema import json_schema
+from core.releases.errors import ExecutionDiffers, InvalidCertificate
+from core.releases.execution import Executed, Heard, multiplier_runs, require_as_planned
+from core.signing.contexts import CERTIFICATE
+from core.signing.signed import SignedDocument, verify
+from tests.core.releases.certified import REFRESHING, SIGNER, certified, plan_for, statement
+
+OPTIONS = [{}, {"critic": False}, {"anchor": False, "schedule": "exponential"}, REFRESHING]
 
 
-def certificate(options: dict[str, Any] | None = None) -> dict[str, Any]:
-    return make_certificate(
-        plan=plan_of(options, unit="patient"),
-        dataset_id="d",
-        population_id="p",
-        job_id="j",
-        release_id="r",
-        issued_at=datetime(2026, 11, 20, tzinfo=UTC),
-        software_version="1.2.3",
-        noise_grid={"spacing": 2.0**-30},
-    )
-
-
-@pytest.mark.parametrize("options", [{}, {"critic": False}, {"anchor": False, "schedule": "exponential"}])
+@pytest.mark.parametrize("options", OPTIONS, ids=["default", "no critic", "schedule", "refreshing"])
 def test_a_certificate_survives_json_and_its_epsilon_is_recomputed(options: dict[str, Any]):
-    document = json.loads(json.dumps(certificate(options), allow_nan=False))
+    document = json.loads(json.dumps(certified(options).certificate, allow_nan=False))
 
     recomputed = verify_certificate(document)
 
     assert recomputed.to_json() == document["epsilon"]
-    assert recomputed.reported <= document["guarantee"]["epsilon"]
+    assert recomputed.reported <= document["privacy_parameters"]["epsilon"]
+    jsonschema_rs.validator_for(json_schema()).validate(document)
+
+
+def test_a_certificate_is_signed_for_its_purpose():
+    signed = SignedDocument.from_json(certified().certificate)
+
+    assert verify(signed, context=CERTIFICATE, public_keys={SIGNER.key_id: SIGNER.public_key})
 
 
 def test_a_certificate_names_the_promise():
-    document = certificate()
+    document = certified(unit="patient").certificate
 
     assert document["adjacency"] == "add-or-remove"
-    assert document["privacy_unit"] == {"column": "patient"}
+    assert document["privacy_unit"]["column"] == "patient"
+    assert "all records that share one value" in document["privacy_unit"]["description"]
     assert document["issued_at"] == "2026-11-20T00:00:00+00:00"
-    assert document["noise_grid"] == {"spacing": 2.0**-30}
-    assert document["schema"] == "understudy.certificate/1"
+    assert document["schema"] == "understudy.certificate/2"
+    assert document["ledger"]["spent"] == document["ledger"]["head"] != document["ledger"]["reserved"]
+    assert [row["name"] for row in document["mechanisms"]] == ["anchor", "critic-steps"]
 
 
-def test_a_certificate_without_a_grid_says_so():
-    plan = plan_of()
-    made = make_certificate(
-        plan=plan, dataset_id=1, population_id=2, job_id=3, release_id=4, issued_at=datetime(2026, 1, 1, tzinfo=UTC),
-        software_version="1", noise_grid=None,
-    )  # fmt: skip
-
-    assert made["noise_grid"] is None
-    assert made["dataset_id"] == "1"
+def test_every_file_but_the_certificate_is_hashed():
+    assert sorted(certified().certificate["artefacts"]) == [
+        "README.md", "domain.json", "generator.onnx", "generator.safetensors", "manifest.json",
+    ]  # fmt: skip
 
 
-def resealed(change: dict[str, Any]) -> dict[str, Any]:
-    """An altered certificate whose outer digest was computed again, as a forger would."""
-    from core.releases.certificate import _digest
-
-    document = copy.deepcopy(certificate()) | change
-    del document["digest"]
-    return document | {"digest": _digest(document)}
-
-
-@pytest.mark.parametrize(
-    "member", ["guarantee", "epsilon", "mechanism", "plan", "privacy_unit", "issued_at", "noise_grid"]
-)
-def test_an_altered_certificate_is_refused(member: str):
+def test_what_lacks_a_member_is_not_signed():
     with pytest.raises(InvalidCertificate):
-        verify_certificate(certificate() | {member: None})
+        sign_certificate(statement(plan_for()), SIGNER)
+
+
+@pytest.mark.parametrize("member", sorted(certified().certificate))
+def test_a_member_that_is_missing_or_of_another_kind_is_refused(member: str):
+    document = copy.deepcopy(certified().certificate)
+    with pytest.raises(InvalidCertificate):
+        verify_certificate(document | {member: None})
+    del document[member]
+    with pytest.raises(InvalidCertificate):
+        verify_certificate(document)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": "understudy.certificate/2"},
-        {"guarantee": {"epsilon": 0.5, "delta": 1e-6}},
-        {"guarantee": {"epsilon": 1.0, "delta": 1e-5}},
-        {"guarantee": {}},
-        {"epsilon": {"pld": 0.5, "rdp": 0.6}},
-        {"mechanism": {"version": 1, "kind": "gaussian", "noise_multiplier": 50.0}},
-        {"mechanism": {"version": 9, "kind": "gaussian", "noise_multiplier": 50.0}},
+        {"schema": "understudy.certificate/3"},
+        {"privacy_parameters": {"epsilon": 0.5, "delta": 1e-6}},
+        {"epsilon": {"pld": 0.5, "rdp": 0.6, "reported": 0.5}},
         {"plan_digest": "0" * 64},
-        {"plan": {}},
+        {"declared_size": 1},
+        {"further": 1},
     ],
+    ids=["schema", "parameters", "epsilon", "digest", "size", "further"],
 )
-def test_a_forged_certificate_is_refused_although_its_digest_fits(change: dict[str, Any]):
+def test_a_certificate_that_does_not_agree_with_itself_is_refused(change: dict[str, Any]):
     with pytest.raises(InvalidCertificate):
-        verify_certificate(resealed(change))
+        verify_certificate(certified().certificate | change)
 
 
-def test_a_certificate_without_its_mechanism_is_refused():
-    from core.releases.certificate import _digest
+def written_out(runs: list[dict[str, Any]]) -> list[float]:
+    return [
+        multiplier
+        for part in runs
+        for _ in range(part["repeat"])
+        for steps, multiplier in part["runs"]
+        for _ in range(steps)
+    ]
 
-    document = certificate()
-    del document["mechanism"], document["digest"]
 
-    with pytest.raises(InvalidCertificate):
-        verify_certificate(document | {"digest": _digest(document)})
+@pytest.mark.parametrize("interval", [1, 2, 7, 15, 16, 119, 120, 500])
+def test_the_runs_written_out_are_the_multiplier_of_every_step(interval: int):
+    plan = plan_for(REFRESHING | {"acts_interval": interval})
+    assert plan.acts is not None
+    expected = []
+    for step in range(plan.steps):
+        own = plan.noise_multiplier_at(step)
+        acts = plan.acts
+        joint = joint_noise_multiplier(
+            own, histograms=acts.groups, histogram_noise_multiplier=acts.noise_multiplier
+        )
+        expected.append(joint if plan.is_refresh(step) else own)
+
+    assert written_out(multiplier_runs(plan)) == expected
+    assert len(multiplier_runs(plan)) <= 3 * len(plan.blocks)
 
 
-def test_the_resealing_itself_is_sound():
-    verify_certificate(resealed({}))
+def heard(*steps: int) -> list[list[int]]:
+    noted = Heard()
+    for step in steps:
+        noted.add(step)
+    return noted.progressions
+
+
+def test_steps_are_noted_as_progressions():
+    assert heard() == []
+    assert heard(0) == [[0, 1, 1]]
+    assert heard(*range(500)) == [[0, 1, 500]]
+    assert heard(0, 25, 50, 75) == [[0, 25, 4]]
+    assert heard(0, 1, 1) == [[0, 1, 2], [1, 1, 1]]
+    assert heard(5, 4) == [[5, 1, 1], [4, 1, 1]]
+    assert heard(0, 1, 3, 5) == [[0, 1, 2], [3, 2, 2]]
+
+
+@pytest.mark.parametrize("interval", [1, 7, 500])
+def test_what_is_heard_of_an_undisturbed_job_is_its_plan(interval: int):
+    plan = plan_for(REFRESHING | {"acts_interval": interval})
+    executed = Executed()
+    executed.label_histogram.add(0)
+    for step in range(plan.steps):
+        executed.gradients.add(step)
+        if plan.is_refresh(step):
+            executed.histograms.add(step)
+    require_as_planned(executed, plan)
+    assert Executed.from_json(json.loads(json.dumps(executed.to_json()))) == executed
+
+    executed.gradients.add(plan.steps)
+    with pytest.raises(ExecutionDiffers):
+        require_as_planned(executed, plan)
+
+
+@pytest.mark.parametrize("kind", ["label_histogram", "gradients", "histograms"])
+def test_a_release_that_is_missing_or_came_twice_is_found(kind: str):
+    plan = plan_for(REFRESHING)
+    planned = Executed.planned(plan).to_json()
+    for wrong in ([], [[0, 1, 1], *planned[kind]]):
+        with pytest.raises(ExecutionDiffers):
+            require_as_planned(Executed.from_json(planned | {kind: wrong}), plan)

@@ -1,0 +1,43 @@
+"""The published JSON Schema of a certificate (draft 2020-12), made from its types."""
+
+import json
+from typing import Any, Final
+
+from core.releases.certificate_form import SCHEMA, CertificateForm
+
+_LEFT_OUT: Final = frozenset({"title", "default", "description"})
+"""Of every type; a member may still have such a name."""
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the published JSON Schema (draft 2020-12): every member required, no other allowed."""
+    head: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{SCHEMA.replace('/', ':')}",
+        "title": "Certificate of a differentially private release",
+    }
+    return head | _object(CertificateForm.model_json_schema(by_alias=True))
+
+
+def schema_text() -> str:
+    """Return the file that is published and shipped with the client."""
+    return json.dumps(json_schema(), indent=1, sort_keys=True) + "\n"
+
+
+def _object(node: dict[str, Any]) -> dict[str, Any]:
+    """The node without what is for people, and every object strict."""
+    kept: dict[str, Any] = {}
+    for name, member in node.items():
+        if name in {"properties", "$defs"}:
+            kept[name] = {key: _object(value) for key, value in member.items()}
+        elif name not in _LEFT_OUT:
+            kept[name] = _value(member)
+    if "properties" in kept:
+        kept |= {"required": sorted(kept["properties"]), "additionalProperties": False}
+    return kept
+
+
+def _value(member: object) -> object:
+    if isinstance(member, list):
+        return [_value(entry) for entry in member]
+    return _object(member) if isinstance(member, dict) else member

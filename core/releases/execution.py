@@ -1,0 +1,146 @@
+"""What a training really released, in a form that a certificate can hold: steps as progressions, noise as runs.
+
+A job of ten million steps is one line here. Nothing in it comes from rows: which steps were begun, and what the plan
+says of the noise at each of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from core.privacy.joint import joint_noise_multiplier
+from core.releases.errors import ExecutionDiffers
+from core.synthesis.plan import Plan
+
+SCHEMA = "understudy.execution/1"
+
+
+@dataclass(slots=True)
+class Heard:
+    """The steps at which one kind of release was heard, in the order in which they came.
+
+    Attributes:
+        progressions: `[first, every, count]` each: the steps first, first + every, ..., `count` of them.
+    """
+
+    progressions: list[list[int]] = field(default_factory=list)
+
+    def add(self, step: int) -> None:
+        """Note one more step."""
+        if self.progressions:
+            first, every, count = self.progressions[-1]
+            if count == 1 and step > first:
+                self.progressions[-1] = [first, step - first, 2]
+                return
+            if count > 1 and step == first + every * count:
+                self.progressions[-1][2] += 1
+                return
+        self.progressions.append([step, 1, 1])
+
+    @classmethod
+    def of(cls, *, every: int, count: int) -> Self:
+        """What is heard when `count` steps run from step 0 on, `every` so many."""
+        return cls([[0, 1 if count == 1 else every, count]] if count else [])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """Everything that one job released.
+
+    Attributes:
+        label_histogram: Steps of the noisy label counts: one, the first, or none.
+        anchor: Steps of the noisy moments, likewise.
+        gradients: Steps of the noisy clipped sums.
+        histograms: Steps of the noisy histograms of gradient norms.
+    """
+
+    label_histogram: Heard = field(default_factory=Heard)
+    anchor: Heard = field(default_factory=Heard)
+    gradients: Heard = field(default_factory=Heard)
+    histograms: Heard = field(default_factory=Heard)
+
+    @classmethod
+    def planned(cls, plan: Plan) -> Self:
+        """What a plan releases when it runs to its end."""
+        return cls(
+            label_histogram=Heard.of(every=1, count=int(plan.label_histogram is not None)),
+            anchor=Heard.of(every=1, count=int(plan.anchor is not None)),
+            gradients=Heard.of(every=1, count=plan.steps),
+            histograms=_refreshes(plan),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the steps by kind of release."""
+        return {
+            "label_histogram": [list(one) for one in self.label_histogram.progressions],
+            "anchor": [list(one) for one in self.anchor.progressions],
+            "gradients": [list(one) for one in self.gradients.progressions],
+            "histograms": [list(one) for one in self.histograms.progressions],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not of this form.
+        """
+
+        def heard(name: str) -> Heard:
+            return Heard([[int(first), int(every), int(count)] for first, every, count in document[name]])
+
+        return cls(
+            label_histogram=heard("label_histogram"),
+            anchor=heard("anchor"),
+            gradients=heard("gradients"),
+            histograms=heard("histograms"),
+        )
+
+
+def _refreshes(plan: Plan) -> Heard:
+    if plan.acts is None:
+        return Heard()
+    return Heard.of(every=plan.acts.interval, count=-(-plan.steps // plan.acts.interval))
+
+
+def require_as_planned(executed: Executed, plan: Plan) -> None:
+    """Hold what ran against the plan that was charged.
+
+    Raises:
+        ExecutionDiffers: a release is missing, came twice or out of order, or was never planned.
+    """
+    if executed != Executed.planned(plan):
+        raise ExecutionDiffers
+
+
+def multiplier_runs(plan: Plan) -> list[dict[str, Any]]:
+    """Return the effective noise multiplier of every step of a plan that ran, as repeated runs.
+
+    On a step with histograms it is the one of gradient and histograms together (`joint_noise_multiplier`).
+
+    Returns:
+        `{"repeat": n, "runs": [[steps, multiplier], ...]}` in order; written out, the runs give one number a step.
+    """
+    made: list[dict[str, Any]] = []
+    for block in plan.blocks:
+        own = block.noise_multiplier
+        if plan.acts is None:
+            made.append(_runs(1, [block.steps, own]))
+            continue
+        joint = joint_noise_multiplier(
+            own, histograms=plan.acts.groups, histogram_noise_multiplier=plan.acts.noise_multiplier
+        )
+        interval = plan.acts.interval
+        before = min(-block.first_step % interval, block.steps)
+        whole, rest = divmod(block.steps - before, interval)
+        if before:
+            made.append(_runs(1, [before, own]))
+        if whole:
+            made.append(_runs(whole, [1, joint], [interval - 1, own]))
+        if rest:
+            made.append(_runs(1, [1, joint], [rest - 1, own]))
+    return made
+
+
+def _runs(repeat: int, *runs: list[float]) -> dict[str, Any]:
+    return {"repeat": repeat, "runs": [run for run in runs if run[0]]}

@@ -1,0 +1,142 @@
+"""The form of what ran and of what was planned, as types; part of a certificate's (`core.releases.certificate_form`)."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.synthesis.options import IdpganOptions
+
+Identifier = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Moment = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?\+00:00$"),
+]
+Positive = Annotated[float, Field(gt=0, lt=1e13, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, lt=1e300, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=10**12)]
+CountOrNone = Annotated[int, Field(ge=0, le=10**15)]
+
+
+class Form(BaseModel):
+    """Nothing is guessed: no other members, no other types, no changes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+
+class Parameters(Form):
+    """What is promised: epsilon and delta."""
+
+    epsilon: Positive
+    delta: Annotated[float, Field(gt=0, lt=1)]
+
+
+class Epsilon(Form):
+    """Two valid upper bounds on epsilon at delta; the smaller is reported."""
+
+    pld: NotNegative
+    rdp: NotNegative
+    reported: NotNegative
+
+
+class GaussianForm(Form):
+    """A Gaussian of this standard deviation over sensitivity."""
+
+    kind: Literal["gaussian"]
+    noise_multiplier: Positive
+
+
+class DiscreteGaussianForm(Form):
+    """A discrete Gaussian on one histogram."""
+
+    kind: Literal["discrete-gaussian"]
+    noise_multiplier: Positive
+
+
+class PoissonSampledForm(Form):
+    """A Gaussian on a Poisson sample."""
+
+    kind: Literal["poisson-sampled"]
+    sampling_rate: Share
+    mechanism: GaussianForm
+
+
+class RepeatedForm(Form):
+    """The same step, so many times."""
+
+    kind: Literal["repeated"]
+    count: Count
+    mechanism: PoissonSampledForm
+
+
+class ComposedForm(Form):
+    """Everything that ran, in order: what epsilon is computed from."""
+
+    version: Literal[1]
+    kind: Literal["composed"]
+    parts: Annotated[
+        list[GaussianForm | DiscreteGaussianForm | RepeatedForm], Field(min_length=1, max_length=256)
+    ]
+
+
+class BlockForm(Form):
+    """Consecutive steps with one noise multiplier."""
+
+    first_step: CountOrNone
+    steps: Count
+    noise_multiplier: Positive
+
+
+class ActsForm(Form):
+    """The noisy histograms that thresholds are chosen from."""
+
+    interval: Count
+    groups: Count
+    noise_multiplier: Positive
+    lowest_edge: Positive
+    edge_ratio: Positive
+    bins: Count
+
+
+class AnchorForm(Form):
+    """The noisy moments."""
+
+    noise_multiplier: Positive
+    sensitivity: Positive
+    diagonal_weight: Positive
+
+
+class LabelForm(Form):
+    """The noisy label counts."""
+
+    noise_multiplier: Positive
+
+
+class UnitColumn(Form):
+    """The unit as the plan names it."""
+
+    column: Name | None
+
+
+class PlanForm(Form):
+    """The plan that was charged, to the letter."""
+
+    version: Literal[1]
+    synthesizer: Literal["idpgan"]
+    guarantee: Parameters
+    adjacency: Literal["add-or-remove"]
+    privacy_unit: UnitColumn
+    declared_size: Count
+    options: IdpganOptions
+    sampling_rate: Share
+    expected_batch_size: Count
+    steps: CountOrNone
+    blocks: Annotated[list[BlockForm], Field(max_length=64)]
+    acts: ActsForm | None
+    anchor: AnchorForm | None
+    label_histogram: LabelForm | None
+    epsilons: Epsilon
+    max_sampled_batch: Count
+    mechanism: ComposedForm

@@ -1,0 +1,65 @@
+"""The sentences of a certificate: the same on every one of its version, so that a changed word is seen.
+
+They say what holds for every release of this software and are part of the schema. Another sentence needs another
+version of the schema.
+"""
+
+from typing import Final
+
+READING: Final = (
+    "For every pair of tables that differ by all records of one privacy unit, and every set of outputs, the "
+    "probability of the set under one table is at most exp(epsilon) times that under the other, plus delta. This "
+    "holds for the generator and for everything ever drawn from it."
+)
+UNIT_OF_RECORD: Final = "one record, present in one table and absent from the other"
+UNIT_OF_COLUMN: Final = "all records that share one value of the named column, however many they are"
+ACTORS: Final = (
+    "The owner hands the records to the service, which is trusted with them; analysts and whoever they pass the "
+    "generator on to are not trusted, also not all of them together."
+)
+PREPROCESSING: Final = (
+    (
+        "Columns, types, bounds, categories and null policy are declared, not taken from the records; a value outside "
+        "is clamped, mapped or refused by a rule that looks at that record alone."
+    ),
+    "Sums are divided by the declared size and the expected batch, never by an exact count.",
+    "No option was tuned, and no step stopped, by looking at the records: options follow public rules or the order.",
+    "A unit with several records counts once: by one record at random, or by their average.",
+)
+POST_PROCESSING: Final = "Pre-training, the generator's updates, averaging of weights, export and sampling see released values only."
+COMPOSITION_WITHIN: Final = (
+    "All mechanisms of the job are composed with parameters fixed beforehand, by privacy loss distributions and by "
+    "Renyi divergences; the smaller epsilon is reported. Gradient and histograms of a refresh step are one Gaussian "
+    "on one sample, whose inverse squared multipliers add up."
+)
+COMPOSITION_ACROSS: Final = (
+    "Jobs on one population are chosen after earlier outputs were seen; the ledger admits a job only while a filter "
+    "that is valid under adaptive choice holds for everything spent and reserved."
+)
+JUSTIFICATION: Final = (
+    "Epsilon and delta were asked for by who ordered, inside a cap and a grant that other people set.",
+    (
+        "The noise of the steps is the smallest, to six digits, at which all mechanisms together stay within epsilon at "
+        "delta; the shares of the anchor and of the label histogram are fixed by public rules or by the order."
+    ),
+    "Delta is at most the declared cap's; it bounds the chance that the statement on epsilon fails.",
+    "Options come from the declared size, the declared columns and epsilon by a public table, or were set in the order.",
+)
+UNPROTECTED: Final = (
+    "the declared domain: names, types, bounds, categories and order of the columns",
+    "the declared size of the table",
+    "that a table was declared, uploaded, ordered from and published, by whom and when",
+)
+NOT_COVERED: Final = (
+    "what the owner's own sealed reports say",
+    "side channels of the machine: timing of the noise sampler, caches, power, residue in device memory",
+    "somebody who holds the service's master key, or reads the memory of its processes while it trains",
+    "other publications from the same records outside this service's ledger",
+    "whether what is true of many people may be used against one of them",
+)
+CIPHER: Final = "ChaCha20 (RFC 8439)"
+KEY: Final = "256 bits from the operating system for this job alone; destroyed when the release was published"
+ADDRESSING: Final = (
+    "nonce = purpose (4 bytes, little endian) followed by step (8 bytes, little endian), block counter from 0; one "
+    "address serves one draw, so a resumed job repeats its noise and never adds fresh noise to the same value"
+)

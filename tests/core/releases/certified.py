@@ -1,0 +1,91 @@
+"""A whole signed bundle without a training: the stand-in's network, a real plan, a key of its own."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from core.domain.table import TableDomain
+from core.ledger.chain import Head
+from core.releases.bundle import Bundle, artefacts_of, files_of, pack
+from core.releases.certificate import make_certificate, sign_certificate
+from core.releases.execution import Executed
+from core.releases.readme import render_readme
+from core.signing.signed import Signer
+from core.synthesis.plan import Plan
+from tests.core.releases.stand_in import DOMAIN, bundle, cardinalities
+from tests.core.synthesis.shapes import Shape, plan_of
+
+SIGNER = Signer.of(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+REFRESHING = {"anchor": False, "schedule": "exponential", "acts": True, "steps": 120, "acts_interval": 7}
+SOFTWARE = {
+    "name": "understudy",
+    "version": "1.2.3",
+    "source_sha256": "5" * 64,
+    "python": "3.11.7",
+    "distributions": [{"name": "torch", "version": "2.13.0", "files_sha256": "7" * 64}],
+}
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A bundle, what it holds, and the packed file."""
+
+    plan: Plan
+    readme: str
+    bundle: Bundle
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        return self.bundle.certificate
+
+    @property
+    def packed(self) -> bytes:
+        return pack(self.bundle, readme=self.readme)
+
+
+def plan_for(options: dict[str, Any] | None = None, *, unit: str | None = None) -> Plan:
+    """A plan over the stand-in's columns."""
+    return plan_of(options, shape=Shape(cardinalities=cardinalities(), target_index=2), unit=unit)
+
+
+def statement(plan: Plan) -> dict[str, Any]:
+    """What a publisher states of a plan that ran, but for the files."""
+    domain = TableDomain.from_json(DOMAIN)
+    return make_certificate(
+        plan=plan,
+        executed=Executed.planned(plan),
+        release_id=UUID(int=4),
+        job_id=UUID(int=3),
+        dataset_id=UUID(int=1),
+        population_id=UUID(int=2),
+        issued_at=datetime(2026, 11, 20, tzinfo=UTC),
+        reserved=Head(sequence=3, hash=bytes(range(32))),
+        spent=Head(sequence=5, hash=bytes(reversed(range(32)))),
+        domain_digest=domain.digest(),
+        cardinalities=cardinalities(),
+        noise_grid={
+            "anchor": None if plan.anchor is None else 2.0**-20,
+            "critic": [{"first_step": block.first_step, "bits_below_noise": 36} for block in plan.blocks],
+        },
+        software=SOFTWARE,
+    )
+
+
+def certified(options: dict[str, Any] | None = None, *, unit: str | None = None) -> Certified:
+    """A signed bundle of a plan with these options."""
+    return _certified(tuple(sorted((options or {}).items())), unit)
+
+
+@cache
+def _certified(options: tuple[tuple[str, Any], ...], unit: str | None) -> Certified:
+    plan = plan_for(dict(options), unit=unit)
+    stated = statement(plan)
+    unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json())
+    readme = render_readme(unsigned.manifest, certificate=stated)
+    whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
+    signed = sign_certificate(whole, SIGNER).to_json()
+    return Certified(plan=plan, readme=readme, bundle=replace(unsigned, certificate=signed))

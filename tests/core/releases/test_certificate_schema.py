@@ -1,0 +1,29 @@
+"""The published schema is what the code says, and is the one that the client ships."""
+
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from core.releases.certificate_schema import json_schema, schema_text
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    "copy", ["docs/reference/certificate.schema.json", "understudy/verifying/certificate.schema.json"]
+)
+def test_every_copy_is_fresh(copy: str):
+    assert (ROOT / copy).read_text() == schema_text(), (
+        f"python -c 'from core.releases.certificate_schema import schema_text; print(schema_text(), end=\"\")' > {copy}"
+    )
+
+
+def test_it_is_a_schema_and_leaves_nothing_open():
+    schema = json_schema()
+    jsonschema_rs.meta.validate(schema)
+    objects = [schema, *(entry for entry in schema["$defs"].values() if "properties" in entry)]
+    assert len(objects) > 25
+    for entry in objects:
+        assert entry["additionalProperties"] is False
+        assert entry["required"] == sorted(entry["properties"])

@@ -1,0 +1,106 @@
+"""Listening, in a job, to what it releases: the record that its certificate quotes.
+
+Only public facts are kept: which release, at which step, with how much noise. The private values that pass the seam are
+never looked at. The record travels inside the sealed checkpoints, so a resumed job knows what earlier attempts released.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from torch import Tensor
+
+from core.releases.errors import ExecutionDiffers
+from core.releases.execution import Executed, Heard, require_as_planned
+from core.synthesis.plan import Plan
+from models.randomness import Purpose
+
+_MAGIC: Final = b"understudy.attempt/1\n"
+_TOLERANCE: Final = 1e-9
+"""Relative; what a sensitivity computed from thresholds may differ by from the plan's, by rounding alone."""
+
+
+class Record:
+    """A `models.releases.Releases` that notes what comes out, and holds each release's noise against the plan.
+
+    Args:
+        plan: what was charged.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._executed = Executed()
+
+    def exact(
+        self,
+        purpose: int,
+        step: int,
+        parts: Iterable[tuple[Tensor, float]],  # noqa: ARG002 - private, and never looked at
+        *,
+        sensitivity: float,
+    ) -> None:
+        """Leave the private values alone, and compare how far one unit may move them with what was charged.
+
+        Raises:
+            ExecutionDiffers: the plan has no such release, or it has more noise.
+        """
+        charged = self._charged(Purpose(purpose), step)
+        if charged is None or not sensitivity * charged <= 1 + _TOLERANCE:
+            raise ExecutionDiffers
+
+    def noisy(self, purpose: int, step: int, *released: Tensor) -> None:  # noqa: ARG002 - only that it came is noted
+        """Note the release."""
+        self._heard(Purpose(purpose)).add(step)
+
+    def executed(self) -> Executed:
+        """What was released, held against the plan.
+
+        Raises:
+            ExecutionDiffers: it is something else.
+        """
+        require_as_planned(self._executed, self._plan)
+        return self._executed
+
+    def beside(self, state: bytes) -> bytes:
+        """A checkpoint's state together with this record."""
+        return _MAGIC + json.dumps(self._executed.to_json()).encode() + b"\n" + state
+
+    def restored(self, kept: bytes) -> bytes | None:
+        """Take over the record kept beside a state; returns the state.
+
+        None where nothing was kept beside it, as by an older version: then the job starts again and replays the same.
+        """
+        if not kept.startswith(_MAGIC):
+            return None
+        line, _, state = kept.removeprefix(_MAGIC).partition(b"\n")
+        self._executed = Executed.from_json(json.loads(line))
+        return state
+
+    def _charged(self, purpose: Purpose, step: int) -> float | None:
+        """The noise multiplier that the plan has for a release; None where it has none."""
+        plan = self._plan
+        match purpose:
+            case Purpose.GRADIENT_NOISE if 0 <= step < plan.steps:
+                return plan.noise_multiplier_at(step)
+            case Purpose.ACTS_NOISE if plan.acts is not None and plan.is_refresh(step):
+                return plan.acts.noise_multiplier / math.sqrt(plan.acts.groups)
+            case Purpose.ANCHOR_NOISE if plan.anchor is not None:
+                return plan.anchor.noise_multiplier
+            case Purpose.LABEL_NOISE if plan.label_histogram is not None:
+                return plan.label_histogram.noise_multiplier
+            case _:
+                return None
+
+    def _heard(self, purpose: Purpose) -> Heard:
+        match purpose:
+            case Purpose.GRADIENT_NOISE:
+                return self._executed.gradients
+            case Purpose.ACTS_NOISE:
+                return self._executed.histograms
+            case Purpose.ANCHOR_NOISE:
+                return self._executed.anchor
+            case Purpose.LABEL_NOISE:
+                return self._executed.label_histogram
+            case _:
+                raise ExecutionDiffers
