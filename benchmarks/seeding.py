@@ -72,7 +72,7 @@ def seed_jobs(stack: Stack, *, count: int, step: int | None = None) -> Seeded:
         jobs = [
             Job(
                 id=uuid4(), dataset_id=dataset.id, ordered_by=uuid4(), state="running", plan=document, plan_digest=digest,
-                fence=1, attempts=1, stage="train", step=number % made.steps if step is None else step, total_steps=made.steps,
+                fence=1, attempts=1, shown_stage="train", shown_step=number % made.steps if step is None else step,
                 sealed_randomness_key=b"sealed", created_at=now, sent_at=now, started_at=now,
                 lease_expires_at=now + timedelta(days=1),
             )

@@ -80,6 +80,13 @@ class Settings(BaseSettings):
     checkpoint_seconds: float = Field(
         30.0, gt=0, le=60, description="Longest time between two sealed checkpoints."
     )
+    completion_seconds: float = Field(
+        10.0,
+        gt=0,
+        le=3_600,
+        description="Progress and ends of trainings become visible only at whole multiples of this time since their"
+        " claim, so that what rows do to the speed stays unseen.",
+    )
     upkeep_seconds: float = Field(
         15.0, gt=0, le=86_400, description="How often lost messages and expired leases are looked for."
     )

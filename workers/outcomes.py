@@ -31,6 +31,9 @@ class Outcome(StrEnum):
     * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so
       it is resumed with the same randomness, and charged in full when the attempts are used up.
     * TOO_LONG, TOO_LARGE: a public limit was met; charged in full, because how soon could depend on rows.
+
+    DATA, TOO_LONG and TOO_LARGE are told apart nowhere outside the process that watches: which of them it was could tell
+    something about rows, to whoever reads logs and traces too.
     """
 
     DONE = "done"
@@ -41,6 +44,14 @@ class Outcome(StrEnum):
     VANISHED = "vanished"
     TOO_LONG = "too-long"
     TOO_LARGE = "too-large"
+
+    @property
+    def told(self) -> "Outcome":
+        """The outcome as logs and traces may hold it."""
+        return Outcome.DATA if self in CHARGED_IN_FULL else self
+
+
+CHARGED_IN_FULL: Final = frozenset({Outcome.DATA, Outcome.TOO_LONG, Outcome.TOO_LARGE})
 
 
 _OF_CODE: Final = {

@@ -3,7 +3,8 @@
 It is told only which claim it works for; everything else comes from the job's row and the environment's settings.
 Its parent claimed the job and made the spend durable before starting it. It ends with one of a few exit codes
 (workers.outcomes), and says nothing else: standard output and error lead nowhere once it has begun, its own events
-hold no text of an exception, and what went wrong among the rows is sealed for their owner.
+hold no text of an exception, and what went wrong among the rows is sealed for their owner; that something did is
+logged by the parent, at the next edge (core.jobs.coarse).
 
 Until the rows are opened, no failure can depend on them: it is the machinery's. From then on every failure that is
 not clearly the database's or the object store's counts as one that could.
@@ -29,14 +30,13 @@ from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import TrainedGenerator
 from workers.assignment import Assignment, read_assignment
-from workers.certifying import execution_of
+from workers.certifying import certificate_of
 from workers.checkpoints import Checkpoints
 from workers.coding import coded_table
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key
-from workers.recording import Record
 
 
 def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_id: UUID, fence: int) -> None:
@@ -57,23 +57,21 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
     if work.claim.request_id is not None:
         structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
     checkpoints = Checkpoints(store, job_id=job_id, fence=fence, randomness_key=work.randomness_key)
-    record = Record(work.claim.plan)
     host = JobHost(
         work.claim,
         database=database,
         checkpoints=checkpoints,
-        record=record,
         checkpoint_seconds=settings.checkpoint_seconds,
     )
     try:
-        generator = _trained(work, store, host, record)
+        generator = _trained(work, store, host)
         content = write_bundle(
-            generator=generator, domain=work.domain.to_json(), certificate=execution_of(work, record)
+            generator=generator, domain=work.domain.to_json(), certificate=certificate_of(work)
         )
     except AttemptEnded:
         raise
     except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns a code
-        get_logger().error("training-failed", exc_info=error)
+        # Not even that it happened is logged here: when, and of which class the error is, could tell something of rows.
         with suppress(Exception):
             write_failure_note(store, job_id=job_id, fence=fence, data_key=work.data_key, error=error)
         raise AttemptEnded(ExitCode.DATA) from None
@@ -81,13 +79,12 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
         store.put_bytes(bundle_key(job_id, fence), content)
 
 
-def _trained(work: Assignment, store: ObjectStore, host: JobHost, record: Record) -> TrainedGenerator:
-    """Open the rows and run the plan, recording what is released."""
+def _trained(work: Assignment, store: ObjectStore, host: JobHost) -> TrainedGenerator:
+    """Open the rows and run the plan."""
     plan = work.claim.plan
     with machinery():
         table = coded_table(open_private_rows(store, work.rows_key, work.data_key, work.domain), work.domain)
-    streams = KeyedStreams(work.randomness_key, releases=record)
-    return make_synthesizer(plan.synthesizer).fit(table, plan, streams, host)
+    return make_synthesizer(plan.synthesizer).fit(table, plan, KeyedStreams(work.randomness_key), host)
 
 
 def _repeatable(threads: int) -> None:
@@ -129,7 +126,8 @@ def main(words: Sequence[str]) -> ExitCode:
             store = open_store(settings.storage_url)
             attempt(settings, database=database, store=store, job_id=told.job_id, fence=told.fence)
     except AttemptEnded as end:
-        get_logger().info("attempt-stopped", code=end.code.name)
+        if end.code is not ExitCode.DATA:
+            get_logger().info("attempt-stopped", code=end.code.name)
         return end.code
     except Exception:  # noqa: BLE001 - no row was open: whatever it is, it is public, but its text is still not ours
         get_logger().error("attempt-broke-off", exc_info=True)

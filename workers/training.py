@@ -2,37 +2,42 @@
 
 The task holds no secret of a job and opens no rows; the child does (workers.runner). Every write is one short
 transaction under the claim's fence, so whatever a worker that lost its lease still does has no effect.
+
+How long an attempt takes, and how it ends, may depend on rows. So when its child is gone nothing is written, logged or
+published before the next edge (core.jobs.coarse): until then the job looks like one that still runs, and the next job
+does not begin.
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from functools import cache
-from typing import Final
+from typing import Any
 from uuid import UUID
 
 import structlog
 from opentelemetry.trace import SpanKind, Tracer
 
-from core.clock import Clock, SystemClock
+from core.clock import Clock, FixedClock, SystemClock
 from core.db.session import Database
 from core.jobs import claims
 from core.jobs.claims import Claim
+from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost, NotCancelled
 from core.jobs.queue import CeleryQueue, Queue
 from core.jobs.states import ENDED
 from core.logs import get_logger
+from core.releases.bundle import unpack
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.tracing import no_tracer, span, tracer_for
 from workers.holder import this_process
-from workers.outcomes import MACHINERY_FAILED, Outcome
+from workers.outcomes import CHARGED_IN_FULL, MACHINERY_FAILED, Outcome
 from workers.places import bundle_key, release_id_of
-from workers.publishing import certify_staged
 from workers.pulse import Pulse
 from workers.supervision import Child, Limits, child_environment, runner_command, watch
 from workers.sweeping import sweep
-
-_CHARGED_IN_FULL: Final = frozenset({Outcome.DATA, Outcome.TOO_LONG, Outcome.TOO_LARGE})
 
 
 class Trainer:
@@ -47,6 +52,7 @@ class Trainer:
         environment: What the child inherits; carries the settings.
         command: The child's command line.
         tracer: Makes the spans of attempts; none where not given.
+        sleep: Waits for so many seconds.
     """
 
     def __init__(
@@ -60,6 +66,7 @@ class Trainer:
         environment: Mapping[str, str],
         command: Callable[[UUID, int], list[str]] = runner_command,
         tracer: Tracer | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
         self._database = database
@@ -69,6 +76,7 @@ class Trainer:
         self._environment = environment
         self._command = command
         self._tracer = tracer or no_tracer()
+        self._sleep = sleep
 
     def train(self, job_id: UUID) -> None:
         """Claim the job and bring it as far as this attempt can.
@@ -105,15 +113,27 @@ class Trainer:
 
     def _serve(self, claim: Claim) -> Outcome:
         get_logger().info("attempt-begins", fence=claim.fence, attempt=claim.attempts)
-        outcome = self._attempt(claim)
-        get_logger().info("attempt-ended", fence=claim.fence, outcome=outcome.value)
+        claimed_at = claim.lease_expires_at - timedelta(seconds=self._settings.lease_seconds)
+        edges = Edges(claimed_at=claimed_at, seconds=self._settings.completion_seconds)
+        pulse = Pulse(
+            claim,
+            database=self._database,
+            clock=self._clock,
+            lease_seconds=self._settings.lease_seconds,
+            edges=edges,
+        )
+        outcome = self._attempt(claim, pulse)
+        certificate = self._staged_certificate(claim) if outcome is Outcome.DONE else {}
+        outcome = self._held_back(outcome, edges, pulse)
+        told = outcome.told
+        get_logger().info("attempt-ended", fence=claim.fence, outcome=told.value)
         try:
-            self._conclude(claim, outcome)
+            self._conclude(claim, outcome, certificate, at=edges.latest(self._clock.now()))
         except LeaseLost:
             get_logger().warning("lease-lost", fence=claim.fence)
-        return outcome
+        return told
 
-    def _attempt(self, claim: Claim) -> Outcome:
+    def _attempt(self, claim: Claim, pulse: Pulse) -> Outcome:
         child = Child(
             self._command(claim.job_id, claim.fence),
             child_environment(self._environment, threads=self._settings.training_threads),
@@ -124,38 +144,56 @@ class Trainer:
                 memory_bytes=self._settings.training_memory_bytes, seconds=self._settings.training_seconds
             ),
             heartbeat_seconds=self._settings.heartbeat_seconds,
-            heartbeat=Pulse(
-                claim,
-                database=self._database,
-                clock=self._clock,
-                lease_seconds=self._settings.lease_seconds,
-            ),
+            heartbeat=pulse,
         )
 
-    def _conclude(self, claim: Claim, outcome: Outcome) -> None:
+    def _staged_certificate(self, claim: Claim) -> dict[str, Any]:
+        """Read the staged bundle back whole, before the wait for the edge."""
+        return unpack(self._store.get_bytes(bundle_key(claim.job_id, claim.fence))).certificate
+
+    def _held_back(self, outcome: Outcome, edges: Edges, pulse: Pulse) -> Outcome:
+        """Wait for the next edge, with a beating heart. Returns how the attempt ends by then.
+
+        A person may cancel while the finished work is held back: had the rows been slower it would still have run, so it
+        is cancelled all the same.
+        """
+        edge = edges.next(self._clock.now())
+        while outcome is not Outcome.LEASE_LOST:
+            left = (edge - self._clock.now()).total_seconds()
+            if left <= 0:
+                break
+            self._sleep(min(left, self._settings.heartbeat_seconds))
+            verdict = pulse()
+            if verdict is Outcome.LEASE_LOST or (verdict is Outcome.CANCELLED and outcome is Outcome.DONE):
+                outcome = verdict
+        return outcome
+
+    def _conclude(self, claim: Claim, outcome: Outcome, certificate: dict[str, Any], *, at: datetime) -> None:
+        """Write the end down, stamped with the edge.
+
+        Args:
+            claim: The attempt.
+            outcome: How it ended.
+            certificate: Of the staged bundle, where there is one.
+            at: The edge.
+        """
         if outcome is Outcome.LEASE_LOST:
             return
+        clock = FixedClock(at)
         published = None
         if outcome is Outcome.DONE:
-            published = self._publish(claim)
+            published = self._publish(claim, certificate, clock)
             ended = True
         elif outcome is Outcome.CANCELLED:
-            ended = self._stop(claim)
+            ended = self._stop(claim, clock)
         else:
-            ended = self._fail(claim, outcome)
+            ended = self._fail(claim, outcome, clock)
         if ended:
             sweep(self._store, claim.job_id, claim.fence, published=published)
 
-    def _publish(self, claim: Claim) -> str:
-        """Make the staged bundle a release, after reading it back whole and certifying it."""
+    def _publish(self, claim: Claim, certificate: dict[str, Any], clock: Clock) -> str:
+        """Make the staged bundle a release."""
         key = bundle_key(claim.job_id, claim.fence)
-        certificate = certify_staged(
-            claim,
-            database=self._database,
-            store=self._store,
-            master_keys=self._settings.master_keys,
-            clock=self._clock,
-        )
         with self._database.transaction() as session:
             claims.finish(
                 session,
@@ -163,20 +201,20 @@ class Trainer:
                 release_id=release_id_of(claim.job_id),
                 bundle_key=key,
                 certificate=certificate,
-                clock=self._clock,
+                clock=clock,
             )
         return key
 
-    def _stop(self, claim: Claim) -> bool:
+    def _stop(self, claim: Claim, clock: Clock) -> bool:
         try:
             with self._database.transaction() as session:
-                claims.stop(session, claim, clock=self._clock)
+                claims.stop(session, claim, clock=clock)
         except NotCancelled:
             # The child says cancelled and the row does not: believe the row, and try again.
-            return self._fail(claim, Outcome.VANISHED)
+            return self._fail(claim, Outcome.VANISHED, clock)
         return True
 
-    def _fail(self, claim: Claim, outcome: Outcome) -> bool:
+    def _fail(self, claim: Claim, outcome: Outcome, clock: Clock) -> bool:
         """Record a failure. Returns whether the job is over.
 
         A child that vanished may have been killed by the machine for the memory its rows took: as long as there are
@@ -191,8 +229,8 @@ class Trainer:
                 session,
                 claim,
                 code=MACHINERY_FAILED,
-                data_dependent=outcome in _CHARGED_IN_FULL or (outcome is Outcome.VANISHED and last),
-                clock=self._clock,
+                data_dependent=outcome in CHARGED_IN_FULL or (outcome is Outcome.VANISHED and last),
+                clock=clock,
                 queue=self._queue,
                 max_attempts=self._settings.job_attempts,
             )

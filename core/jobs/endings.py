@@ -3,9 +3,9 @@
 | ending                                    | ledger                                             |
 |-------------------------------------------|----------------------------------------------------|
 | cancelled while nobody had claimed it     | VOIDED                                             |
-| cancelled later                           | SETTLED: the prefix of the steps begun             |
+| cancelled later                           | SETTLED: the prefix of the steps begun, rounded up |
 | failed, and the cause could depend on rows or is unknown | stays SPENT in full                 |
-| failed, attempts used up by the machinery | SETTLED: the prefix of the steps begun             |
+| failed, attempts used up by the machinery | SETTLED: the prefix of the steps begun, rounded up |
 | succeeded                                 | stays SPENT in full                                |
 
 An ended job has no randomness key any more.
@@ -23,6 +23,7 @@ from core.db.session import on_commit
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs import repository
+from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import Claim, locked
 from core.jobs.queue import Queue
@@ -159,14 +160,15 @@ def settle_prefix(session: Session, job: Job, *, clock: Clock) -> Charge:
 
 
 def begun_charge(job: Job) -> Charge:
-    """The charge of the stages and steps that have begun, rounded up to the last durable mark.
+    """The charge of the stages and steps that have begun, rounded up to the last durable mark and to a part of the plan.
 
-    Without any mark nothing private has begun. With one, the measurements have, and `steps_begun` steps.
+    Without any mark nothing private has begun. With one, the measurements have, and `steps_begun` steps. How far a job
+    came in a given time depends on its batches, and the ledger is read by everybody: hence the parts.
     """
     if job.stage is None:
         return NOTHING
     plan = Plan.from_json(job.plan)
-    return charge_of(plan.executed(job.steps_begun), delta=plan.guarantee.delta)
+    return charge_of(plan.executed(charged_steps(job.steps_begun, plan.steps)), delta=plan.guarantee.delta)
 
 
 def has_live_worker(job: Job, *, now: datetime) -> bool:

@@ -96,16 +96,27 @@ def locked(session: Session, claim: Claim) -> Job:
     return job
 
 
-def heartbeat(session: Session, claim: Claim, *, clock: Clock, lease_seconds: float) -> bool:
+def heartbeat(
+    session: Session, claim: Claim, *, clock: Clock, lease_seconds: float, show_marks: bool = False
+) -> bool:
     """Extend the lease. Returns whether a person asked to cancel.
 
     A late heartbeat of a claim that nobody has taken over is still good.
+
+    Args:
+        session: the open transaction.
+        claim: whose lease.
+        clock: judges leases.
+        lease_seconds: how long the claim holds from now on.
+        show_marks: whether the newest mark becomes what the world sees.
 
     Raises:
         LeaseLost: another worker took over, or the job has ended.
     """
     expires = clock.now() + timedelta(seconds=lease_seconds)
-    found = repository.renew(session, claim.job_id, fence=claim.fence, lease_expires_at=expires)
+    found = repository.renew(
+        session, claim.job_id, fence=claim.fence, lease_expires_at=expires, show_marks=show_marks
+    )
     if found is None:
         raise LeaseLost
     return found[0] is not None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import and_, case, or_, select, update
@@ -52,17 +53,18 @@ def population_of(session: Session, dataset_id: UUID) -> UUID:
 
 
 def renew(
-    session: Session, job_id: UUID, *, fence: int, lease_expires_at: datetime
+    session: Session, job_id: UUID, *, fence: int, lease_expires_at: datetime, show_marks: bool
 ) -> tuple[datetime | None] | None:
-    """Extend the lease if this fence still holds it.
+    """Extend the lease if this fence still holds it, and show the newest mark to the world where told.
 
     Returns:
         The time of a cancel request (or None) in a tuple; None in its place if the fence does not hold the job.
     """
+    shown: dict[Any, Any] = {Job.shown_stage: Job.stage, Job.shown_step: Job.step} if show_marks else {}
     row = session.execute(
         update(Job)
         .where(Job.id == job_id, Job.fence == fence, Job.state == JobState.RUNNING.value)
-        .values(lease_expires_at=lease_expires_at)
+        .values({Job.lease_expires_at: lease_expires_at} | shown)
         .returning(Job.cancel_requested_at)
         .execution_options(synchronize_session=False)
     ).one_or_none()

@@ -27,7 +27,7 @@ class JobFigures:
 
     Args:
         by_state: how many jobs are in each state.
-        running_by_stage: how many running jobs are in each stage.
+        running_by_stage: how many running jobs are in each stage, as it is shown (core.jobs.coarse).
         oldest_wait_seconds: how long the longest waiting queued job has waited; 0 when none waits.
         leases_expired: running jobs whose worker has fallen silent.
     """
@@ -92,9 +92,9 @@ def job_figures(session: Session, *, at: datetime) -> JobFigures:
     """Count the jobs."""
     states = session.execute(select(Job.state, func.count()).group_by(Job.state))
     stages = session.execute(
-        select(func.coalesce(Job.stage, WAITING_STAGE), func.count())
+        select(func.coalesce(Job.shown_stage, WAITING_STAGE), func.count())
         .where(Job.state == JobState.RUNNING.value)
-        .group_by(Job.stage)
+        .group_by(Job.shown_stage)
     )
     oldest = session.scalar(select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED.value))
     expired = session.scalar(

@@ -1,4 +1,8 @@
-"""How far a job is, told from its plan and its public step marks alone, no finer than a person needs."""
+"""How far a job is, told from its plan and the marks that are shown, in twentieths of a stage (core.jobs.coarse).
+
+Marks are shown at edges of time only, and a job that goes back to the queue after a crash still runs for its readers:
+that it did, and when, could tell something about rows.
+"""
 
 from datetime import datetime
 from typing import Any, Final
@@ -6,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Row
 
 from core.db.tables.job import Job
+from core.jobs.coarse import told_steps
 
 ShownJob = Job | Row[*tuple[Any, ...]]
 """A job, or a row with the columns of it that are shown."""
@@ -19,15 +24,32 @@ _SHORT: Final = 5 * _MINUTE
 _FINE: Final = 5
 
 
+def state_of(job: ShownJob) -> str:
+    """The state as it is told: what has once begun runs until it ends."""
+    return "running" if job.state == "queued" and job.started_at is not None else str(job.state)
+
+
+def steps_of(job: ShownJob) -> tuple[int, int]:
+    """Steps of the shown stage that are told, and how many it has; nothing before a mark is shown or where it failed."""
+    _, training = _planned_steps(job)
+    if job.state == "succeeded":
+        return training, training
+    if state_of(job) != "running" or job.shown_stage is None:
+        return 0, 0
+    total = _total_of(job)
+    return told_steps(job.shown_step or 0, total), total
+
+
 def percent_of(job: ShownJob) -> int:
     """The whole number of percent that is done; 100 only when the generator is published."""
     if job.state == "succeeded":
         return 100
-    if job.state != "running" or job.stage is None:
+    if state_of(job) != "running" or job.shown_stage is None:
         return 0
     pretraining, training = _planned_steps(job)
-    done = {"pretrain": job.step, "train": pretraining + job.step, "export": pretraining + training}.get(
-        job.stage, 0
+    step, _ = steps_of(job)
+    done = {"pretrain": step, "train": pretraining + step, "export": pretraining + training}.get(
+        job.shown_stage, 0
     )
     share = min(1.0, done / max(1, pretraining + training))
     return int(_BEFORE + (100 - _BEFORE - _AFTER) * share)
@@ -38,10 +60,15 @@ def _planned_steps(job: ShownJob) -> tuple[int, int]:
     return int(job.plan["options"]["pretraining_steps"]), int(job.plan["steps"])
 
 
+def _total_of(job: ShownJob) -> int:
+    pretraining, training = _planned_steps(job)
+    return {"pretrain": pretraining, "train": training}.get(str(job.shown_stage), 1)
+
+
 def eta_seconds_of(job: ShownJob, *, now: datetime) -> int | None:
     """Seconds until the end, to five seconds when short and to the minute when long; None while nothing is known."""
     percent = percent_of(job)
-    if job.state != "running" or job.started_at is None or percent <= _BEFORE:
+    if state_of(job) != "running" or job.started_at is None or percent <= _BEFORE:
         return None
     elapsed = max(0.0, (now - job.started_at).total_seconds())
     remaining = elapsed * (100 - percent) / percent

@@ -6,20 +6,18 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service.jobs.progress import ShownJob, eta_seconds_of, percent_of
+from service.jobs.progress import ShownJob, eta_seconds_of, percent_of, state_of, steps_of
 from service.wire import coarse
-
-_HIDDEN = frozenset({"failed", "cancelled"})
 
 
 class Progress(BaseModel):
-    """How far the job is. Nothing in it is computed from rows."""
+    """How far the job is, as of the last edge of time. Nothing in it is computed from rows."""
 
     stage: str | None = Field(
         description="measure, pretrain, train or export; null before and after the run."
     )
-    step: int
-    total: int
+    step: int = Field(description="Steps of the stage that are done, told in twentieths.")
+    total: int = Field(description="Steps that the stage has.")
     percent: int = Field(ge=0, le=100)
     eta_seconds: int | None = Field(description="A rough estimate; null while nothing is known.")
     epsilon_planned: float = Field(description="Epsilon of the whole plan, as its accountant reports it.")
@@ -39,7 +37,9 @@ class JobView(BaseModel):
     id: UUID
     dataset_id: UUID
     ordered_by: UUID = Field(description="The principal that ordered it.")
-    state: str = Field(description="queued, running, succeeded, failed or cancelled.")
+    state: str = Field(
+        description="queued, running, succeeded, failed or cancelled. An end shows at an edge of time only."
+    )
     cancel_requested: bool
     progress: Progress
     release_id: UUID | None
@@ -52,18 +52,19 @@ class JobView(BaseModel):
     @classmethod
     def of(cls, row: ShownJob, *, release_id: UUID | None, now: datetime) -> Self:
         """Show a row. Times are coarse; where a run ended early, how far it came is not told."""
-        shown = row.stage is not None and row.state not in _HIDDEN
+        state = state_of(row)
+        step, total = steps_of(row)
         epsilons = row.plan["epsilons"]
         return cls(
             id=row.id,
             dataset_id=row.dataset_id,
             ordered_by=row.ordered_by,
-            state=row.state,
+            state=state,
             cancel_requested=row.cancel_requested_at is not None,
             progress=Progress(
-                stage=row.stage if shown and row.state == "running" else None,
-                step=row.step if shown else 0,
-                total=row.total_steps if shown else 0,
+                stage=row.shown_stage if state == "running" else None,
+                step=step,
+                total=total,
                 percent=percent_of(row),
                 eta_seconds=eta_seconds_of(row, now=now),
                 epsilon_planned=min(epsilons["pld"], epsilons["rdp"]),

@@ -88,7 +88,7 @@ def change(world: World, job_id: str, **values: object) -> None:
 def begin(world: World, job_id: str, *, step: int = 0) -> None:
     now = world.clock.now()
     change(
-        world, job_id, state="running", fence=1, attempts=1, stage="train", step=step, total_steps=40, started_at=now,
+        world, job_id, state="running", fence=1, attempts=1, shown_stage="train", shown_step=step, started_at=now,
         lease_expires_at=now + timedelta(hours=1),
     )  # fmt: skip
 
@@ -110,9 +110,9 @@ def test_a_stream_tells_what_polling_tells_and_ends_with_the_job(world: World, s
         assert "content-length" not in reader.answer.headers
         assert next(reader.blocks()) == {"retry": "3000"}
         assert reader.event()[1] == world.analyst.get(f"/v1/jobs/{job_id}").json()
-        begin(world, job_id, step=7)
+        begin(world, job_id, step=8)
         _, told = reader.event()
-        assert told["progress"]["step"] == 7
+        assert told["progress"]["step"] == 8
         assert told == world.analyst.get(f"/v1/jobs/{job_id}").json()
         end(world, job_id)
         _, told = reader.event()

@@ -230,7 +230,7 @@ def change_job(world: World, job_id: str, **changes: object) -> None:
 def test_a_running_job_shows_coarse_progress(world: World) -> None:
     job = world.job()
     change_job(
-        world, job["id"], state="running", fence=1, attempts=1, stage="train", step=20, total_steps=40,
+        world, job["id"], state="running", fence=1, attempts=1, shown_stage="train", shown_step=21, stage="train", step=37,
         started_at=world.clock.now(), lease_expires_at=world.clock.now() + timedelta(hours=1),
     )  # fmt: skip
     world.clock.advance(seconds=63)
@@ -246,7 +246,7 @@ def test_a_running_job_shows_coarse_progress(world: World) -> None:
 def test_a_failed_job_tells_its_code_and_not_how_far_it_came(world: World) -> None:
     job = world.job()
     change_job(
-        world, job["id"], state="failed", stage="train", step=17, total_steps=40, failure_code="training-failed",
+        world, job["id"], state="failed", shown_stage="train", shown_step=17, failure_code="training-failed",
         sealed_randomness_key=None, started_at=world.clock.now(), finished_at=world.clock.now(),
     )  # fmt: skip
     view = world.analyst.get(f"/v1/jobs/{job['id']}").json()

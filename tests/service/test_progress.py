@@ -2,13 +2,13 @@ from datetime import UTC, datetime, timedelta
 
 from core.db.tables import Job
 from core.jobs.states import STAGES
-from service.jobs.progress import eta_seconds_of, percent_of
+from service.jobs.progress import eta_seconds_of, percent_of, state_of, steps_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def job(**changes: object) -> Job:
-    facts = {"state": "running", "stage": "train", "step": 0, "total_steps": 100, "started_at": NOON}
+    facts = {"state": "running", "shown_stage": "train", "shown_step": 0, "started_at": NOON}
     plan = {"options": {"pretraining_steps": 300}, "steps": 100}
     return Job(**{"plan": plan} | facts | changes)
 
@@ -16,29 +16,44 @@ def job(**changes: object) -> Job:
 def test_percent_rises_with_the_stages_and_steps_and_ends_at_one_hundred() -> None:
     totals = {"measure": 1, "pretrain": 300, "train": 100, "export": 1}
     marks = [
-        percent_of(job(stage=stage, step=step))
+        percent_of(job(shown_stage=stage, shown_step=step))
         for stage in STAGES
         for step in range(0, totals[stage] + 1, max(1, totals[stage] // 10))
     ]
     assert marks == sorted(marks)
     assert marks[0] == 2
     assert marks[-1] == 98
-    assert percent_of(job(stage="pretrain", step=150)) == 38, "a step counts like any other"
-    assert percent_of(job(state="succeeded", stage="export")) == 100
-    assert percent_of(job(state="queued", stage=None)) == 0
-    assert percent_of(job(stage="train", step=500)) == 98
+    assert percent_of(job(shown_stage="pretrain", shown_step=150)) == 38, "a step counts like any other"
+    assert percent_of(job(state="succeeded", shown_stage="export")) == 100
+    assert percent_of(job(state="queued", shown_stage=None)) == 0
+    assert percent_of(job(shown_stage="train", shown_step=500)) == 98
+
+
+def test_steps_are_told_in_twentieths_as_they_were_last_shown() -> None:
+    assert [steps_of(job(shown_step=step)) for step in (0, 4, 5, 9, 99, 100)] == [
+        (0, 100), (0, 100), (5, 100), (5, 100), (95, 100), (100, 100),
+    ]  # fmt: skip
+    assert steps_of(job(shown_stage=None, stage="train", step=50)) == (0, 0), "no mark is shown yet"
+    assert percent_of(job(shown_stage=None, stage="train", step=50)) == 0
+    assert percent_of(job(shown_step=54)) == percent_of(job(shown_step=50))
+
+
+def test_a_job_that_went_back_to_the_queue_after_a_crash_still_runs_for_its_readers() -> None:
+    assert state_of(job(state="queued")) == "running"
+    assert steps_of(job(state="queued", shown_step=50)) == (50, 100)
+    assert state_of(job(state="queued", started_at=None)) == "queued"
 
 
 def test_a_plan_without_steps_has_a_percent_too() -> None:
     plan = {"options": {"pretraining_steps": 0}, "steps": 0}
-    assert percent_of(job(stage="measure", step=1, plan=plan)) == 2
+    assert percent_of(job(shown_stage="measure", shown_step=1, plan=plan)) == 2
 
 
 def test_the_estimate_is_coarse_and_positive_and_only_for_running_jobs() -> None:
     later = NOON + timedelta(seconds=59)
-    assert eta_seconds_of(job(stage="pretrain", step=200), now=later) == 60
-    assert eta_seconds_of(job(stage="pretrain", step=10), now=NOON + timedelta(hours=1)) % 60 == 0
-    assert eta_seconds_of(job(step=50), now=NOON) == 5
-    assert eta_seconds_of(job(stage="measure"), now=later) is None
-    assert eta_seconds_of(job(state="queued", stage=None), now=later) is None
+    assert eta_seconds_of(job(shown_stage="pretrain", shown_step=200), now=later) == 65
+    assert eta_seconds_of(job(shown_stage="pretrain", shown_step=15), now=NOON + timedelta(hours=1)) % 60 == 0
+    assert eta_seconds_of(job(shown_step=50), now=NOON) == 5
+    assert eta_seconds_of(job(shown_stage="measure"), now=later) is None
+    assert eta_seconds_of(job(state="queued", shown_stage=None), now=later) is None
     assert eta_seconds_of(job(started_at=None), now=later) is None

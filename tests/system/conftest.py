@@ -22,6 +22,7 @@ START_SECONDS = 90.0
 _AS_A_PERSON = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 COMMAND = [sys.executable, "-c", f"{_AS_A_PERSON}; from understudy.cli import main; main()"]
 FAST = {
+    "UNDERSTUDY_COMPLETION_SECONDS": "0.5",
     "UNDERSTUDY_LEASE_SECONDS": "4",
     "UNDERSTUDY_HEARTBEAT_SECONDS": "0.5",
     "UNDERSTUDY_CHECKPOINT_SECONDS": "1",

@@ -4,6 +4,7 @@ import pytest
 
 from core.db.session import Database
 from core.db.tables import Job
+from core.jobs.coarse import Edges
 from workers.outcomes import Outcome
 from workers.pulse import Pulse
 
@@ -27,6 +28,7 @@ def pulse(workshop, job_id, watch, *, database=None):
         database=database or workshop.database,
         clock=workshop.clock,
         lease_seconds=60.0,
+        edges=Edges(claimed_at=workshop.clock.now(), seconds=3600.0),
         monotonic=watch,
     )
 

@@ -158,13 +158,13 @@ def test_a_failure_among_the_rows_is_told_to_their_owner_only(workshop, capfd):
     workshop.store_rows(rows_key, colours=[None])
     assert start(workshop, job_id, 1).wait(LONG) == ExitCode.DATA
     told = "".join(capfd.readouterr())
-    assert "training-failed" in told, "the operator learns that it failed"
-    assert "DomainMismatch" in told
-    for secret in (CANARY, "colour", "no code for a missing value", "Traceback"):
+    assert "attempt-stopped" not in told, "when it failed is for the parent to tell, at an edge"
+    for secret in (CANARY, "colour", "no code for a missing value", "Traceback", "DomainMismatch"):
         assert secret not in told
     note = read_failure_note(workshop.store, job_id=job_id, fence=1, data_key=workshop.data_key)
     assert "no code for a missing value" in note
     sealed = workshop.store.get_bytes(failure_note_key(job_id, 1))
+    assert "DomainMismatch" in note
     assert b"missing value" not in sealed
 
 

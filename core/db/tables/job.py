@@ -18,6 +18,8 @@ class Job(WithId, Base):
     `stage` is null until the first mark: nothing private has begun. `steps_begun` is the highest step mark made before
     its steps touched rows, and never falls. `sent_at` is when a message was last sent for a job that waits.
     `trace_context` (W3C traceparent) and `request_id` name the request that ordered it, for traces and logs only.
+    `shown_stage` and `shown_step` are what the world sees of the marks: copied at heartbeats, never sooner than an edge of
+    `core.jobs.coarse`.
     `lease_holder` tells which process claimed the job, opaque here, so that its death can be seen.
     The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites numbers.
     """
@@ -56,6 +58,8 @@ class Job(WithId, Base):
     step: Mapped[int] = mapped_column(default=0)
     total_steps: Mapped[int] = mapped_column(default=0)
     steps_begun: Mapped[int] = mapped_column(default=0)
+    shown_stage: Mapped[str | None]
+    shown_step: Mapped[int | None]
     sealed_randomness_key: Mapped[bytes | None]
     failure_code: Mapped[str | None]
     attempts: Mapped[int] = mapped_column(default=0)

@@ -1,0 +1,3 @@
+from tests.workers.conftest import settings
+
+__all__ = ["settings"]

@@ -1,0 +1,249 @@
+"""Timing: whatever the world sees of a training changes at edges of time only, whenever it really happened.
+
+The training is a stand-in that ends at a moment of its own; the clock is the test's, so the edges are exact. Everything
+around it is real: the claim, the heartbeat, the wait, the ledger, the view that polling answers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import pytest
+
+from core.clock import FixedClock
+from core.db.tables import Job
+from core.jobs.claims import held_claim
+from core.jobs.queue import MemoryQueue
+from core.ledger.reservation import EntryKind
+from core.privacy.charge import charge_of
+from service.jobs.schemas import JobView
+from tests.service.world import NOON
+from tests.workers.support import Workshop, environment_of, small_plan
+from workers import training
+from workers.outcomes import CHARGED_IN_FULL, Outcome
+from workers.supervision import Child
+from workers.training import Trainer
+
+BUCKET = 10.0
+HEARTBEAT = 4.0
+
+
+class Look(NamedTuple):
+    """What a reader sees."""
+
+    seconds: float  # since noon, when the job was claimed
+    state: str
+    step: int
+
+
+@dataclass
+class Day:
+    """A clock that goes on only while the stand-in trains and while the worker waits."""
+
+    workshop: Workshop
+    clock: FixedClock
+    job_id: UUID
+
+    @property
+    def seconds(self) -> float:
+        return (self.clock.now() - NOON).total_seconds()
+
+    def look(self) -> Look:
+        view = JobView.of(self.workshop.job(self.job_id), release_id=None, now=self.clock.now())
+        return Look(self.seconds, view.state, view.progress.step)
+
+    def train(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        outcome: Outcome,
+        after: float,
+        marks: tuple[tuple[float, int], ...] = (),
+        cancel_at: float | None = None,
+    ) -> list[Look]:
+        """One attempt. Returns what a reader saw at every moment at which anything happened.
+
+        Args:
+            monkeypatch: Puts the stand-in into place.
+            outcome: How the training ends.
+            after: How many seconds after the claim it ends.
+            marks: Seconds and step of each mark it makes on its way, with a heartbeat after each.
+            cancel_at: When a person cancels, if that is while the worker waits.
+        """
+        seen: list[Look] = []
+
+        def stand_in(child: Child, *, heartbeat: Any, **_: object) -> Outcome:
+            child.kill()
+            for moment, step in marks:
+                self.clock.at = NOON + timedelta(seconds=moment)
+                with self.workshop.database.read_only() as session:
+                    claim = held_claim(session, self.job_id, fence=1)
+                self.workshop.advance(claim, stage="train", step=step)
+                seen.append(self.look())
+                heartbeat()
+                seen.append(self.look())
+            self.clock.at = NOON + timedelta(seconds=after)
+            seen.append(self.look())
+            return outcome
+
+        def sleep(seconds: float) -> None:
+            self.clock.advance(seconds=seconds)
+            if cancel_at is not None and self.seconds >= cancel_at:
+                self.workshop.cancel(self.job_id)
+            seen.append(self.look())
+
+        monkeypatch.setattr(training, "watch", stand_in)
+        monkeypatch.setattr(Trainer, "_staged_certificate", lambda *_: {"schema": "a test's"})
+        Trainer(
+            self.workshop.settings,
+            database=self.workshop.database,
+            store=self.workshop.store,
+            queue=MemoryQueue(),
+            clock=self.clock,
+            environment=environment_of(self.workshop.settings),
+            command=lambda *_: ["true"],
+            sleep=sleep,
+        ).train(self.job_id)
+        return [*seen, self.look()]
+
+
+@pytest.fixture
+def day(settings: Any) -> Iterator[Day]:
+    clock = FixedClock(NOON)
+    times = {"completion_seconds": BUCKET, "lease_seconds": 3600.0, "heartbeat_seconds": HEARTBEAT}
+    workshop = Workshop(settings.model_copy(update=times), clock=clock)
+    yield Day(workshop, clock, workshop.order())
+    workshop.close()
+
+
+def edge_after(seconds: float) -> float:
+    return BUCKET * (seconds // BUCKET + 1)
+
+
+def require_seen_at_edges(seen: list[Look], *, ended: str, edge: float) -> None:
+    """The end shows at the edge, not before; and nothing else ever changed between two edges."""
+    # The last look but one is at the edge, before the end is written; a reader cannot tell it from just before.
+    assert {look.state for look in seen[:-1]} == {"running"}
+    assert (seen[-1].seconds, seen[-1].state) == (edge, ended)
+    told: dict[float, set[int]] = {}
+    for look in seen[:-1]:
+        told.setdefault(look.seconds // BUCKET, set()).add(look.step)
+    for bucket, steps in told.items():
+        assert len(steps) <= 2, f"steps changed more than once in bucket {bucket}: {steps}"
+
+
+@pytest.mark.parametrize("outcome", ["done", "data", "too-long", "too-large"])
+@pytest.mark.parametrize("after", [0.5, 7.25, 13.0])
+def test_an_end_shows_at_an_edge_and_is_stamped_with_it(day, monkeypatch, outcome, after):
+    seen = day.train(monkeypatch, outcome=Outcome(outcome), after=after)
+    edge = edge_after(after)
+    require_seen_at_edges(seen, ended="succeeded" if outcome == "done" else "failed", edge=edge)
+    job, release = day.workshop.job(day.job_id), day.workshop.release(day.job_id)
+    assert job.finished_at == NOON + timedelta(seconds=edge)
+    assert (release is None) == (outcome != "done")
+    if release is not None:
+        assert release.created_at == job.finished_at
+
+
+def test_two_trainings_of_one_bucket_are_the_same_to_every_reader(day, monkeypatch):
+    """What rows did to the speed is what differs between the two, and neither the row nor a reader tells it."""
+    told = []
+    for after in (1.5, 9.5):
+        day.clock.at = NOON
+        day.job_id = day.workshop.order()
+        looks = day.train(monkeypatch, outcome=Outcome.DONE, after=after, marks=((after - 1, 30),))
+        row = day.workshop.job(day.job_id)
+        told.append((looks[-1], row.finished_at, row.shown_stage, row.shown_step))
+    assert told[0] == told[1]
+
+
+def test_marks_show_at_the_first_heartbeat_after_an_edge_and_in_twentieths(day, monkeypatch):
+    marks = ((3, 10), (6, 20), (12, 35), (15, 50), (18, 55), (25, 59))
+    seen = day.train(monkeypatch, outcome=Outcome.DONE, after=26, marks=marks)
+    at = {look.seconds: look.step for look in seen}  # the later look of each moment
+    assert [at[moment] for moment, _ in marks] == [0, 0, 33, 33, 33, 57]
+    require_seen_at_edges(seen, ended="succeeded", edge=30)
+
+
+def test_a_cancel_is_honoured_whether_the_work_is_held_back_or_still_runs(day, monkeypatch):
+    seen = day.train(monkeypatch, outcome=Outcome.DONE, after=2.0, marks=((1, 60),), cancel_at=6.0)
+    require_seen_at_edges(seen, ended="cancelled", edge=10)
+    assert day.workshop.release(day.job_id) is None
+    assert day.workshop.movements(day.job_id)[-1] is EntryKind.SETTLED
+
+
+@pytest.mark.parametrize("outcome", ["data", "too-long", "too-large"])
+def test_a_cancel_while_a_failure_is_held_back_does_not_make_it_cheaper(day, monkeypatch, outcome):
+    day.train(monkeypatch, outcome=Outcome(outcome), after=2.0, marks=((1, 5),), cancel_at=6.0)
+    assert day.workshop.job(day.job_id).state == "failed"
+    assert day.workshop.movements(day.job_id)[-1] is EntryKind.SPENT
+
+
+def test_what_an_early_end_is_charged_is_told_in_twentieths_and_never_too_small(day, monkeypatch):
+    """The ledger is read by everybody: steps begun in a given time would tell how large the batches were."""
+    plan = small_plan()
+    charges = set()
+    for step in (22, 23, 24):
+        day.clock.at = NOON
+        day.job_id = day.workshop.order()
+        day.train(monkeypatch, outcome=Outcome.DONE, after=2.0, marks=((1, step),), cancel_at=6.0)
+        charge = day.workshop.reservation(day.job_id).in_force
+        charges.add(charge)
+        assert charge.rdp_micros >= charge_of(plan.executed(step), delta=plan.guarantee.delta).rdp_micros
+    assert len(charges) == 1
+
+
+def test_the_lease_is_kept_while_the_end_is_held_back(day, monkeypatch):
+    leases = []
+    look = Day.look
+
+    def noting(self: Day) -> Look:
+        leases.append(self.workshop.job(self.job_id).lease_expires_at)
+        return look(self)
+
+    monkeypatch.setattr(Day, "look", noting)
+    day.train(monkeypatch, outcome=Outcome.DONE, after=0.5)
+    held = [lease for lease in leases if lease is not None]
+    assert held == sorted(held)
+    assert held[-1] > held[0]
+
+
+def test_a_worker_that_lost_its_lease_while_it_waited_publishes_nothing(day, monkeypatch):
+    def takeover(self: Day) -> Look:
+        if self.seconds > 4:
+            with self.workshop.database.transaction() as session:
+                session.get_one(Job, self.job_id).fence = 2
+        return Look(self.seconds, "", 0)
+
+    monkeypatch.setattr(Day, "look", takeover)
+    day.train(monkeypatch, outcome=Outcome.DONE, after=0.5)
+    assert day.workshop.release(day.job_id) is None
+    assert day.workshop.job(day.job_id).state == "running"
+
+
+def test_logs_and_traces_hold_one_word_for_every_failure_that_could_depend_on_rows():
+    assert {outcome.told for outcome in CHARGED_IN_FULL} == {Outcome.DATA}
+    assert {outcome for outcome in Outcome if outcome.told is outcome} == set(Outcome) - CHARGED_IN_FULL | {
+        Outcome.DATA
+    }
+
+
+def test_publishing_at_once_is_noticed(day, monkeypatch):
+    """The power of these tests: without the wait they fail."""
+    monkeypatch.setattr(Trainer, "_held_back", lambda _self, outcome, *_: outcome)
+    seen = day.train(monkeypatch, outcome=Outcome.DONE, after=7.25)
+    with pytest.raises(AssertionError):
+        require_seen_at_edges(seen, ended="succeeded", edge=10)
+
+
+def test_showing_marks_at_once_is_noticed(day, monkeypatch):
+    monkeypatch.setattr(
+        "core.jobs.coarse.Edges.passed", lambda self, at: int((at - self.claimed_at).total_seconds() * 1000)
+    )
+    monkeypatch.setattr(Trainer, "_held_back", lambda _self, outcome, *_: outcome)
+    marks = ((3, 10), (4, 20), (5, 35))
+    seen = day.train(monkeypatch, outcome=Outcome.DONE, after=7.25, marks=marks)
+    with pytest.raises(AssertionError):
+        require_seen_at_edges(seen, ended="succeeded", edge=7.25)
