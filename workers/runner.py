@@ -30,13 +30,14 @@ from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import TrainedGenerator
 from workers.assignment import Assignment, read_assignment
-from workers.certifying import certificate_of
+from workers.certifying import execution_of
 from workers.checkpoints import Checkpoints
 from workers.coding import coded_table
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key
+from workers.recording import Record
 
 
 def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_id: UUID, fence: int) -> None:
@@ -57,16 +58,18 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
     if work.claim.request_id is not None:
         structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
     checkpoints = Checkpoints(store, job_id=job_id, fence=fence, randomness_key=work.randomness_key)
+    record = Record(work.claim.plan)
     host = JobHost(
         work.claim,
         database=database,
         checkpoints=checkpoints,
+        record=record,
         checkpoint_seconds=settings.checkpoint_seconds,
     )
     try:
-        generator = _trained(work, store, host)
+        generator = _trained(work, store, host, record)
         content = write_bundle(
-            generator=generator, domain=work.domain.to_json(), certificate=certificate_of(work)
+            generator=generator, domain=work.domain.to_json(), certificate=execution_of(work, record)
         )
     except AttemptEnded:
         raise
@@ -79,12 +82,13 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
         store.put_bytes(bundle_key(job_id, fence), content)
 
 
-def _trained(work: Assignment, store: ObjectStore, host: JobHost) -> TrainedGenerator:
-    """Open the rows and run the plan."""
+def _trained(work: Assignment, store: ObjectStore, host: JobHost, record: Record) -> TrainedGenerator:
+    """Open the rows and run the plan, recording what is released."""
     plan = work.claim.plan
     with machinery():
         table = coded_table(open_private_rows(store, work.rows_key, work.data_key, work.domain), work.domain)
-    return make_synthesizer(plan.synthesizer).fit(table, plan, KeyedStreams(work.randomness_key), host)
+    streams = KeyedStreams(work.randomness_key, releases=record)
+    return make_synthesizer(plan.synthesizer).fit(table, plan, streams, host)
 
 
 def _repeatable(threads: int) -> None:

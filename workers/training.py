@@ -28,13 +28,13 @@ from core.jobs.errors import LeaseLost, NotCancelled
 from core.jobs.queue import CeleryQueue, Queue
 from core.jobs.states import ENDED
 from core.logs import get_logger
-from core.releases.bundle import unpack
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.tracing import no_tracer, span, tracer_for
 from workers.holder import this_process
 from workers.outcomes import CHARGED_IN_FULL, MACHINERY_FAILED, Outcome
 from workers.places import bundle_key, release_id_of
+from workers.publishing import certify_staged
 from workers.pulse import Pulse
 from workers.supervision import Child, Limits, child_environment, runner_command, watch
 from workers.sweeping import sweep
@@ -148,8 +148,14 @@ class Trainer:
         )
 
     def _staged_certificate(self, claim: Claim) -> dict[str, Any]:
-        """Read the staged bundle back whole, before the wait for the edge."""
-        return unpack(self._store.get_bytes(bundle_key(claim.job_id, claim.fence))).certificate
+        """Read the staged bundle back whole and certify it, before the wait for the edge."""
+        return certify_staged(
+            claim,
+            database=self._database,
+            store=self._store,
+            master_keys=self._settings.master_keys,
+            clock=self._clock,
+        )
 
     def _held_back(self, outcome: Outcome, edges: Edges, pulse: Pulse) -> Outcome:
         """Wait for the next edge, with a beating heart. Returns how the attempt ends by then.
