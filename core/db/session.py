@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from core.db.errors import ReadOnlyTransaction, translated
+from core.db.probing import probe_idle_connections
 from core.logs import get_logger
 
 Hook = Callable[[], None]
@@ -58,10 +59,10 @@ class Database:
             pool_size=pool_size,
             max_overflow=max_overflow,
             pool_timeout=pool_timeout_seconds,
-            pool_pre_ping=True,
             hide_parameters=True,
             connect_args={"connect_timeout": 10, "options": options},
         )
+        probe_idle_connections(self._engine)
         # Apart from the others: the server itself refuses writes here, and nobody waits for a slow transaction.
         self._glancing = create_engine(
             driver_url(url),

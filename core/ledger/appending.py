@@ -7,13 +7,13 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.db.tables.budget import Budget
-from core.ledger import repository
+from core.ledger import repository, turnstile
 from core.ledger.balance import EMPTY_BALANCE, Balance, balance_of
 from core.ledger.chain import hash_of, link
 from core.ledger.decisions import Decision
 from core.ledger.errors import LedgerBroken
 from core.ledger.reservation import Movement, Reservation, fold, fold_all
+from core.ledger.turnstile import LockedBudget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Standing:
         return Standing(population=self.population.after(before, now), grant=grant)
 
 
-def standing(session: Session, budget: Budget, *, grant_id: UUID | None = None) -> Standing:
+def standing(session: Session, budget: LockedBudget, *, grant_id: UUID | None = None) -> Standing:
     """What counts now, from the last entry alone, once that entry has been verified.
 
     An entry of the first release carries no totals; then everything is folded, this once.
@@ -45,7 +45,7 @@ def standing(session: Session, budget: Budget, *, grant_id: UUID | None = None) 
     grant = None if grant_id is None else repository.grant_balance(session, grant_id)
     if budget.head_sequence == 0:
         return Standing(population=EMPTY_BALANCE, grant=grant)
-    last = repository.entry_at(session, budget.population_id, budget.head_sequence)
+    last = budget.last
     if last is None or last.hash != budget.head_hash or hash_of(last) != last.hash:
         raise LedgerBroken
     return Standing(population=last.balance or _folded(session, budget.population_id), grant=grant)
@@ -53,7 +53,7 @@ def standing(session: Session, budget: Budget, *, grant_id: UUID | None = None) 
 
 def append_movement(
     session: Session,
-    budget: Budget,
+    budget: LockedBudget,
     standing: Standing,
     before: Reservation | None,
     movement: Movement,
@@ -79,10 +79,10 @@ def append_movement(
         mechanism=mechanism,
         fence=fence,
     )
-    repository.append(session, budget, entry)
+    turnstile.append(session, entry)
 
 
-def append_decision(session: Session, budget: Budget, decision: Decision, *, clock: Clock) -> None:
+def append_decision(session: Session, budget: LockedBudget, decision: Decision, *, clock: Clock) -> None:
     """Append what a person decided.
 
     Raises:
@@ -95,7 +95,7 @@ def append_decision(session: Session, budget: Budget, decision: Decision, *, clo
         at=clock.now(),
         balance=standing(session, budget).population,
     )
-    repository.append(session, budget, entry)
+    turnstile.append(session, entry)
 
 
 def _folded(session: Session, population_id: UUID) -> Balance:

@@ -13,8 +13,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.db.tables.budget import Budget
-from core.ledger import repository
+from core.ledger import repository, turnstile
 from core.ledger.admission import require_room
 from core.ledger.appending import append_movement, standing
 from core.ledger.balance import Balance
@@ -52,6 +51,7 @@ from core.ledger.reading import (
     verify_chain,
 )
 from core.ledger.reservation import NOTHING, EntryKind, Movement, Reservation, bounded, fold
+from core.ledger.turnstile import LockedBudget
 from core.privacy.charge import Charge
 from core.privacy.filters import Admission
 
@@ -112,7 +112,7 @@ def reserve(
         BudgetRefused: no filter holds with this charge added to everything spent and reserved.
         LedgerBroken: the last entry does not verify.
     """
-    budget = repository.lock_budget(session, population_id)
+    budget = turnstile.lock(session, population_id, job_id=job_id)
     if budget.frozen_at is not None:
         raise PopulationFrozen
     cap = cap_on(budget)
@@ -121,7 +121,7 @@ def reserve(
             "No budget has been set for this dataset, so nothing may be spent.",
             remedy="Ask an admin to set one.",
         )
-    if repository.movements_of_job(session, job_id):
+    if budget.job_is_known:
         raise AlreadyReserved(
             "This job has a reservation already.", remedy="Place a new order under a new id."
         )
@@ -183,7 +183,7 @@ def void(session: Session, job_id: UUID, *, clock: Clock) -> None:
 
 
 def _require_grant(
-    session: Session, budget: Budget, grant_id: UUID, drawn: Balance, charge: Charge, *, at: datetime
+    session: Session, budget: LockedBudget, grant_id: UUID, drawn: Balance, charge: Charge, *, at: datetime
 ) -> None:
     row = repository.grant_of(session, grant_id)
     if row.population_id != budget.population_id:
@@ -194,14 +194,14 @@ def _require_grant(
     require_room(grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy)
 
 
-def _locked(session: Session, job_id: UUID) -> tuple[Budget, Reservation]:
-    budget = repository.lock_budget(session, repository.population_of_job(session, job_id))
+def _locked(session: Session, job_id: UUID) -> tuple[LockedBudget, Reservation]:
+    budget = turnstile.lock(session, repository.population_of_job(session, job_id))
     return budget, fold(repository.movements_of_job(session, job_id))
 
 
 def _move(
     session: Session,
-    budget: Budget,
+    budget: LockedBudget,
     reservation: Reservation,
     movement: Movement,
     *,

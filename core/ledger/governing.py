@@ -9,12 +9,13 @@ from sqlalchemy.orm import Session
 from core.clock import Clock
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
-from core.ledger import decisions, repository
+from core.ledger import decisions, repository, turnstile
 from core.ledger.admission import require_cap_above
 from core.ledger.appending import append_decision, standing
 from core.ledger.chain import NO_HASH
 from core.ledger.decisions import GrantState
 from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen, ReasonRequired
+from core.ledger.repository import BudgetRow
 from core.privacy.filters import Admission, AdmissionRule, Cap
 
 
@@ -25,14 +26,14 @@ def open_population(session: Session, *, rule: AdmissionRule, clock: Clock) -> U
     return budget.population_id
 
 
-def cap_on(budget: Budget) -> Cap | None:
+def cap_on(budget: BudgetRow) -> Cap | None:
     """The cap that a budget's row shows, or None before one is set."""
     if budget.epsilon_cap is None or budget.delta_cap is None:
         return None
     return Cap(epsilon=budget.epsilon_cap, delta=budget.delta_cap, rule=AdmissionRule(budget.rule))
 
 
-def grant_cap(row: Grant, budget: Budget) -> Cap:
+def grant_cap(row: Grant, budget: BudgetRow) -> Cap:
     """The sub-cap of a grant, under the rule of its population."""
     return Cap(epsilon=row.epsilon, delta=row.delta, rule=AdmissionRule(budget.rule))
 
@@ -64,7 +65,7 @@ def set_cap(
         ReasonRequired: the cap exists, is raised, and no reason is given.
         CapBelowSpent: what is spent and reserved would not fit.
     """
-    budget = repository.lock_budget(session, population_id)
+    budget = turnstile.lock(session, population_id)
     cap, present = Cap(epsilon=epsilon, delta=delta, rule=AdmissionRule(budget.rule)), cap_on(budget)
     admission = require_cap_above(cap, standing(session, budget).population.in_force)
     if cap == present:
@@ -72,7 +73,7 @@ def set_cap(
     raised = present is not None and (epsilon > present.epsilon or delta > present.delta)
     if raised and not (reason or "").strip():
         raise ReasonRequired
-    budget.epsilon_cap, budget.delta_cap = epsilon, delta
+    repository.set_cap(session, population_id, epsilon=epsilon, delta=delta)
     append_decision(
         session, budget, decisions.cap_set(epsilon=epsilon, delta=delta, by=by, reason=reason), clock=clock
     )
@@ -98,7 +99,7 @@ def grant(
         PopulationFrozen: nothing is granted while frozen.
         InvalidGuarantee: epsilon or delta is out of range.
     """
-    budget = repository.lock_budget(session, population_id)
+    budget = turnstile.lock(session, population_id)
     if cap_on(budget) is None:
         raise BudgetNotSet(
             "No budget has been set for this dataset, so nothing can be granted.",
@@ -132,7 +133,7 @@ def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: st
         GrantNotFound: no such grant.
         LedgerBroken: the last entry does not verify; nothing was changed.
     """
-    budget = repository.lock_budget(session, repository.grant_of(session, grant_id).population_id)
+    budget = turnstile.lock(session, repository.grant_of(session, grant_id).population_id)
     row = repository.grant_of(session, grant_id)
     if row.state != GrantState.OPEN.value:
         return
@@ -154,10 +155,10 @@ def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock
     Raises:
         PopulationNotFound: no such population.
     """
-    budget = repository.lock_budget(session, population_id)
+    budget = turnstile.lock(session, population_id)
     if budget.frozen_at is not None:
         return False
-    budget.frozen_at = clock.now()
+    repository.set_frozen(session, population_id, frozen_at=clock.now())
     if repository.frozen_in_chain(session, population_id):
         return True  # somebody had cleared the row by hand: it says what the chain says again
     with suppress(LedgerBroken):
@@ -175,11 +176,11 @@ def unfreeze(session: Session, population_id: UUID, *, by: str, reason: str, clo
         PopulationNotFound: no such population.
         LedgerBroken: the last entry does not verify; such a ledger stays frozen.
     """
-    budget = repository.lock_budget(session, population_id)
+    budget = turnstile.lock(session, population_id)
     if budget.frozen_at is None:
         return False
     standing(session, budget)
-    budget.frozen_at = None
+    repository.set_frozen(session, population_id, frozen_at=None)
     if repository.frozen_in_chain(session, population_id):
         append_decision(session, budget, decisions.unfrozen(by=by, reason=reason), clock=clock)
     return True

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
 from core.errors import BudgetRefused
 from core.ledger import repository
@@ -24,6 +23,7 @@ from core.ledger.errors import (
     ReservationNotFound,
 )
 from core.ledger.governing import cap_on, grant_cap
+from core.ledger.repository import BudgetRow
 from core.ledger.reservation import Reservation, fold, fold_all
 from core.ledger.statement import Statement, Summary
 from core.ledger.verification import ChainCheck, check
@@ -185,7 +185,7 @@ def _balance(session: Session, population_id: UUID) -> Balance:
     return known or balance_of(fold_all(repository.movements(session, population_id)).values())
 
 
-def _summary(budget: Budget, balance: Balance) -> Summary:
+def _summary(budget: BudgetRow, balance: Balance) -> Summary:
     cap = cap_on(budget)
     return Summary(
         population_id=budget.population_id,
