@@ -124,9 +124,11 @@ def vmap_step(plan: Plan, width: int, real: Tensor, fake: Tensor) -> Step:
     """Per-record gradients by torch.func in chunks of at most 256 MiB, clipped and summed."""
     critic = critic_of(width)
     layout = PrivateCritic(critic_of(width), plan, STREAMS).layout
-    reference = Reference(critic, layout, gp_weight=GP_WEIGHT, max_batch=plan.max_sampled_batch)
     partition = each_block_alone(layout.sizes, [0.1] * layout.blocks)
     chunk = max(1, 2**26 // layout.coordinates)
+    reference = Reference(
+        critic, layout, gp_weight=GP_WEIGHT, max_batch=plan.max_sampled_batch, at_once=chunk
+    )
 
     def step(number: int) -> None:
         mix = STREAMS.torch_uniforms(Purpose.INTERPOLATION, number, real.shape[0])

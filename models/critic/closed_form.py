@@ -6,21 +6,21 @@ With the factors of `factors.py` (shared design, section 4)
     clipped sum over records        = (factor * S)^T A                  one matrix product over all planes
 
 Every product of factors that decides a norm or enters the sum is made in float64, where products of float32 numbers
-are exact; `models.dp.clipping` says what follows for the sensitivity.
+are exact; `models.dp.clipping` says what follows for the sensitivity. Whatever belongs to one record is made in chunks
+of one public size (`models.critic.chunks`); only the sum, whose rounding is allowed for, mixes records.
 """
 
 import itertools
 from collections.abc import Iterator
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from models.critic.chunks import CHUNK, Workspace
 from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL, Factoring, Factors, rows
 from models.critic.network import Critic
+from models.critic.scatter import CellSum
 from models.dp.clipping import CANCELLATION_SHARE, ClipRule, Layout, Partition
-
-_INT16_CELLS = 1 << 15
 
 
 class ClosedForm:
@@ -31,17 +31,18 @@ class ClosedForm:
         layout: public blocks.
         gp_weight: weight of the gradient penalty.
         max_batch: public cap on the records of one batch, for the rounding allowance.
-        chunk: records worked on at a time, a public constant that bounds memory.
     """
 
-    def __init__(
-        self, critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int, chunk: int = 4096
-    ) -> None:
+    def __init__(self, critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int) -> None:
         self._layout = layout
         self._max_batch = max_batch
-        self._chunk = chunk
         self._factors_of = Factoring(critic, gp_weight=gp_weight)
         self._first_block = tuple(int(layout.block_of_row(layer)[0]) for layer in range(len(layout.shapes)))
+        self._first_row = tuple(
+            itertools.accumulate((outputs * inputs for outputs, inputs in layout.shapes), initial=0)
+        )
+        self._take = Workspace().take
+        self._cell_sum = CellSum(*layout.shapes[0])
         self._ruled: tuple[Partition, ClipRule] | None = None
         self._total = torch.empty(layout.coordinates, dtype=torch.float64)
 
@@ -67,23 +68,35 @@ class ClosedForm:
         Returns:
             (coordinates,) float64, valid until the next call; (batch, blocks) float64 squared norms, raised by
             `3 CANCELLATION_SHARE` of the squares of their three terms, so that rounding never lowers them; not finite
-            for a record that must not count.
+            for a record that must not count. A record's squared norms are the same to the bit in every batch.
         """
         return self._pass(real, fake, mix, partition)
+
+    @torch.no_grad()
+    def of_records(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[Tensor]:
+        """Whatever is made for each record alone, as tensors (..., CHUNK, d) chunk by chunk, each valid until the next.
+
+        Their bits depend on the record at a place and on nothing else; see `models.critic.evenness`.
+        """
+        for factors in self._factors_of(real, fake, mix):
+            yield from (*factors.left, *factors.right, *factors.biases, self._measure(factors))
 
     @torch.no_grad()
     def _pass(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition | None
     ) -> tuple[Tensor, Tensor]:
-        total = self._total if real.shape[0] else self._total.zero_()
-        squares = torch.zeros(real.shape[0], self._layout.blocks, dtype=torch.float64)
+        total = self._total.zero_()
+        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64)
         rule = None if partition is None else self._rule_of(partition)
-        for first in range(0, real.shape[0], self._chunk):
-            part = slice(first, first + self._chunk)
-            factors = self._factors_of(real[part], fake[part], mix[part])
-            self._measure(factors, squares[part])
-            if rule is not None:
-                self._add_clipped(factors, rule.factors(squares[part]), total, keep=min(first, 1))
+        for number, factors in enumerate(self._factors_of(real, fake, mix)):
+            bounds = self._measure(factors)
+            squares[number * CHUNK :][: factors.records] = bounds[: factors.records]
+            if rule is None:
+                continue
+            self._clip(factors, rule.factors(bounds))
+            self._add(factors, total)
+        if not real.is_floating_point():
+            self._cell_sum.finish(real.shape[1], self._weights(total, 0))
         return total, squares
 
     def _rule_of(self, partition: Partition) -> ClipRule:
@@ -91,58 +104,75 @@ class ClosedForm:
             self._ruled = (partition, ClipRule(partition, max_batch=self._max_batch))
         return self._ruled[1]
 
-    def _measure(self, factors: Factors, squares: Tensor) -> None:
+    def _measure(self, factors: Factors) -> Tensor:
+        """(CHUNK, blocks) float64 squared norms; NaN where a place must not count."""
+        squares = self._take("squares", 0, (CHUNK, self._layout.blocks), torch.float64).zero_()
         for layer, S in enumerate(factors.left):
             gram = _gram(factors.right[layer])
             if layer == 0 and factors.cells is not None:
                 gram = _with_cells(gram, factors.right[0], factors.cells)
             torch.diagonal(gram, dim1=1, dim2=2).mul_(1.0 + PLANES * CANCELLATION_SHARE)
             first = self._first_block[layer]
-            for blocks, piece in _runs(self._layout.rows_of_blocks[layer], S):
-                squares[:, first : first + blocks] += _gram(piece).mul_(gram[:, None]).sum(dim=(2, 3))
-                first += blocks
+            blocks = len(self._layout.rows_of_blocks[layer])
+            by_block = _gram(self._by_block(layer, S)).view(CHUNK, blocks, PLANES, PLANES)
+            squares[:, first : first + blocks] += by_block.mul_(gram[:, None]).sum(dim=(2, 3))
         for bias in factors.biases:
             squares[:, self._layout.bias_block] += torch.linalg.vector_norm(bias, dim=1).square_()
-        squares.masked_fill_(~factors.finite[:, None], torch.nan)
+        return squares.masked_fill_(~factors.counts[:, None], torch.nan)
 
-    def _add_clipped(self, factors: Factors, clips: Tensor, total: Tensor, *, keep: int) -> None:
-        """Write the clipped gradients of a chunk over `total`, or with keep = 1 add them; scales left factors in place."""
-        layout = self._layout
+    def _by_block(self, layer: int, S: Tensor) -> Tensor:
+        """Left factors as (3, CHUNK blocks, rows of the largest block), shorter blocks filled up with zeros."""
+        rows_of_blocks = self._layout.rows_of_blocks[layer]
+        blocks = len(rows_of_blocks)
+        if blocks == 1:
+            return S
+        # Blocks are rows of this buffer, so they begin alike in every record.
+        shape = (PLANES, CHUNK, blocks, rows_of_blocks[0])
+        buffer = self._take("blocks", layer, shape, torch.float64)
+        first = 0
+        for count, piece in _runs(rows_of_blocks, S):
+            buffer[:, :, first : first + count, : piece.shape[3]] = piece
+            first += count
+        return buffer.view(PLANES, CHUNK * blocks, shape[3])
+
+    def _clip(self, factors: Factors, clips: Tensor) -> None:
+        """Scale the factors of a chunk in place so that their products are clipped; those of a bad place are zero."""
         spoiled = clips[:, :1].eq(0.0)
         if bool(spoiled.any()):
             for planes in (*factors.left, *factors.right, *factors.biases):
                 planes.masked_fill_(spoiled, 0.0)
-        total[-1] = 0.0  # the output has a bias, its gradient is zero
-        first, first_bias = 0, layout.coordinates - sum(outputs for outputs, _ in layout.shapes)
-        for layer, (S, A) in enumerate(zip(factors.left, factors.right, strict=True)):
-            outputs, inputs = layout.shapes[layer]
+        for layer, S in enumerate(factors.left):
             block = self._first_block[layer]
-            for blocks, piece in _runs(layout.rows_of_blocks[layer], S):
+            for blocks, piece in _runs(self._layout.rows_of_blocks[layer], S):
                 piece.mul_(clips[:, block : block + blocks, None])
                 block += blocks
-            weights = total[first : first + outputs * inputs].view(outputs, inputs)
-            if layer == 0 and factors.cells is not None:
-                scattered = _scatter(factors.cells, S[REAL], inputs).T
-                torch.add(weights, scattered, out=weights) if keep else weights.copy_(scattered)
-                weights.addmm_(rows(S[:REAL]).T, rows(A))
-            else:
-                weights.addmm_(rows(S).T, rows(A), beta=keep)
-            first += outputs * inputs
         for bias in factors.biases:
-            total[first_bias : first_bias + bias.shape[1]].addmv_(
-                bias.T, clips[:, layout.bias_block], beta=keep
-            )
-            first_bias += bias.shape[1]
+            bias.mul_(clips[:, self._layout.bias_block, None])
+
+    def _add(self, factors: Factors, total: Tensor) -> None:
+        """Add a chunk's clipped gradients to the sum; the real plane of records that came as cells may wait."""
+        for layer, (S, A) in enumerate(zip(factors.left, factors.right, strict=True)):
+            self._weights(total, layer).addmm_(rows(S[: A.shape[0]]).T, rows(A))
+        if factors.cells is not None:
+            self._cell_sum.add(factors.cells, factors.left[0][REAL], self._weights(total, 0))
+        first = self._first_row[-1]
+        for bias in factors.biases:
+            total[first : first + bias.shape[1]] += bias.sum(dim=0)
+            first += bias.shape[1]  # the output has a bias too, its gradient is zero
+
+    def _weights(self, total: Tensor, layer: int) -> Tensor:
+        """The (outputs, inputs) piece of a flat sum that belongs to a layer's weights."""
+        return total[self._first_row[layer] : self._first_row[layer + 1]].view(self._layout.shapes[layer])
 
 
 def _gram(planes: Tensor) -> Tensor:
-    """(batch, ..., p, p) products of the rows of every record of (p, batch, ..., d)."""
-    by_record = planes.movedim(0, -2)
+    """(n, p, p) products of the rows of every record of (p, n, d)."""
+    by_record = planes.movedim(0, 1)
     return by_record @ by_record.mT
 
 
 def _with_cells(gram: Tensor, A: Tensor, cells: Tensor) -> Tensor:
-    """The (batch, 3, 3) Gram matrix of two vectors and the one-hot record of `cells`."""
+    """The (CHUNK, 3, 3) Gram matrix of two vectors and the one-hot record of `cells`."""
     full = gram.new_empty(gram.shape[0], PLANES, PLANES)
     full[:, :REAL, :REAL] = gram
     full[:, REAL, REAL] = cells.shape[1]
@@ -151,20 +181,10 @@ def _with_cells(gram: Tensor, A: Tensor, cells: Tensor) -> Tensor:
     return full
 
 
-def _scatter(cells: Tensor, values: Tensor, inputs: int) -> Tensor:
-    """(inputs, d): for every cell the sum of the rows of `values` (batch, d) whose record has it."""
-    flat = cells.reshape(-1)
-    narrow = flat.to(torch.int16 if inputs <= _INT16_CELLS else torch.int64).numpy()
-    order = torch.from_numpy(np.argsort(narrow, kind="stable"))  # radix sort on 16 bits
-    first = torch.bincount(flat, minlength=inputs).cumsum(0).roll(1)
-    first[0] = 0
-    return torch.nn.functional.embedding_bag(order // cells.shape[1], values, first, mode="sum")
-
-
 def _runs(rows_of_blocks: tuple[int, ...], S: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Views (3, batch, blocks, rows) of left factors, one for every run of equally large blocks."""
+    """Views (3, CHUNK, blocks, rows) of left factors, one for every run of equally large blocks."""
     first = 0
     for size, run in itertools.groupby(rows_of_blocks):
         blocks = len(tuple(run))
-        yield blocks, S[:, :, first : first + blocks * size].view(S.shape[0], S.shape[1], blocks, size)
+        yield blocks, S[:, :, first : first + blocks * size].view(PLANES, CHUNK, blocks, size)
         first += blocks * size

@@ -10,14 +10,18 @@ with x~ the generated record, x the real one, x^ between them, delta the cotange
 direction pushed forward through the linearised critic at x^. Left factors are stacked as `S` (3, batch, outputs) and
 right factors as `A` (3, batch, inputs), planes in the order generated, between, real; the minus is in `S`.
 
-Forward and backward run in the critic's own precision, one matrix product for all planes; the factors are float64.
+Forward and backward run in the critic's own precision, one matrix product for all planes of a chunk of records; the
+factors are float64. Chunks have one public size and their rows one alignment, so that a record's factors are the same
+to the bit whatever else is in the batch (`models.critic.chunks`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from models.critic.chunks import CHUNK, Chunk, Chunks, Workspace
 from models.critic.network import Critic
 
 GENERATED, BETWEEN, REAL = 0, 1, 2
@@ -29,35 +33,23 @@ class Factors:
     """Factors of one chunk of records, valid until the next chunk is factored.
 
     Args:
-        left: per layer `S`, (3, chunk, outputs) float64.
-        right: per layer `A`, (3, chunk, inputs) float64; where the real records came as cells, the first has only the
+        left: per layer `S`, (3, CHUNK, outputs) float64.
+        right: per layer `A`, (3, CHUNK, inputs) float64; where the real records came as cells, the first has only the
             planes generated and between.
-        biases: per hidden layer the bias gradients, (chunk, outputs) float64. The output's bias has none: its
+        biases: per hidden layer the bias gradients, (CHUNK, outputs) float64. The output's bias has none: its
             cotangents cancel.
-        cells: (chunk, columns) int64 cells of the real records, or None where they came as vectors.
-        finite: (chunk,) bool: the forward pass of x^, which no factor shows, stayed finite.
+        cells: (CHUNK, columns) int64 cells of the real records, or None where they came as vectors.
+        counts: (CHUNK,) bool: the place holds a record, and the forward pass of its x^, which no factor shows, stayed
+            finite.
+        records: how many places, from the first, hold records.
     """
 
     left: tuple[Tensor, ...]
     right: tuple[Tensor, ...]
     biases: tuple[Tensor, ...]
     cells: Tensor | None
-    finite: Tensor
-
-
-class Workspace:
-    """Buffers by name that live as long as the critic, so that a step allocates next to nothing."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[tuple[str, int], Tensor] = {}
-
-    def take(self, name: str, index: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """A contiguous tensor of this shape; its contents are whatever was there."""
-        count = torch.Size(shape).numel()
-        buffer = self._buffers.get((name, index))
-        if buffer is None or buffer.numel() < count:
-            buffer = self._buffers[name, index] = torch.empty(count, dtype=dtype)
-        return buffer[:count].view(shape)
+    counts: Tensor
+    records: int
 
 
 class Factoring:
@@ -73,51 +65,61 @@ class Factoring:
         self._activation = critic.activation
         self._gp_weight = gp_weight
         self._take = Workspace().take
+        self._chunks = Chunks(self._layers[0].weight.dtype)
 
     @torch.no_grad()
-    def __call__(self, real: Tensor, fake: Tensor, mix: Tensor) -> Factors:
-        """Factors of one chunk.
+    def __call__(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[Factors]:
+        """Factors of a batch, chunk by chunk.
 
         Args:
-            real: (chunk, inputs) vectors, or (chunk, columns) int64 cells of records that are one there, else zero.
-            fake: (chunk, inputs).
-            mix: (chunk,) in [0, 1): the weight of the real record in x^.
+            real: (batch, inputs) vectors, or (batch, columns) int64 cells of records that are one there, else zero.
+            fake: (batch, inputs).
+            mix: (batch,) in [0, 1): the weight of the real record in x^.
         """
-        values = self._forward(real, fake, mix)
+        first = self._layers[0]
+        columns = self._take("columns", 0, (first.in_features, first.out_features), first.weight.dtype)
+        if not real.is_floating_point():
+            columns.copy_(first.weight.T)
+        for chunk in self._chunks.of(real, fake, mix):
+            yield self._of(chunk, columns)
+
+    def _of(self, chunk: Chunk, columns: Tensor) -> Factors:
+        values = self._forward(chunk, columns)
         cotangents = self._backward(values)
         pushed = self._push(values, cotangents)
         left, biases = self._left(cotangents)
+        counts = torch.isfinite(values[-1][BETWEEN].sum(dim=1))
+        counts[chunk.count :] = False
         return Factors(
             left=left,
-            right=self._right(real, fake, values, pushed),
+            right=self._right(chunk, values, pushed),
             biases=biases,
-            cells=None if real.is_floating_point() else real,
-            finite=torch.isfinite(values[-1][BETWEEN].sum(dim=1)),
+            cells=None if chunk.real.is_floating_point() else chunk.real,
+            counts=counts,
+            records=chunk.count,
         )
 
-    def _forward(self, real: Tensor, fake: Tensor, mix: Tensor) -> list[Tensor]:
-        """Values (3, chunk, width) of every hidden layer."""
+    def _forward(self, chunk: Chunk, columns: Tensor) -> list[Tensor]:
+        """Values (3, CHUNK, width) of every hidden layer; `columns` are those of the first layer's weights, as rows."""
         values: list[Tensor] = []
         for index, layer in enumerate(self._layers[:-1]):
             weight, bias = layer.weight, layer.bias
-            z = self._take("value", index, (PLANES, fake.shape[0], layer.out_features), weight.dtype)
+            z = self._take("value", index, (PLANES, CHUNK, layer.out_features), weight.dtype)
             if index == 0:
-                torch.addmm(bias, fake, weight.T, out=z[GENERATED])
-                if real.is_floating_point():
-                    torch.addmm(bias, real, weight.T, out=z[REAL])
+                torch.addmm(bias, chunk.fake, weight.T, out=z[GENERATED])
+                if chunk.real.is_floating_point():
+                    torch.addmm(bias, chunk.real, weight.T, out=z[REAL])
                 else:
-                    columns = self._take("columns", 0, (layer.in_features, layer.out_features), weight.dtype)
-                    summed = sum_of_rows(real, columns.copy_(weight.T))
-                    torch.add(summed, bias, out=z[REAL])
+                    torch.add(sum_of_rows(chunk.real, columns), bias, out=z[REAL])
                 # x^ lies between, and the first layer is affine: its image lies between theirs
-                torch.lerp(z[GENERATED], z[REAL], mix[:, None].to(weight.dtype), out=z[BETWEEN])
+                torch.lerp(z[GENERATED], z[REAL], chunk.mix[:, None], out=z[BETWEEN])
             else:
                 torch.addmm(bias, rows(values[-1]), weight.T, out=rows(z))
             values.append(self._activation.apply_(z))
         return values
 
     def _backward(self, values: list[Tensor]) -> list[Tensor]:
-        """Cotangents (3, chunk, width) of every hidden layer; those of the real plane carry the minus."""
+        """Cotangents (3, CHUNK, width) of every hidden layer; those of the real plane carry the minus."""
         above: Tensor | None = None
         cotangents: list[Tensor] = []
         for index in reversed(range(len(values))):
@@ -135,15 +137,14 @@ class Factoring:
     def _push(self, values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
         """u_0, u_1, ...: the penalty's direction `2 gp_weight (norm - 1) g / norm` pushed through the layers at x^."""
         first = self._layers[0].weight
-        batch = values[0].shape[1]
-        pushed = self._take("pushed", 0, (batch, first.shape[1]), first.dtype)
+        pushed = self._take("pushed", 0, (CHUNK, first.shape[1]), first.dtype)
         torch.mm(cotangents[0][BETWEEN], first, out=pushed)
         norm = torch.linalg.vector_norm(pushed, dim=1)
         scale = torch.where(norm > 0.0, 2.0 * self._gp_weight * (norm - 1.0) / norm, norm)
         pushes = [pushed.mul_(scale[:, None])]
         for index, value in enumerate(values):
             weight = self._layers[index].weight
-            onward = self._take("pushed", index + 1, (batch, weight.shape[0]), weight.dtype)
+            onward = self._take("pushed", index + 1, (CHUNK, weight.shape[0]), weight.dtype)
             torch.mm(pushes[-1], weight.T, out=onward)
             pushes.append(self._activation.chain_(onward, value[BETWEEN]))
         return pushes
@@ -155,13 +156,12 @@ class Factoring:
             bias = self._take("bias", index, tuple(delta.shape[1:]), torch.float64)
             biases.append(torch.add(S[GENERATED], S[REAL], out=bias))
             left.append(S)
-        output = self._take("left", len(left), (PLANES, cotangents[0].shape[1], 1), torch.float64).fill_(1.0)
+        output = self._take("left", len(left), (PLANES, CHUNK, 1), torch.float64).fill_(1.0)
         output[REAL].neg_()
         return (*left, output), tuple(biases)
 
-    def _right(
-        self, real: Tensor, fake: Tensor, values: list[Tensor], pushed: list[Tensor]
-    ) -> tuple[Tensor, ...]:
+    def _right(self, chunk: Chunk, values: list[Tensor], pushed: list[Tensor]) -> tuple[Tensor, ...]:
+        real, fake = chunk.real, chunk.fake
         right = []
         for index, push in enumerate(pushed):
             planes = PLANES if index or real.is_floating_point() else PLANES - 1
@@ -175,10 +175,10 @@ class Factoring:
 
 
 def rows(planes: Tensor) -> Tensor:
-    """(planes, chunk, d) seen as (planes chunk, d)."""
+    """(planes, CHUNK, d) seen as (planes CHUNK, d)."""
     return planes.view(-1, planes.shape[-1])
 
 
 def sum_of_rows(cells: Tensor, columns: Tensor) -> Tensor:
-    """(chunk, d): sums of the rows of `columns` (inputs, d) that `cells` (chunk, columns) name."""
+    """(CHUNK, d): sums of the rows of `columns` (inputs, d) that `cells` (CHUNK, columns) name."""
     return torch.nn.functional.embedding_bag(cells, columns, mode="sum")

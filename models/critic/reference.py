@@ -1,8 +1,11 @@
 """The reference: per-record gradients of the WGAN-GP loss by `torch.func`, materialised.
 
 Slow (30 to 80 times the ordinary step) and plain: what the closed form is tested against, and what serves a critic
-that is not made of linear layers and piecewise-linear activations.
+that is not made of linear layers and piecewise-linear activations. Every record is worked through alone, in memory that
+begins alike, so that its gradient is the same to the bit in every batch.
 """
+
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -20,41 +23,66 @@ class Reference:
         layout: public blocks.
         gp_weight: weight of the gradient penalty.
         max_batch: public cap on the records of one batch, for the rounding allowance.
+        at_once: records worked through together. More than one is faster, and then the last bits of a gradient
+            may depend on the other records: for measurements only.
     """
 
-    def __init__(self, critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int) -> None:
+    def __init__(
+        self, critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int, at_once: int = 1
+    ) -> None:
         self._critic = critic
         self._layout = layout
         self._gp_weight = gp_weight
         self._max_batch = max_batch
+        self._at_once = at_once
 
     def gradients(self, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
         """(batch, coordinates) gradients in flat layout, in the critic's precision."""
-        if real.shape[0] == 0:
-            return real.new_zeros((0, self._layout.coordinates))
-        parameters = {name: value.detach() for name, value in self._critic.named_parameters()}
-        per_record = vmap(grad(self._loss), in_dims=(None, 0, 0, 0))(
-            parameters, real, fake, mix.to(real.dtype)
-        )
-        layers = range(len(self._layout.shapes))
-        ordered = [per_record[f"layers.{layer}.{part}"] for part in ("weight", "bias") for layer in layers]
-        return torch.cat([part.flatten(1) for part in ordered], dim=1)
+        empty = torch.zeros((0, self._layout.coordinates), dtype=fake.dtype)
+        return torch.cat([empty, *(gradients for gradients, _ in self._of_records(real, fake, mix))])
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
         """(batch, blocks) float64 norms; NaN or infinite for a record that must not count."""
-        return self._squares(self.gradients(real, fake, mix).double()).sqrt()
+        return self._of_batch(real, fake, mix)[1].sqrt()
 
     def clipped_sum(self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition) -> Tensor:
         """(coordinates,) float64 sum of the clipped gradients, in flat layout."""
-        gradients = self.gradients(real, fake, mix).double()
-        factors = ClipRule(partition, max_batch=self._max_batch).factors(self._squares(gradients))
-        spread = torch.repeat_interleave(factors, torch.tensor(self._layout.sizes), dim=1)
-        return torch.where(spread > 0.0, gradients, 0.0).mul_(spread).sum(dim=0)
+        return self.sum_and_squares(real, fake, mix, partition)[0]
 
-    def _squares(self, gradients: Tensor) -> Tensor:
-        return torch.stack(
-            [gradients[:, piece].square().sum(dim=1) for piece in self._layout.slices()], dim=1
-        )
+    def sum_and_squares(
+        self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition
+    ) -> tuple[Tensor, Tensor]:
+        """(coordinates,) float64 sum of the clipped gradients and (batch, blocks) float64 squared norms."""
+        gradients, squares = self._of_batch(real, fake, mix)
+        factors = ClipRule(partition, max_batch=self._max_batch).factors(squares)
+        spread = torch.repeat_interleave(factors, torch.tensor(self._layout.sizes), dim=1)
+        return torch.where(spread > 0.0, gradients, 0.0).mul_(spread).sum(dim=0), squares
+
+    def _of_batch(self, real: Tensor, fake: Tensor, mix: Tensor) -> tuple[Tensor, Tensor]:
+        gradients = [torch.zeros((0, self._layout.coordinates), dtype=torch.float64)]
+        squares = [torch.zeros((0, self._layout.blocks), dtype=torch.float64)]
+        for some, their_squares in self._of_records(real, fake, mix):
+            gradients.append(some.double())
+            squares.append(their_squares)
+        return torch.cat(gradients), torch.cat(squares)
+
+    def _of_records(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Gradients and squared norms of the records, `at_once` at a time."""
+        parameters = {name: value.detach() for name, value in self._critic.named_parameters()}
+        layers = range(len(self._layout.shapes))
+        for first in range(0, real.shape[0], self._at_once):
+            # indexing by numbers copies, so what follows begins where an allocation does, whichever records these are
+            some = torch.arange(first, min(first + self._at_once, real.shape[0]))
+            per_record = vmap(grad(self._loss), in_dims=(None, 0, 0, 0))(
+                parameters, real[some], fake[some], mix[some].to(real.dtype)
+            )
+            ordered = [
+                per_record[f"layers.{layer}.{part}"] for part in ("weight", "bias") for layer in layers
+            ]
+            gradients = torch.cat([part.flatten(1) for part in ordered], dim=1)
+            exact = gradients.double()
+            squares = [exact[:, piece].square().sum(dim=1) for piece in self._layout.slices()]
+            yield gradients, torch.stack(squares, dim=1)
 
     def _loss(self, parameters: dict[str, Tensor], real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
         def score(x: Tensor) -> Tensor:

@@ -162,12 +162,15 @@ class ClipRule:
         groups = torch.tensor(partition.group_of_block)
         self._alone = len(partition.thresholds) == len(groups)
         self._groups = groups
-        self._member = torch.nn.functional.one_hot(groups).double()
-        allowed = torch.tensor(partition.thresholds, dtype=torch.float64)
-        self._allowed = allowed * (1.0 - rounding_allowance(max_batch))
+        allowance = rounding_allowance(max_batch)
+        assert allowance < 1.0, "rounding leaves room for the gradients"
+        self._allowed = torch.tensor(partition.thresholds, dtype=torch.float64) * (1.0 - allowance)
 
     def factors(self, bounds: Tensor) -> Tensor:
         """The factor of every record and block, at most one, rounded down.
+
+        Made of operations that treat every number alone and of sums in the order of the blocks, so that a record's
+        factors are the same to the bit in every batch.
 
         Args:
             bounds: (batch, blocks) float64 upper bounds of squared norms; not finite for a record that must not count.
@@ -176,10 +179,11 @@ class ClipRule:
             (batch, blocks) float64: `min(1, c_j (1 - allowance) / norm)`, zero for every block of a record that has any
             bound that is not finite.
         """
-        counts = torch.isfinite(bounds.sum(dim=1, keepdim=True))
+        counts = torch.isfinite(bounds).all(dim=1, keepdim=True)
         norms = torch.where(counts, bounds, 0.0)
         if not self._alone:
-            norms = norms @ self._member
+            merged = torch.zeros(norms.shape[0], len(self._allowed), dtype=torch.float64)
+            norms = merged.index_add_(1, self._groups, norms)
         # a zero norm gives infinity, then one
         factors = torch.div(self._allowed, norms.sqrt_()).clamp_(max=1.0).mul_(counts)
         return factors if self._alone else factors[:, self._groups]

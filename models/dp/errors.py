@@ -1,4 +1,4 @@
-"""What can go wrong inside a private step. The messages are constants: nothing here depends on private rows."""
+"""What can go wrong around a private step. The messages are constants: nothing here depends on private rows."""
 
 from core.errors import UnderstudyError
 
@@ -18,4 +18,22 @@ class BatchOverCap(UnderstudyError):
         super().__init__(
             "A sampled batch exceeded the plan's public cap; the job's budget stays spent.",
             remedy="Check that the declared size of the dataset is not far below its real size.",
+        )
+
+
+class UnevenRounding(UnderstudyError):
+    """This machine's matrix products round a record differently by its place in a chunk.
+
+    Then one record more or less could move what the others contribute, before clipping. Found with public numbers when the
+    critic is made.
+    """
+
+    code = "uneven-rounding"
+    status = 500
+    title = "The machine's matrix products are not even enough for private training"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The machine's matrix products round equal records differently; nothing was trained on it.",
+            remedy="Run the worker on another kind of processor, or with torch built on another linear algebra library.",
         )

@@ -10,6 +10,7 @@ from core.synthesis.groups import group_count
 from core.synthesis.plan import Plan
 from models.acts import AdaptiveThresholds
 from models.critic.closed_form import ClosedForm
+from models.critic.evenness import require_even_rounding
 from models.critic.network import Critic
 from models.dp.adam import FlatAdam
 from models.dp.clipping import Layout, Partition
@@ -30,6 +31,9 @@ class PrivateCritic:
         plan: public constants of every step.
         streams: all randomness.
         betas: of Adam; its learning rate is the plan's.
+
+    Raises:
+        UnevenRounding: this machine cannot keep one record from moving the others' gradients.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class PrivateCritic:
         self._closed_form = ClosedForm(
             critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
         )
+        require_even_rounding(self._closed_form, inputs=layers[0].in_features, dtype=self._flat.dtype)
         self._mean = NoisyMean(self.layout)
         self._noise_ahead = NoiseAhead()
         self._acts = AdaptiveThresholds(plan.acts, smoothing=options.acts_smoothing) if plan.acts else None

@@ -1,0 +1,96 @@
+"""Records in chunks of one public size, in rows that all begin alike, so that company never changes a record's bits.
+
+A matrix product rounds by its shape: the same row times the same matrix may come out with other last bits when the product
+has more rows, or when the row begins at another offset from a cache line. Then one record more or less would move the
+others' gradients before they are clipped, outside every sensitivity bound. So every product whose result is a record's
+factor, norm or clipping scale has exactly `CHUNK` records, whatever the batch, and every row begins at a multiple of
+`ROW_BYTES`. Places within a chunk are then alike too; `models.critic.evenness` makes sure of it on the machine at hand.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+CHUNK: Final = 128
+"""Records of one matrix product; a public constant. The last chunk of a batch is filled up with places that count nothing."""
+ROW_BYTES: Final = 64
+"""Every row begins at a multiple of this: the width of the widest vector registers and of a cache line."""
+
+
+class Workspace:
+    """Buffers by name that live as long as the critic: the same memory, shape and alignment at every call."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[tuple[str, int], Tensor] = {}
+
+    def take(self, name: str, index: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """A tensor of this shape, zero at first, later whatever was left there.
+
+        Its rows along the last dimension are contiguous and `ROW_BYTES` aligned; those before are as in one piece.
+        """
+        buffer = self._buffers.get((name, index))
+        if buffer is None or buffer.shape != shape:
+            step = ROW_BYTES // dtype.itemsize
+            width = -(-shape[-1] // step) * step
+            whole = torch.zeros(*shape[:-1], width, dtype=dtype)
+            assert whole.data_ptr() % ROW_BYTES == 0, "torch aligns what it allocates"
+            buffer = self._buffers[name, index] = whole[..., : shape[-1]]
+        return buffer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One chunk of a batch, valid until the next.
+
+    Args:
+        real: (CHUNK, inputs) vectors, or (CHUNK, columns) int64 cells.
+        fake: (CHUNK, inputs).
+        mix: (CHUNK,) in the critic's precision.
+        count: records; the places after them are filled with zeros.
+    """
+
+    real: Tensor
+    fake: Tensor
+    mix: Tensor
+    count: int
+
+
+class Chunks:
+    """Cuts batches into chunks.
+
+    Args:
+        dtype: the critic's precision.
+    """
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._take = Workspace().take
+
+    def of(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[Chunk]:
+        """The chunks of a batch, in order; none of an empty one.
+
+        Args:
+            real: (batch, inputs) vectors, or (batch, columns) int64 cells of one-hot records.
+            fake: (batch, inputs).
+            mix: (batch,).
+        """
+        for first in range(0, real.shape[0], CHUNK):
+            piece = slice(first, first + CHUNK)
+            yield Chunk(
+                real=self._filled(
+                    "real", real[piece], self._dtype if real.is_floating_point() else torch.int64
+                ),
+                fake=self._filled("fake", fake[piece], self._dtype),
+                mix=self._filled("mix", mix[piece], self._dtype),
+                count=min(CHUNK, real.shape[0] - first),
+            )
+
+    def _filled(self, name: str, records: Tensor, dtype: torch.dtype) -> Tensor:
+        count = records.shape[0]
+        buffer = self._take(name, int(dtype == torch.int64), (CHUNK, *records.shape[1:]), dtype)
+        buffer[:count] = records
+        buffer[count:] = 0
+        return buffer
