@@ -13,7 +13,8 @@ FALSE_ALARM = 1e-6
 
 SHARES = {
     "words": 2e-7,
-    "normals": 2e-7,
+    "normals": 1.5e-7,
+    "tails": 5e-8,
     "gradient noise": 1e-7,
     "released noise": 1e-7,
     "independence": 1e-7,

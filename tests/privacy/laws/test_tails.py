@@ -46,7 +46,7 @@ def excess(zeros: int, pieces: int = 4) -> Floats:
 
 
 def exponential(drawn: Floats, *, cases: int) -> list[str]:
-    judge = alarm("keys", 2, cases=cases)
+    judge = alarm("tails", 2, cases=cases)
     gap = float(stats.kstest(drawn, "expon").statistic)
     judge.below("distance", gap, math.sqrt(math.log(1 / judge.side) / (2 * drawn.size)))
     law = stats.gamma(drawn.size)
