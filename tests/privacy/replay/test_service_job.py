@@ -1,0 +1,61 @@
+"""A whole job through service, workers and database, replayed on neighbours: nothing but the releases tells them apart."""
+
+from collections.abc import Callable
+
+import pytest
+
+from core.synthesis.plan import Plan
+from tests.privacy.replay.deployment import Place
+from tests.privacy.replay.evidence import Evidence, differences, explained
+from tests.privacy.replay.job import Job, Pair, neighbours, replayed, whole_job
+from tests.privacy.replay.neighbours import UNITS, is_person
+from tests.privacy.seam import Recorder
+from tests.privacy.whole_job import table_of
+
+KILLED_TWICE = (2, 6)
+"""Checkpoints that are never saved: one in the middle of pre-training, one in the middle of private training."""
+
+Recorded = Callable[[bool], tuple[Evidence, Recorder, Plan]]
+
+
+def job_for(*, by_person: bool) -> Job:
+    return Job(by_person=by_person, kill_at=KILLED_TWICE)
+
+
+@pytest.fixture(scope="module")
+def recorded(new_place: Callable[[], Place]) -> Recorded:
+    """The job on the table without the unit, run once for all units that are added."""
+    kept: dict[bool, tuple[Evidence, Recorder, Plan]] = {}
+
+    def record(by_person: bool) -> tuple[Evidence, Recorder, Plan]:
+        if by_person not in kept:
+            recorder = Recorder()
+            rows = table_of(90, by_person=by_person)
+            before, plan = whole_job(new_place(), rows, job_for(by_person=by_person), recorder)
+            kept[by_person] = (before, recorder, plan)
+        return kept[by_person]
+
+    return record
+
+
+def require_alike(pair: Pair) -> None:
+    assert differences(pair.before, pair.after) == [], explained(pair.before, pair.after)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_unit_more_is_seen_by_nobody(unit, recorded, new_place):
+    by_person = is_person(unit)
+    rows = [*table_of(90, by_person=by_person), *UNITS[unit]]
+    pair = replayed(new_place(), rows, job_for(by_person=by_person), recorded=recorded(by_person))
+    require_alike(pair)
+    moved = max(pair.replayer.distances.values())
+    assert (moved > 0) == (unit != "refused"), "the unit took part, so the test could have failed"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_unit_less_is_seen_by_nobody(unit, new_place):
+    by_person = is_person(unit)
+    rows = table_of(90, by_person=by_person)
+    require_alike(
+        neighbours([new_place(), new_place()], [[*rows, *UNITS[unit]], rows], job_for(by_person=by_person))
+    )
