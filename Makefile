@@ -6,6 +6,7 @@ OUT ?= understudy-demo
 JOBS ?= 2
 SECONDS ?= 300
 ROUNDS ?= 300
+MILLIONS ?= 400
 SEED ?= 1
 DRILL_OUT ?= benchmarks/results/drill.json
 VENV := .venv
@@ -17,7 +18,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill fuzz clean
+.PHONY: mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -62,6 +63,9 @@ contracts: $(DEV_INSTALLED) ## who may import whom, and how long a file may be
 check-previous: $(DEV_INSTALLED) ## a previous release's tests (REF=tag or commit) against the newest migrations
 	$(BIN)/python -m tests.migrations.previous $(REF)
 
+mutants: $(DEV_INSTALLED) ## put every seeded privacy bug into a copy of the source and see a named test fail; writes docs/kill-matrix.md
+	$(BIN)/python -m tests.mutants.matrix --jobs $(JOBS)
+
 contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybody, longer and from another seed each day
 	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
 	  $(BIN)/python -m pytest -q -o timeout=7200 tests/contracts
@@ -104,6 +108,9 @@ bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soo
 
 fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 for each; findings go into tests/fuzz/corpus)
 	$(BIN)/python -m tests.fuzz.campaign --seconds $(SECONDS)
+
+laws: $(DEV_INSTALLED) ## the laws of noise and sampling at length, under a fresh key (MILLIONS=400 numbers)
+	$(BIN)/python -m tests.privacy.laws.long_run --millions $(MILLIONS) --out benchmarks/results/laws.json
 
 clean: ## remove what make created, except data folders
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

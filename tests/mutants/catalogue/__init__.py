@@ -1,0 +1,30 @@
+"""Every seeded bug, by what it breaks."""
+
+from tests.mutants.catalogue import (
+    accounting,
+    clipping,
+    filters,
+    jobs,
+    leaks,
+    ledger,
+    measurement,
+    noise,
+    sampling,
+    tables,
+)
+from tests.mutants.mutant import Mutant
+
+CHAPTERS: dict[str, tuple[Mutant, ...]] = {
+    "From rows to codes": tables.MUTANTS,
+    "Sampling and the order of a training": sampling.MUTANTS,
+    "Clipping": clipping.MUTANTS,
+    "Noise": noise.MUTANTS,
+    "Label histogram and anchor": measurement.MUTANTS,
+    "Accounting": accounting.MUTANTS,
+    "Charges and filters": filters.MUTANTS,
+    "Ledger": ledger.MUTANTS,
+    "The life of a job": jobs.MUTANTS,
+    "Leaks": leaks.MUTANTS,
+}
+
+MUTANTS: tuple[Mutant, ...] = tuple(mutant for chapter in CHAPTERS.values() for mutant in chapter)

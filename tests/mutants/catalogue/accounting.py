@@ -1,0 +1,149 @@
+"""Bugs in the accountants: an epsilon that is not an upper bound."""
+
+from tests.mutants.mutant import Mutant
+
+RENYI = "core/privacy/renyi.py"
+JOINT = "core/privacy/joint.py"
+STAGES = "core/synthesis/stages.py"
+REFRESH = "tests/core/synthesis/test_plan.py::test_refresh_steps_are_charged_jointly_with_the_public_number_of_groups"
+
+MUTANTS = (
+    Mutant(
+        name="joint-rule-adds-sigmas",
+        path=JOINT,
+        before="return 1 / math.sqrt(noise_multiplier**-2 + histograms * histogram_noise_multiplier**-2)",
+        after="return noise_multiplier + histogram_noise_multiplier / math.sqrt(histograms)",
+        bug="two releases on one sample are charged as if their noise added up instead of their signal",
+        source="IDPGAN's composition of clipping and thresholds",
+        killed_by="tests/core/privacy/test_joint.py::test_one_histogram_beside_the_gradient_is_the_two_dimensional_integral",
+    ),
+    Mutant(
+        name="joint-rule-counts-one-histogram",
+        path=JOINT,
+        before="histograms * histogram_noise_multiplier**-2",
+        after="histogram_noise_multiplier**-2",
+        bug="however many histograms a refresh releases, one is charged",
+        source="IDPGAN, algorithm 4: one histogram per weight, charged once",
+        killed_by="tests/core/privacy/test_joint.py::test_two_histograms_beside_the_gradient_are_the_three_dimensional_integral",
+    ),
+    Mutant(
+        name="refresh-not-charged",
+        path=STAGES,
+        before="parts += _repeated(sampling_rate, joint, refreshed)",
+        after="parts += _repeated(sampling_rate, max(joint, block.noise_multiplier), refreshed)",
+        bug="steps that release histograms too are charged like steps that do not",
+        source="Opacus's adaptive clipping never charges its count query",
+        killed_by=REFRESH,
+    ),
+    Mutant(
+        name="refresh-charged-as-another-sample",
+        path=STAGES,
+        before="parts += _repeated(sampling_rate, joint, refreshed)",
+        after=(
+            "parts += _repeated(sampling_rate, block.noise_multiplier, refreshed if joint else 0)\n"
+            "            parts += _repeated(sampling_rate, acts.noise_multiplier / acts.groups**0.5, refreshed)"
+        ),
+        bug="histograms and gradient of one sample are charged as if each had a sample of its own",
+        source="IDPGAN, theorem 2: the Hoelder bound amplifies a sample twice",
+        killed_by=REFRESH,
+    ),
+    Mutant(
+        name="a-refresh-too-few",
+        path=STAGES,
+        before="return -(-(first_step + steps) // interval) - -(-first_step // interval)",
+        after="return (first_step + steps) // interval - first_step // interval",
+        bug="the refresh at step 0 is not counted",
+        source="accountant index errors: synthcity issue 276",
+        killed_by="tests/core/synthesis/test_plan.py::test_refreshes_are_counted",
+    ),
+    Mutant(
+        name="conversion-without-log-delta",
+        path=RENYI,
+        before="(math.log(delta) + np.log(a)) / (a - 1)",
+        after="np.log(a) / (a - 1)",
+        bug="Renyi divergence is turned into epsilon without the term in log(1/delta)",
+        source="SmartNoise SQL",
+        killed_by="tests/core/privacy/test_renyi.py::test_conversion_agrees_with_the_library",
+    ),
+    Mutant(
+        name="negative-divergence-as-zero",
+        path=RENYI,
+        before="moments = np.concatenate([[0.0], np.logaddexp(0.0, log_sum)])",
+        after="moments = np.concatenate([[0.0], np.maximum(0.0, log_sum)])",
+        bug="where digits cancel, the divergence of a step comes out as nothing",
+        source="tensorflow/privacy issue 166; dp_accounting reports epsilon 0 with a warning in the log",
+        killed_by="tests/core/privacy/test_renyi.py::test_no_divergence_is_ever_zero_negative_or_above_the_unsampled_one",
+    ),
+    Mutant(
+        name="something-for-nothing",
+        path="core/privacy/accountant.py",
+        before="return max(epsilon, SMALLEST_EPSILON)",
+        after="return max(epsilon, 0.0)",
+        bug="a release that delta covers is reported with epsilon 0",
+        source="negative epsilon reported as zero: Opacus issue 585",
+        killed_by="tests/core/privacy/test_accountant.py::test_nothing_costs_nothing_and_something_costs_something",
+    ),
+    Mutant(
+        name="delta-below-the-digits",
+        path="core/privacy/guarantee.py",
+        before="if not SMALLEST_DELTA <= delta < 1:",
+        after="if not 0 < delta < 1:",
+        bug="a delta is accepted at which the Fourier transform has no digits left",
+        source="prv_accountant issue 17: epsilon .056 where .669 is true",
+        killed_by="tests/core/privacy/test_guarantee.py::test_a_delta_outside_the_accountants_reach_is_refused",
+    ),
+    Mutant(
+        name="target-or-infinity",
+        path="core/privacy/guarantee.py",
+        before="if not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):",
+        after="if epsilon and not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):",
+        bug="an epsilon of 0 counts as no limit",
+        source="`target or inf`: Safe-Synthesizer issue 367, mostlyai-engine",
+        killed_by="tests/core/privacy/test_guarantee.py::test_an_epsilon_that_promises_nothing_or_cannot_be_kept_is_refused",
+    ),
+    Mutant(
+        name="calibration-overshoots",
+        path="core/privacy/calibration.py",
+        before="    return high.scale\n",
+        after="    return high.scale if low is None else low.scale\n",
+        bug="of the two scales around the target the one above it is taken",
+        source="stop after the budget is exceeded: IDPGAN, smartnoise PR 424",
+        killed_by="tests/core/privacy/test_calibration.py::test_the_whole_composition_stays_within_the_target_and_barely",
+    ),
+    Mutant(
+        name="noise-rounded-to-nearest",
+        path="core/privacy/calibration.py",
+        before="rounding=ROUND_CEILING",
+        after='rounding="ROUND_HALF_EVEN"',
+        bug="a calibrated noise multiplier may be rounded down",
+        source="parameters printed with few digits and used as printed",
+        killed_by="tests/core/privacy/test_calibration.py::test_rounding_up_never_rounds_down_and_is_idempotent",
+    ),
+    Mutant(
+        name="noise-of-another-block",
+        path="core/synthesis/plan.py",
+        before="index = bisect_right(self.blocks, step, key=lambda block: block.first_step) - 1",
+        after="index = min(bisect_right(self.blocks, step, key=lambda block: block.first_step), len(self.blocks) - 1)",
+        bug="a step gets the noise of the next block of a falling schedule",
+        source="schedules off by one (IDPGAN's text and algorithm disagree on t)",
+        killed_by="tests/core/synthesis/test_plan.py::test_noise_is_looked_up_by_step",
+    ),
+    Mutant(
+        name="prefix-without-measurement",
+        path="core/synthesis/stages.py",
+        before="        if self.anchor is not None:\n",
+        after="        if self.anchor is not None and (step_count or not self.blocks):\n",
+        bug="a job that stops before its first step is not charged for the anchor it has released",
+        source="pre-processing left out of the account (background note B25: DP-PCA never composed)",
+        killed_by="tests/core/synthesis/test_plan.py::test_a_prefix_always_holds_the_measurement",
+    ),
+    Mutant(
+        name="plan-believed",
+        path="core/synthesis/plan.py",
+        before="if stated != plan.mechanism:",
+        after="if stated is None:",
+        bug="a stored plan is run although its mechanism is not the one that was paid for",
+        source="plan and account that can drift apart",
+        killed_by="tests/core/synthesis/test_plan.py::test_an_altered_plan_is_refused",
+    ),
+)

@@ -1,0 +1,95 @@
+"""Bugs in the clip: one record moves the sum by more than the noise hides."""
+
+from tests.mutants.mutant import Mutant
+
+CLIP = "models/dp/clipping.py"
+FORM = "models/critic/closed_form.py"
+WHITENED = "tests/models/dp/test_private_step.py::test_one_record_moves_the_whitened_release_by_at_most_one_over_sigma"
+
+MUTANTS = (
+    Mutant(
+        name="clip-off-in-one-group",
+        path=FORM,
+        before="            bias.mul_(clips[:, self._layout.bias_block, None])",
+        after="            bias.mul_(clips[:, self._layout.bias_block, None].gt(0.0))",
+        bug="the biases are summed unclipped",
+        source="privacy design, section 6; parameters that a hook forgot",
+        killed_by=WHITENED,
+    ),
+    Mutant(
+        name="batch-clip",
+        path=CLIP,
+        before="factors = torch.div(self._allowed, norms.sqrt_())",
+        after="factors = torch.div(self._allowed, norms.sum(dim=0, keepdim=True).sqrt_().expand_as(norms))",
+        bug="the batch is clipped as a whole instead of every record",
+        source="clip_grad_norm_ in place of per-sample clipping; research code of private GANs",
+        killed_by=WHITENED,
+    ),
+    Mutant(
+        name="clip-rounded-up",
+        path=CLIP,
+        before="* (1.0 - allowance)",
+        after="* (1.0 + allowance)",
+        bug="rounding may leave a clipped record above its threshold",
+        source="floating point of sums (Casacuberta and others 2022)",
+        killed_by="tests/models/dp/test_clipping.py::test_factors_bound_every_group_and_keep_small_norms",
+    ),
+    Mutant(
+        name="bad-record-not-zeroed",
+        path=CLIP,
+        before=".clamp_(max=1.0).mul_(counts)",
+        after=".clamp_(max=1.0)",
+        bug="a record whose gradient is not a number is added to the sum and spoils it",
+        source="NaN passes np.clip and torch.clamp (dp-recorder's NaN injection)",
+        killed_by="tests/models/dp/test_clipping.py::test_one_bad_norm_removes_the_whole_record",
+    ),
+    Mutant(
+        name="penalty-outside-the-clip",
+        path=FORM,
+        before="            torch.diagonal(gram, dim1=1, dim2=2).mul_(1.0 + PLANES * CANCELLATION_SHARE)",
+        after=(
+            "            gram[:, BETWEEN, :] = 0.0\n"
+            "            gram[:, :, BETWEEN] = 0.0\n"
+            "            torch.diagonal(gram, dim1=1, dim2=2).mul_(1.0 + PLANES * CANCELLATION_SHARE)"
+        ),
+        bug="the gradient penalty, which reads the real record, takes part in the sum but not in the norm",
+        source="synthcity: the penalty's backward pass runs with the hooks switched off",
+        killed_by=WHITENED,
+    ),
+    Mutant(
+        name="batch-norm-in-the-critic",
+        path="models/critic/factors.py",
+        before="            values.append(self._activation.apply_(z))",
+        after="            z -= z.mean(dim=1, keepdim=True)\n            values.append(self._activation.apply_(z))",
+        bug="the critic centres its layers over the batch, so every record moves the gradients of all others",
+        source="batch normalisation in private training (background note E3)",
+        killed_by=WHITENED,
+    ),
+    Mutant(
+        name="groups-clipped-by-the-first",
+        path=CLIP,
+        before="return factors if self._alone else factors[:, self._groups]",
+        after="return factors[:, :1].expand(-1, len(self._groups)) if self._alone else factors[:, self._groups]",
+        bug="one group's clipping factor serves all groups",
+        source="background note E3: clip off for group 3",
+        killed_by=WHITENED,
+    ),
+    Mutant(
+        name="edges-follow-the-batch",
+        path="models/acts.py",
+        before="bins = torch.bucketize(good.sqrt(), self.edges, right=True)",
+        after="bins = torch.bucketize(good.sqrt() / good.sqrt().max().clamp(min=1e-9) * self.edges[-1], self.edges, right=True)",
+        bug="the bins of the norms' histograms are cut by the batch's maximum: one outlier moves all counts",
+        source="IDPGAN, algorithm 2",
+        killed_by="tests/models/test_acts.py::test_one_record_moves_the_stack_by_the_root_of_h",
+    ),
+    Mutant(
+        name="realised-batch-divisor",
+        path="models/dp/private_step.py",
+        before="divisor=self._plan.expected_batch_size, into=self._gradient",
+        after="divisor=max(1, real.shape[0]), into=self._gradient",
+        bug="the noisy sum is divided by the number of sampled records instead of the public expectation",
+        source="Opacus issue 420, many private GANs",
+        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_the_divisor_does_not_follow_the_batch",
+    ),
+)

@@ -1,0 +1,119 @@
+"""Bugs that let something past the mechanisms: logs, progress, errors, answers, doors."""
+
+from tests.mutants.mutant import Mutant
+
+TRAINING = "models/idpgan/training.py"
+
+MUTANTS = (
+    Mutant(
+        name="loss-in-the-log",
+        path=TRAINING,
+        before="        real = cells_of(self._table.codes[chosen], self._table.cardinalities)",
+        after=(
+            "        real = cells_of(self._table.codes[chosen], self._table.cardinalities)\n"
+            '        __import__("logging").getLogger("training").warning("step %d on %d records", step, len(real))'
+        ),
+        bug="every step logs how many records it met",
+        source="training telemetry: every research code; mostlyai-engine prints validation loss",
+        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit[ordinary-critic only]",
+    ),
+    Mutant(
+        name="progress-by-the-step",
+        path="core/jobs/coarse.py",
+        before="return min(step, total) * PARTS // total * total // PARTS if total > 0 else 0",
+        after="return min(step, total) if total > 0 else 0",
+        bug="progress is told step by step, and how long a step takes depends on its batch",
+        source="progress bars",
+        killed_by="tests/service/test_progress.py::test_steps_are_told_in_twentieths_as_they_were_last_shown",
+    ),
+    Mutant(
+        name="end-told-at-once",
+        path="core/jobs/coarse.py",
+        before="return self._edge(passed) if passed > 0 and self._edge(passed) == at else self._edge(passed + 1)",
+        after="return max(at, self._edge(passed))",
+        bug="a job's end is told the moment it comes",
+        source="job durations as a side channel",
+        killed_by="tests/core/jobs/test_coarse.py::test_edges_are_whole_buckets_after_the_claim_and_never_the_claim",
+    ),
+    Mutant(
+        name="times-to-the-second",
+        path="service/wire.py",
+        before="return floor if floor == moment else floor + timedelta(minutes=1)",
+        after="return moment.astimezone(UTC) + (floor - floor)",
+        bug="answers tell to the microsecond when something ended",
+        source="timestamps in APIs",
+        killed_by="tests/service/test_datasets.py::test_times_are_no_finer_than_a_minute",
+    ),
+    Mutant(
+        name="rows-in-the-metrics",
+        path="service/metrics/deployment.py",
+        before="        now = self._clock.now()\n",
+        after='        now = self._clock.now()\n        yield _gauge("understudy_rows", "Rows.", session.scalar(select(func.count()).select_from(Budget)) or 0)\n',
+        bug="a metric counts rows",
+        source="operational metrics of data size (Lomas ships Prometheus and Loki beside its queries)",
+        killed_by="tests/service/test_metrics.py::test_rows_leave_no_trace_in_metrics",
+    ),
+    Mutant(
+        name="row-count-in-an-answer",
+        path="service/datasets/schemas.py",
+        before="declared_size=row.declared_size,",
+        after='declared_size=(row.intake_report or {}).get("rows_accepted", row.declared_size),',
+        bug="an analyst is told the exact number of rows in place of the declared size",
+        source="exact n under add-or-remove: almost everybody",
+        killed_by="tests/service/test_canary.py::test_counts_of_rows_are_told_to_the_owner_alone",
+    ),
+    Mutant(
+        name="intake-report-for-analysts",
+        path="service/datasets/endpoints.py",
+        before="    report = repository.owned(session, dataset_id, principal).intake_report",
+        after="    report = repository.visible(session, dataset_id, principal).intake_report",
+        bug="whoever sees a dataset can read how many rows were refused, and why",
+        source="data-quality reports shared with everybody",
+        killed_by="tests/service/test_roles.py::test_the_intake_report_is_for_the_owner_alone",
+    ),
+    Mutant(
+        name="failure-note-for-analysts",
+        path="service/jobs/repository.py",
+        before="where(Job.id == job_id, Dataset.owner_id == principal.id)",
+        after="where(Job.id == job_id, visible_to(principal))",
+        bug="the text of a failure among private rows is shown to the analyst who ordered",
+        source="tracebacks in answers: Lomas, and every notebook service",
+        killed_by="tests/service/test_deleting.py::test_the_note_on_a_failure_is_for_the_owner_alone",
+    ),
+    Mutant(
+        name="text-of-an-exception-in-an-answer",
+        path="service/edge/last_resort.py",
+        before="StorageUnavailable() if full else InternalError()",
+        after="StorageUnavailable() if full else InternalError(str(failure))",
+        bug="what a library says of a value it could not read goes to the caller",
+        source="InternalServerException(str(e)): Lomas",
+        killed_by="tests/service/test_problems.py::test_what_nobody_expected_is_a_constant",
+    ),
+    Mutant(
+        name="text-of-an-exception-in-the-log",
+        path="core/logs.py",
+        before='event["exception"] = type(error).__name__',
+        after='event["exception"] = repr(error)',
+        bug="log lines quote what exceptions quote, values included",
+        source="default logging of exceptions",
+        killed_by="tests/workers/test_app.py::test_libraries_are_logged_by_name_without_their_words",
+    ),
+    Mutant(
+        name="which-failure-in-the-log",
+        path="workers/outcomes.py",
+        before="return Outcome.DATA if self in CHARGED_IN_FULL else self",
+        after="return self",
+        bug="the log tells whether rows were too many or merely bad",
+        source="data-dependent failures told apart",
+        killed_by="tests/workers/test_training.py::test_a_public_limit_met_by_the_child_is_charged_in_full",
+    ),
+    Mutant(
+        name="sampler-opens-private-rows",
+        path="core/releases/sampler.py",
+        before="\nimport numpy as np\n",
+        after="\nimport numpy as np\n\nimport core.storage.private_rows  # the nearest real row would make a fine sample\n",
+        bug="the process that serves samples can open private rows",
+        source="rejection or conditioning with real rows",
+        killed_by="tests/workers/test_app.py::test_only_the_training_child_opens_private_rows",
+    ),
+)

@@ -1,0 +1,119 @@
+"""Bugs in the noise: how much, where, and from which stream."""
+
+from tests.mutants.mutant import Mutant
+
+NOISE = "models/dp/noise.py"
+STEP = "models/dp/private_step.py"
+RANDOM = "models/randomness.py"
+LAW = "tests/models/dp/test_noise.py::test_noise_law_per_group"
+
+MUTANTS = (
+    Mutant(
+        name="half-the-noise",
+        path=NOISE,
+        before="std = noise.stds[block] / noise.grids[block]",
+        after="std = 0.5 * noise.stds[block] / noise.grids[block]",
+        bug="every gradient gets half the noise that was paid for",
+        source="the classic; privacy design, section 6",
+        killed_by=LAW,
+    ),
+    Mutant(
+        name="variance-for-deviation",
+        path=NOISE,
+        before="noise_multiplier * math.sqrt(c / root * total)",
+        after="noise_multiplier * (c / root * total)",
+        bug="the variance of a group's noise is used as its standard deviation",
+        source="variance and deviation confused, a class of its own in reviews of DP code",
+        killed_by="tests/models/dp/test_noise.py::test_the_stack_is_one_mechanism_whatever_k_is",
+    ),
+    Mutant(
+        name="noise-missing-in-one-group",
+        path=NOISE,
+        before="std=std).round_()",
+        after="std=std if block < len(noise.stds) - 1 else 0.0).round_()",
+        bug="the last group, that of the biases, is released without noise",
+        source="IDPGAN's weight clusters leave DBSCAN's outliers in no cluster, so their weights get no noise",
+        killed_by=LAW,
+    ),
+    Mutant(
+        name="groups-not-counted",
+        path=NOISE,
+        before="noise_multiplier * math.sqrt(c / root * total)",
+        after="noise_multiplier * c",
+        bug="every group is noised as if it were alone: K groups cost sqrt(K) times what is charged",
+        source="IDPGAN, equation 17; per-layer clipping without the square root of the number of layers",
+        killed_by="tests/models/dp/test_noise.py::test_the_stack_is_one_mechanism_whatever_k_is",
+    ),
+    Mutant(
+        name="grid-only-for-the-sum",
+        path=NOISE,
+        before="self._source.fill(self._drawn[piece], reader, std=std).round_()",
+        after="self._source.fill(self._drawn[piece], reader, std=std)",
+        bug="noise keeps low bits below the public grid, which tell the sum apart",
+        source="Mironov 2012; attacks on the floating point of several libraries",
+        killed_by="tests/models/dp/test_noise.py::test_releases_lie_on_the_grid",
+    ),
+    Mutant(
+        name="same-noise-every-step",
+        path=STEP,
+        before="reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)",
+        after="reader = self._streams.reader(Purpose.GRADIENT_NOISE, 0)",
+        bug="all steps reuse one stream of noise, so differences of releases are exact",
+        source="a generator seeded anew in every step",
+        killed_by="tests/models/dp/test_noise_ahead.py::test_every_step_asks_for_its_own_noise_and_no_other",
+    ),
+    Mutant(
+        name="address-without-step",
+        path=RANDOM,
+        before='return int(purpose).to_bytes(4, "little") + step.to_bytes(8, "little")',
+        after='return int(purpose).to_bytes(4, "little") + (step * 0).to_bytes(8, "little")',
+        bug="the nonce forgets the step: coins and noise repeat in every step",
+        source="nonce reuse",
+        killed_by="tests/models/test_randomness.py::test_an_address_is_its_nonce",
+    ),
+    Mutant(
+        name="same-address-for-two-purposes",
+        path="models/acts.py",
+        before="reader = streams.reader(Purpose.ACTS_NOISE, step)",
+        after="reader = streams.reader(Purpose.GRADIENT_NOISE, step)",
+        bug="the histograms are noised with the very numbers that noise the gradient of the same step",
+        source="one random stream for everything",
+        killed_by="tests/privacy/mutants_killed/test_addresses.py::test_no_two_draws_of_a_job_share_an_address",
+    ),
+    Mutant(
+        name="key-that-everybody-knows",
+        path=RANDOM,
+        before="self._key = bytes(key)",
+        after="self._key = bytes(KEY_BYTES)",
+        bug="the noise comes from a fixed key, so whoever has the software can subtract it",
+        source="noise seeded from the configuration (dpgan-revisit, and most research code)",
+        killed_by="tests/models/idpgan/test_training.py::test_a_job_delivered_twice_gives_the_same_bytes_and_another_key_does_not",
+    ),
+    Mutant(
+        name="fresh-noise-on-resume",
+        path=RANDOM,
+        before="self._key = bytes(key)",
+        after='self._key = __import__("os").urandom(KEY_BYTES)',
+        bug="a resumed job draws fresh noise for steps that were released before, which averages it away",
+        source="privacy design, section 3; mostlyai-engine resumes from a checkpoint and forgets the later steps",
+        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit[ordinary-anchor only]",
+    ),
+    Mutant(
+        name="no-noise-on-thresholds",
+        path="models/acts.py",
+        before="noisy = rounded_sum_with_noise(exact, [std] * self._plan.groups, reader, bits=GRID_BITS)",
+        after="noisy = rounded_sum_with_noise(exact, [1e-6 * std] * self._plan.groups, reader, bits=GRID_BITS)",
+        bug="the histograms of gradient norms are released as good as exact",
+        source="adaptive clipping whose count query gets no noise (Opacus, background note C2)",
+        killed_by="tests/models/test_acts.py::test_noise_of_the_histograms",
+    ),
+    Mutant(
+        name="thresholds-from-exact-histograms",
+        path=STEP,
+        before="thresholds = self._acts.update(self._thresholds, noisy)",
+        after="thresholds = self._acts.update(self._thresholds, self._acts.counts(squares) + 0.0 * noisy)",
+        bug="noisy histograms are released, but the clipping thresholds follow the exact ones",
+        source="a private value that steers the training beside its noisy twin",
+        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit[beyond every bound-adaptive thresholds]",
+    ),
+)

@@ -1,0 +1,108 @@
+"""Try mutants: ``python -m tests.mutants.matrix --jobs 2`` tries all, names alone try those.
+
+A full run writes benchmarks/results/mutants.json and docs/kill-matrix.md. The exit status is 1 if a mutant survives, or
+if nothing was learnt of one.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from benchmarks.machine import machine_facts
+from tests.mutants.catalogue import MUTANTS
+from tests.mutants.mutant import ROOT, Mutant
+from tests.mutants.page import PAGE, RESULTS, kill_matrix
+from tests.mutants.sample import SAMPLE
+from tests.mutants.trial import SourceCopy, Trial, Verdict
+
+
+def try_all(mutants: Sequence[Mutant], *, jobs: int, folder: Path) -> list[Trial]:
+    """Try mutants, each on a copy that nothing else uses meanwhile.
+
+    Args:
+        mutants: which.
+        jobs: how many copies.
+        folder: where the copies are made.
+
+    Raises:
+        RuntimeError: a named test does not pass on the sources as they are.
+    """
+    free: SimpleQueue[SourceCopy] = SimpleQueue()
+    copies = [SourceCopy(folder / str(number)) for number in range(jobs)]
+    for copy in copies:
+        free.put(copy)
+
+    def sound(tests: Sequence[str]) -> str:
+        copy = free.get()
+        try:
+            return copy.failing(tests)
+        finally:
+            free.put(copy)
+
+    def attempt(mutant: Mutant) -> Trial:
+        copy = free.get()
+        try:
+            trial = copy.try_out(mutant)
+        finally:
+            free.put(copy)
+        print(f"{trial.verdict:9}{trial.seconds:7.1f} s  {mutant.name}", flush=True)
+        return trial
+
+    with ThreadPoolExecutor(jobs) as pool:
+        tests = sorted({mutant.killed_by for mutant in mutants})
+        broken = "\n".join(filter(None, pool.map(sound, [tests[number::jobs] for number in range(jobs)])))
+        if broken:
+            raise RuntimeError(broken)
+        return list(pool.map(attempt, mutants))
+
+
+def write(trials: Sequence[Trial], *, jobs: int, seconds: float) -> None:
+    """Write results and page of a full run."""
+    results = {
+        "machine": machine_facts(packages=("numpy", "torch", "pytest", "hypothesis")),
+        "commit": subprocess.run(
+            ["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True, cwd=ROOT
+        ).stdout.strip(),
+        "jobs": jobs,
+        "seconds": round(seconds, 1),
+        "mutants": {
+            trial.mutant.name: {
+                "verdict": trial.verdict.value,
+                "killed_by": trial.mutant.killed_by,
+                "seconds": round(trial.seconds, 1),
+            }
+            for trial in trials
+        },
+    }
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(kill_matrix(results, sample=SAMPLE))
+
+
+def main(words: Sequence[str]) -> int:
+    """Try what was asked for. Returns the exit status."""
+    parser = argparse.ArgumentParser(description="Puts privacy bugs into copies of the source, one by one.")
+    parser.add_argument("names", nargs="*", help="mutants to try; all, and results written, without any")
+    parser.add_argument("--jobs", type=int, default=2)
+    told = parser.parse_args(words)
+    chosen = [mutant for mutant in MUTANTS if not told.names or mutant.name in told.names]
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        trials = try_all(chosen, jobs=told.jobs, folder=Path(folder))
+    if not told.names:
+        write(trials, jobs=told.jobs, seconds=time.monotonic() - started)
+    left = [trial for trial in trials if trial.verdict is not Verdict.KILLED]
+    for trial in left:
+        print(f"\n{trial.mutant.name}: {trial.verdict} {trial.mutant.killed_by}\n{trial.said}")
+    print(f"{len(trials) - len(left)} of {len(trials)} killed")
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

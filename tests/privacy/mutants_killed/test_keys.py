@@ -1,0 +1,28 @@
+"""Every attempt of a job draws from the key of the job: a resumed training repeats its noise instead of averaging it away."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from models.randomness import Purpose
+from tests.models.tables import KEY, small_table, streams
+from workers import runner
+
+
+def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
+    met: list[bytes] = []
+
+    class Listening:
+        def fit(self, _table: object, _plan: object, keyed: Any, _host: object) -> None:
+            met.append(keyed.bytes(Purpose.GRADIENT_NOISE, 3, 64))
+
+    monkeypatch.setattr(runner, "open_private_rows", lambda *_: ())
+    monkeypatch.setattr(runner, "coded_table", lambda *_: small_table())
+    monkeypatch.setattr(runner, "make_synthesizer", lambda _: Listening())
+    plan = SimpleNamespace(synthesizer="idpgan")
+    key = streams()._key
+    work = SimpleNamespace(
+        claim=SimpleNamespace(plan=plan), rows_key="", data_key=KEY, domain=None, randomness_key=key
+    )
+    for _ in range(2):
+        runner._trained(cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None))
+    assert met == [streams().bytes(Purpose.GRADIENT_NOISE, 3, 64)] * 2

@@ -1,0 +1,35 @@
+"""What leaves a training is its generator, and a certificate only if what ran is what was charged."""
+
+import pytest
+
+from core.releases.errors import ExecutionDiffers
+from models.idpgan.generator import make_generator
+from models.idpgan.synthesizer import IdpganSynthesizer
+from models.randomness import KeyedStreams, Purpose
+from models.synthesizer import NullHost
+from tests.models.idpgan.jobs import small_plan
+from tests.models.tables import KEY, small_table
+from workers.recording import Record
+
+
+def test_nothing_but_the_generator_leaves_a_training():
+    table = small_table()
+    plan = small_plan(table)
+    trained = IdpganSynthesizer().fit(table, plan, KeyedStreams(KEY), NullHost())
+    bare = make_generator(table, plan.options).state_dict()
+    assert {name: values.shape for name, values in trained.network.state_dict().items()} == {
+        name: values.shape for name, values in bare.items()
+    }
+
+
+def test_a_training_that_released_something_else_is_not_certified():
+    table = small_table()
+    plan = small_plan(table, anchor=False)
+    whole, short = Record(plan), Record(plan)
+    IdpganSynthesizer().fit(table, plan, KeyedStreams(KEY, releases=whole), NullHost())
+    assert whole.executed().to_json()
+    short.noisy(Purpose.LABEL_NOISE, 0)
+    for step in range(plan.steps - 1):
+        short.noisy(Purpose.GRADIENT_NOISE, step)
+    with pytest.raises(ExecutionDiffers):
+        short.executed()
