@@ -4,7 +4,6 @@ import time
 import warnings
 
 import dp_accounting
-import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 from hypothesis import given, settings
@@ -16,8 +15,6 @@ from core.privacy.dp_events import to_event
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.gaussian import epsilon_of
 from core.privacy.guarantee import SMALLEST_EPSILON
-from core.privacy.hockey_stick import Direction
-from core.privacy.loss import Losses, _compose, _epsilon
 from core.privacy.mechanism import Composed, DiscreteGaussian, Laplace, Mechanism, Repeated
 from tests.core.privacy.builders import gaussian, sampled, training
 
@@ -78,17 +75,18 @@ def test_an_independent_accountant_agrees(rate: float, multiplier: float, steps:
     assert above - 0.021 <= ours <= above + 0.001
 
 
-@pytest.mark.parametrize("count", [1, 7, 5000])
+@pytest.mark.parametrize("mu", [0.01, 0.25, 2.0, 15.0])
+@pytest.mark.parametrize("count", [1, 7, 5000, 100_000])
 @pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-5])
-def test_composition_of_gaussians_by_fourier_transform_never_understates(count: int, delta: float):
-    # A rate this close to one is not merged with the plain Gaussians but costs as much as they do.
-    mu = 0.25
+def test_composition_of_gaussians_by_fourier_transform_never_understates(mu: float, count: int, delta: float):
+    # A rate this close to one is not merged with the plain Gaussians but costs as much as they do. An untilted transform
+    # understated mu 0.25, 100,000 runs, delta 1e-12 by a quarter of a percent.
     mechanism = training(1 - 1e-12, math.sqrt(count) / mu, count)
 
     ours = epsilons(mechanism, delta=delta).pld
 
     exact = epsilon_of(mu, delta)
-    assert exact * (1 - 1e-9) <= ours <= exact * (1.002 if delta < 1e-10 else 1.0005)
+    assert exact * (1 - 1e-11) <= ours <= exact * 1.0005
 
 
 def test_plain_gaussians_are_composed_exactly():
@@ -169,13 +167,13 @@ def test_nothing_costs_nothing_and_something_costs_something():
         assert epsilons(mechanism, delta=0.3).reported == SMALLEST_EPSILON
 
 
-def test_almost_no_noise_is_answered_by_the_renyi_bound_in_time():
+def test_losses_that_leave_float64s_range_are_answered_by_the_renyi_bound_in_time():
     started = time.process_time()
 
-    both = epsilons(training(0.5, 0.05, 3), delta=1e-6)
+    both = epsilons(training(0.5, 0.03, 3), delta=1e-6)
 
     assert both.pld == both.rdp
-    assert 300 < both.reported < math.inf
+    assert 1500 < both.reported < math.inf
     assert time.process_time() - started < 5
 
 
@@ -193,34 +191,6 @@ def test_epsilons_survive_json_and_refuse_nonsense():
     for document in ({}, {"pld": "x", "rdp": 1.0}, {"pld": math.nan, "rdp": 1.0}, {"pld": -0.1, "rdp": 1.0}):
         with pytest.raises(InvalidGuarantee):
             Epsilons.from_json(document)
-
-
-def test_lost_mass_above_delta_has_no_finite_epsilon():
-    losses = Losses(lowest=0, probabilities=np.asarray([1.0]), infinite=1e-3)
-
-    assert _epsilon(losses, 1e-6, 1e-3) == math.inf
-    assert _epsilon(losses, 1e-2, 1e-3) == 0.0
-
-
-def test_a_single_certain_loss_is_its_own_epsilon():
-    certain = Losses(lowest=20_000, probabilities=np.asarray([1.0]), infinite=0.0)
-
-    assert _epsilon(certain, 1e-6, 2.0**-5) == pytest.approx(625.0)
-    assert _epsilon(certain, 1e-6, 2.0**-4) == math.inf  # exp(-1250) is zero: too large rather than too small
-    assert _epsilon(
-        Losses(lowest=3, probabilities=np.asarray([1.0]), infinite=0.0), 1e-6, 0.5
-    ) == pytest.approx(1.5)
-
-
-@pytest.mark.parametrize("direction", Direction)
-def test_losses_of_many_hundreds_neither_overflow_nor_vanish(direction: Direction):
-    # A Gaussian of mu 60 in 400 sampled runs: losses around 1800, where exp(-loss) is zero in float64.
-    losses = _compose({sampled(1 - 1e-12, 20 / 60): 400}, direction, 2.0**-5)
-
-    epsilon = _epsilon(losses, 1e-6, 2.0**-5)
-
-    assert epsilon == pytest.approx(epsilon_of(60.0, 1e-6), rel=1e-2)
-    assert epsilon >= epsilon_of(60.0, 1e-6)
 
 
 def test_a_random_composition_agrees_with_the_library():
