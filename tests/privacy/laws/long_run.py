@@ -101,7 +101,7 @@ def labels_run(streams: KeyedStreams, count: int) -> tuple[Alarm, dict[str, Any]
 
 def keys_run(key: bytes, count: int) -> tuple[Alarm, dict[str, Any]]:
     """Noise of one step under successive keys: no two neighbours hang together."""
-    judge, keys = Alarm(FALSE_ALARM / PARTS, 1), math.ceil(count / LENGTH)
+    judge, keys = Alarm(FALSE_ALARM / PARTS, 1), max(2, math.ceil(count / LENGTH))
     before, together = np.zeros(LENGTH), 0.0
     for number in range(keys):
         own = (int.from_bytes(key, "little") ^ number).to_bytes(32, "little")
