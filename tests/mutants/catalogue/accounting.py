@@ -2,9 +2,11 @@
 
 from tests.mutants.mutant import Mutant
 
+DOTS = "core/privacy/connected_dots.py"
 RENYI = "core/privacy/renyi.py"
 JOINT = "core/privacy/joint.py"
 STAGES = "core/synthesis/stages.py"
+GOLDEN = "tests/core/privacy/test_accountant.py::test_golden_values"
 REFRESH = "tests/core/synthesis/test_plan.py::test_refresh_steps_are_charged_jointly_with_the_public_number_of_groups"
 
 MUTANTS = (
@@ -82,6 +84,40 @@ MUTANTS = (
         bug="a release that delta covers is reported with epsilon 0",
         source="negative epsilon reported as zero: Opacus issue 585",
         killed_by="tests/core/privacy/test_accountant.py::test_nothing_costs_nothing_and_something_costs_something",
+    ),
+    Mutant(
+        name="optimistic-grid",
+        path=DOTS,
+        before="return Losses(lowest=lowest, probabilities=probabilities, infinite=float(deltas[-1]))",
+        after="return Losses(lowest=lowest - 1, probabilities=probabilities, infinite=float(deltas[-1]))",
+        bug="every privacy loss is rounded down to the grid instead of up",
+        source="optimistic discretisation; PRV accountants at extreme parameters",
+        killed_by="tests/core/privacy/test_hockey_stick.py::test_connected_dots_bound_delta_no_worse_than_the_library",
+    ),
+    Mutant(
+        name="the-better-direction",
+        path="core/privacy/loss.py",
+        before="epsilon = max(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)",
+        after="epsilon = min(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)",
+        bug="of adding and removing a unit the cheaper one is reported",
+        source="one direction only, chosen before composition (Lebeda and others 2024)",
+        killed_by=GOLDEN,
+    ),
+    Mutant(
+        name="central-limit-for-an-upper-bound",
+        path="core/privacy/loss.py",
+        before="    mu, others = merge_gaussians(counts)\n    if not others:",
+        after=(
+            "    if all(isinstance(leaf, PoissonSampled) for leaf in counts):\n"
+            "        steps = [(leaf.sampling_rate, leaf.mechanism.noise_multiplier, times) for leaf, times in counts.items()]\n"
+            "        limit = math.fsum(times * rate**2 * math.expm1(noise**-2) for rate, noise, times in steps)\n"
+            "        return gaussian.epsilon_of(math.sqrt(limit), delta)\n"
+            "    mu, others = merge_gaussians(counts)\n"
+            "    if not others:"
+        ),
+        bug="the certificate's epsilon is the central limit's estimate instead of a bound",
+        source="GDP accountants: Opacus PR 400, Bu and others 2020",
+        killed_by="tests/core/privacy/test_accountant.py::test_golden_values[mechanism3-1e-06-5.447925]",
     ),
     Mutant(
         name="delta-below-the-digits",
