@@ -7,6 +7,7 @@ body and by what it expects, once the bug is in; a copy that cannot be imported 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ COPIED = (
 )
 FILES = ("pyproject.toml", "alembic.ini", "README.md", "Makefile", "requirements.lock", "docker-compose.yml")
 _SECONDS = 600
+_SAID = 4000
 _CRASHES = {"SyntaxError", "ImportError", "NameError", "AttributeError", "TypeError"}
 """What a clumsy mutant raises by itself: no test has then caught anything."""
 
@@ -134,17 +136,22 @@ class SourceCopy:
             "MUTANT_REPORT": str(report),
             "MUTANT_MODULE": module,
         } | ({} if keep_bytecode else {"PYTHONDONTWRITEBYTECODE": "1"})
-        finished = subprocess.run(
+        with subprocess.Popen(
             [*words, *tests],
-            check=False,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             cwd=self._root,
             env=environment,
-            timeout=_SECONDS,
-        )
-        said = (finished.stdout + finished.stderr)[-4000:]
-        return (json.loads(report.read_text()) if report.exists() else None), said
+            start_new_session=True,
+        ) as running:
+            try:
+                printed, _ = running.communicate(timeout=_SECONDS)
+            except BaseException:
+                # The whole session: what a mutant has let loose must not outlive its trial.
+                os.killpg(running.pid, signal.SIGKILL)
+                raise
+        return (json.loads(report.read_text()) if report.exists() else None), printed[-_SAID:]
 
 
 def judge(cases: Sequence[dict[str, str]] | None) -> Verdict:
