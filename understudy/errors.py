@@ -8,7 +8,8 @@
     x NoService             neither told where the service is, nor one running here
     x NoKey                 no API key for the needed role
     x InputUnusable         a file or value given to a command cannot be used
-    x VerificationFailed    a ledger or the audit log is not what it was
+      + NotABundle            a file that should be a bundle is none
+    x VerificationFailed    a ledger or the audit log is not what it was, or a bundle not what it states
     x NotInstalled          an extra of the distribution is needed and missing
     x JobEnded              a job that was waited for ended without a release
       + JobFailed
@@ -56,8 +57,12 @@ class InputUnusable(UnderstudyError):
     """A file or value given to a command cannot be used."""
 
 
+class NotABundle(InputUnusable):
+    """A file that should be a bundle is none: damaged, hostile, or something else."""
+
+
 class VerificationFailed(UnderstudyError):
-    """A ledger or the audit log was changed, cut or replaced."""
+    """A ledger or the audit log was changed, cut or replaced, or a bundle is not what it states."""
 
 
 class NotInstalled(UnderstudyError):

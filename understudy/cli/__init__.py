@@ -14,6 +14,8 @@ from understudy.cli.domain import app as domain_app
 from understudy.cli.keys import app as keys_app
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
+from understudy.cli.signing_keys import signing_keys
+from understudy.cli.verify import verify
 from understudy.errors import UnderstudyError
 
 app = typer.Typer(
@@ -29,6 +31,8 @@ app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
+app.command("verify")(verify)
+app.command("signing-keys")(signing_keys)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor)
 app.add_typer(audit_app, name="audit")

@@ -1,0 +1,27 @@
+"""``understudy signing-keys``: the service's public keys, for ``understudy verify``."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.connection import find_connection
+
+
+def signing_keys(
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write; else they go to standard output.")
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Write the public keys that verify what the service signs: keep them, and give them to `understudy verify --keys`."""
+    with find_connection(url=url, key=key, data_folder=data_folder).any_client() as client:
+        text = json.dumps({"items": client.auditing.list_signing_keys()}, indent=2) + "\n"
+    if out is None:
+        print(text, end="")
+    else:
+        out.write_text(text)

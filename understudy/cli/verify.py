@@ -1,0 +1,50 @@
+"""``understudy verify``: whether a bundle is what its certificate states, offline."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.errors import NotInstalled
+from understudy.verifying.signatures import key_of_text, keys_of_file
+
+
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key", help="A public signing key that you trust, hexadecimal; may be given several times."
+        ),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option("--keys", help="File of such keys: `understudy signing-keys` writes one; or a PEM."),
+    ] = None,
+    allow_unsigned: Annotated[
+        bool,
+        typer.Option("--allow-unsigned", help="Take a certificate of the first form, which nobody signed."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the whole report as JSON.")] = False,
+) -> None:
+    """Verify a bundle offline: signature, every file, that what ran is what was planned, and epsilon, computed anew.
+
+    Needs understudy[audit]. A bundle cannot vouch for its own key: name the keys that you trust, taken from the service
+    itself. Exit status: 0 everything holds; 1 the file cannot be read as a bundle; 3 something does not hold; 4
+    everything that can be computed holds, but no key that you trust has signed it.
+    """
+    try:
+        from understudy.verifying.verification import report_json, verify_bundle
+    except ImportError as error:
+        message = f"verifying needs {error.name}: pip install 'understudy[audit]'"
+        raise NotInstalled(message) from None
+    trusted = [key_of_text(text) for text in key or []]
+    if keys is not None:
+        trusted += keys_of_file(keys)
+    report = verify_bundle(bundle, public_keys=trusted, allow_unsigned=allow_unsigned)
+    if as_json:
+        print(report_json(report))
+    else:
+        for line in report.lines():
+            print(line)
+    raise typer.Exit(int(report.outcome))

@@ -1,0 +1,87 @@
+"""Holding the figures of a certificate against accountants that share nothing with the service's."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+from understudy.verifying import loss, renyi
+from understudy.verifying.bounds import Bounds, Part
+
+PESSIMISM: Final = 0.02
+"""How far above the truth the service's own upper bound by loss distributions may lie: it is never refused for that."""
+LARGEST_EPSILON: Final = 200.0
+"""What is larger promises nothing, and is not verified."""
+SMALLEST: Final = 1e-6
+"""What anything that ran is reported at least."""
+_DIGITS: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recomputed:
+    """Epsilon at the certificate's delta, enclosed.
+
+    Attributes:
+        pld: the truth lies within, by privacy loss distributions; None where it is too large to be computed.
+        rdp: a statement by Renyi divergences lies within.
+    """
+
+    pld: Bounds | None
+    rdp: Bounds
+
+
+@lru_cache(maxsize=64)
+def recompute(parts: tuple[Part, ...], delta: float) -> Recomputed:
+    """Compute epsilon again.
+
+    Args:
+        parts: what ran; not empty.
+        delta: between 0 and 1.
+    """
+    rdp = renyi.epsilon_bounds(parts, delta)
+    if rdp.high > LARGEST_EPSILON:
+        return Recomputed(pld=None, rdp=rdp)
+    return Recomputed(pld=loss.epsilon_bounds(parts, delta, scale=max(rdp.high, SMALLEST)), rdp=rdp)
+
+
+def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Iterator[str]:
+    """Say which statement on epsilon is not true, or not within the guarantee."""
+    stated, guarantee = certificate["epsilon"], certificate["privacy_parameters"]["epsilon"]
+    pld, rdp = stated["pld"], stated["rdp"]
+    if found.pld is None:
+        yield "epsilon is too large, or the noise of a single step too small, to be computed here"
+        return
+    if pld < max(found.pld.low, SMALLEST) * (1 - _DIGITS):
+        yield f"epsilon/pld states {pld:.6g}, but it is at least {found.pld.low:.6g}"
+    if pld > max(found.pld.high, SMALLEST) * (1 + PESSIMISM):
+        yield f"epsilon/pld states {pld:.6g}, but the mechanism has at most {found.pld.high:.6g}"
+    if (
+        not max(found.rdp.low, SMALLEST) * (1 - _DIGITS)
+        <= rdp
+        <= max(found.rdp.high, SMALLEST) * (1 + _DIGITS)
+    ):
+        yield f"epsilon/rdp states {rdp:.6g}, but it is between {found.rdp.low:.6g} and {found.rdp.high:.6g}"
+    if stated["reported"] != min(pld, rdp):
+        yield "epsilon/reported is not the smaller of the two"
+    if stated["reported"] > guarantee:
+        yield f"epsilon {stated['reported']:.6g} is above the promised {guarantee:.6g}"
+
+
+def charge_problems(certificate: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[str]:
+    """Say which amount that the ledger was charged is not what the mechanism costs, rounded up."""
+    charge = certificate["charge"]
+    delta = Fraction(repr(float(certificate["privacy_parameters"]["delta"])))
+    if charge["epsilon_micros"] != math.ceil(Fraction(certificate["epsilon"]["reported"]) * 10**6):
+        yield "charge/epsilon_micros"
+    if charge["delta_femtos"] != math.ceil(delta * 10**15):
+        yield "charge/delta_femtos"
+    for order in renyi.CHARGED_ORDERS:
+        micros = renyi.divergence(parts, order) * 1e6
+        # Two values only where the exact amount is a whole number but for the last digits of float64.
+        if charge["rdp_micros"][str(order)] not in {
+            math.ceil(micros * (1 - _DIGITS)),
+            math.ceil(micros * (1 + _DIGITS)),
+        }:
+            yield f"charge/rdp_micros/{order}"

@@ -1,0 +1,135 @@
+"""Opening a bundle from a stranger: exactly the files there are, each once, of bounded size; nothing is written out."""
+
+import hashlib
+import json
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from understudy.errors import NotABundle
+from understudy.verifying.strict_json import read_object
+
+CERTIFICATE, MANIFEST, DOMAIN = "certificate.json", "manifest.json", "domain.json"
+_MOST_BYTES: Mapping[str, int] = {
+    "README.md": 2**20,
+    CERTIFICATE: 2**22,
+    DOMAIN: 2**26,
+    MANIFEST: 2**22,
+    "generator.onnx": 2**30,
+    "generator.safetensors": 2**30,
+}
+_PIECE = 2**20
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_ENCRYPTED = 0x1
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    OverflowError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """One file of a bundle: its length and SHA-256."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What a bundle holds.
+
+    Attributes:
+        files: every file by name, the certificate included.
+        certificate: its JSON.
+        manifest: its JSON.
+        domain: its JSON.
+    """
+
+    files: Mapping[str, File]
+    certificate: dict[str, Any]
+    manifest: dict[str, Any]
+    domain: dict[str, Any]
+
+
+def open_bundle(path: Path) -> Opened:
+    """Read a bundle file.
+
+    Args:
+        path: the ZIP that the service sent.
+
+    Raises:
+        NotABundle: it is anything else, or damaged.
+    """
+    try:
+        with path.open("rb") as stream:
+            return _opened(stream)
+    except FileNotFoundError:
+        raise NotABundle(f"there is no file {path}") from None
+    except _DAMAGE as error:
+        message = f"{path} is not a whole ZIP ({type(error).__name__})"
+        raise NotABundle(message) from None
+
+
+def _opened(stream: BinaryIO) -> Opened:
+    with zipfile.ZipFile(stream) as archive:
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        if sorted(names) != sorted(_MOST_BYTES):
+            extra = sorted(set(names) - set(_MOST_BYTES))
+            what = f"it also holds {extra[0]!r}" if extra else "one is missing or there twice"
+            message = f"a bundle holds exactly six files; {what}"
+            raise NotABundle(message)
+        files: dict[str, File] = {}
+        contents: dict[str, bytes] = {}
+        for entry in entries:
+            if entry.compress_type not in _METHODS or entry.flag_bits & _ENCRYPTED:
+                message = f"{entry.filename} is encrypted, or packed in a way that the service does not use"
+                raise NotABundle(message)
+            files[entry.filename], content = _read(archive, entry)
+            if content is not None:
+                contents[entry.filename] = content
+    documents = {name: read_object(contents[name], name) for name in (CERTIFICATE, MANIFEST, DOMAIN)}
+    for name, document in documents.items():
+        if contents[name] != _written(document):
+            message = f"{name} is not written as the service writes it"
+            raise NotABundle(message)
+    return Opened(
+        files=files,
+        certificate=documents[CERTIFICATE],
+        manifest=documents[MANIFEST],
+        domain=documents[DOMAIN],
+    )
+
+
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[File, bytes | None]:
+    """Hash one file piece by piece; the size that a ZIP declares may be a lie."""
+    digest, length, kept = hashlib.sha256(), 0, bytearray()
+    keep = entry.filename.endswith(".json")
+    with archive.open(entry) as member:
+        while piece := member.read(_PIECE):
+            length += len(piece)
+            if length > _MOST_BYTES[entry.filename]:
+                message = f"{entry.filename} is larger than it can be"
+                raise NotABundle(message)
+            digest.update(piece)
+            if keep:
+                kept += piece
+    return File(sha256=digest.hexdigest(), bytes=length), bytes(kept) if keep else None
+
+
+def _written(document: Mapping[str, Any]) -> bytes:
+    """The one spelling of a JSON file in a bundle: a changed space or a second spelling of a number is a change."""
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"

@@ -1,0 +1,88 @@
+"""Holding the other files of a bundle against its certificate, and against each other."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from understudy.verifying.bundle_file import CERTIFICATE, MANIFEST, Opened
+from understudy.verifying.planned import canonical_digest
+
+_SCHEMAS: Final[Mapping[str, frozenset[str]]] = {
+    "understudy.bundle/2": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
+    "understudy.bundle/1": frozenset({
+        "generator.safetensors", "generator.onnx", "domain.json", "certificate.json",
+    }),
+}  # fmt: skip
+_MEMBERS: Final = frozenset({
+    "schema", "latent_dimension", "cardinalities", "label_index", "label_probabilities", "sha256",
+})  # fmt: skip
+_MOST_COLUMNS, _MOST_CODES, _WIDEST = 2**16, 2**15, 2**16
+
+
+def artefact_problems(opened: Opened) -> Iterator[str]:
+    """Say which file is not the one that the certificate lists."""
+    for name, listed in opened.certificate["artefacts"].items():
+        found = opened.files[name]
+        if listed["sha256"] != found.sha256:
+            yield f"{name} is not the file that the certificate lists (SHA-256 {found.sha256})"
+        if listed["bytes"] != found.bytes:
+            yield f"{name} has {found.bytes} bytes, the certificate lists {listed['bytes']}"
+
+
+def manifest_problems(opened: Opened) -> Iterator[str]:
+    """Say where the manifest is not one, or lists other files than there are."""
+    manifest = opened.manifest
+    schema = manifest.get("schema")
+    digested = _SCHEMAS.get(schema) if isinstance(schema, str) else None
+    if digested is None or manifest.keys() != _MEMBERS or not _describes(manifest):
+        yield f"{MANIFEST} does not describe a generator"
+        return
+    expected = {name: opened.files[name].sha256 for name in sorted(digested)}
+    if manifest["sha256"] != expected:
+        yield f"{MANIFEST} lists other files than are there"
+
+
+def _describes(manifest: Mapping[str, Any]) -> bool:
+    cardinalities, law = manifest["cardinalities"], manifest["label_probabilities"]
+    label = manifest["label_index"]
+    if not (_is_whole(manifest["latent_dimension"], _WIDEST) and isinstance(cardinalities, list)):
+        return False
+    if not (
+        0 < len(cardinalities) <= _MOST_COLUMNS and all(_is_whole(one, _MOST_CODES) for one in cardinalities)
+    ):
+        return False
+    if label is None or law is None:
+        return label is None and law is None
+    if type(label) is not int or not 0 <= label < len(cardinalities) or not isinstance(law, list):
+        return False
+    numbers = all(isinstance(p, float) and p >= 0 for p in law)
+    return numbers and len(law) == cardinalities[label] and math.isclose(math.fsum(law), 1, abs_tol=1e-6)
+
+
+def _is_whole(value: object, most: int) -> bool:
+    return type(value) is int and 0 < value <= most
+
+
+def domain_problems(opened: Opened) -> Iterator[str]:
+    """Say where the declared domain is not the one that the certificate speaks of."""
+    certificate, domain = opened.certificate, opened.domain
+    stated, cardinalities = certificate["data_domain"], opened.manifest["cardinalities"]
+    if stated["sha256"] != canonical_digest(domain):
+        yield "data_domain/sha256 is not the hash of domain.json"
+    if stated["columns"] != len(cardinalities) or stated["cells"] != sum(cardinalities):
+        yield "data_domain is not of the manifest's columns"
+    if domain.get("privacy_unit") != certificate["privacy_unit"]["column"]:
+        yield "privacy_unit is not the declared domain's"
+    if (domain.get("target") is None) != (opened.manifest["label_index"] is None):
+        yield "the target of domain.json is not the manifest's"
+
+
+def listed(problems: Sequence[str]) -> str:
+    """Problems on one line; the first few speak for all."""
+    few = "; ".join(problems[:4])
+    return few if len(problems) <= 4 else f"{few}; and {len(problems) - 4} more"  # noqa: PLR2004 - a line's worth
+
+
+assert CERTIFICATE in _SCHEMAS["understudy.bundle/1"], (
+    "the first form hashed the certificate, the second is hashed by it"
+)

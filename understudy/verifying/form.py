@@ -1,0 +1,100 @@
+"""Holding a document against the shipped JSON Schema: the few words of the language that the schema uses."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+_KINDS: Final[Mapping[str, Callable[[object], bool]]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+}
+_BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "minimum": lambda value, bound: value >= bound,
+    "maximum": lambda value, bound: value <= bound,
+    "exclusiveMinimum": lambda value, bound: value > bound,
+    "exclusiveMaximum": lambda value, bound: value < bound,
+    "minLength": lambda value, bound: len(value) >= bound,
+    "maxLength": lambda value, bound: len(value) <= bound,
+    "minItems": lambda value, bound: len(value) >= bound,
+    "maxItems": lambda value, bound: len(value) <= bound,
+    # Fullmatch, because a dollar sign also matches before a last line break.
+    "pattern": lambda value, bound: re.fullmatch(bound, value) is not None,
+    "enum": lambda value, bound: value in bound,
+}
+_ELSEWHERE: Final = frozenset({
+    "$schema", "$id", "$defs", "$ref", "title", "type", "const", "anyOf", "properties", "required",
+    "additionalProperties", "items",
+})  # fmt: skip
+
+
+@cache
+def schema() -> Mapping[str, Any]:
+    """The JSON Schema of a certificate, as this version of the client ships it."""
+    text = files(__package__).joinpath("certificate.schema.json").read_text("utf-8")
+    loaded: Mapping[str, Any] = json.loads(text)
+    return loaded
+
+
+def problems(document: object) -> Iterator[str]:
+    """Say where a certificate leaves the schema; nothing if it does not."""
+    yield from _problems(document, schema(), "")
+
+
+def plan_form_problems(document: object) -> Iterator[str]:
+    """Say where a plan alone does; its form is the one of certificates of the first form, too."""
+    yield from _problems(document, schema()["$defs"]["PlanForm"], "/plan")
+
+
+def epsilon_form_problems(document: object) -> Iterator[str]:
+    """Say where epsilon and charge of a certificate of the first form leave theirs."""
+    members = document if isinstance(document, Mapping) else {}
+    for name, form in (("epsilon", "Epsilon"), ("charge", "ChargeForm"), ("guarantee", "Parameters")):
+        yield from _problems(members.get(name), schema()["$defs"][form], f"/{name}")
+
+
+def _problems(value: object, rule: Mapping[str, Any], place: str) -> Iterator[str]:
+    assert rule.keys() <= _ELSEWHERE | _BOUNDS.keys(), "a word of the schema that nobody reads"
+    if "$ref" in rule:
+        yield from _problems(value, schema()["$defs"][rule["$ref"].removeprefix("#/$defs/")], place)
+    elif "anyOf" in rule:
+        found = [list(_problems(value, choice, place)) for choice in rule["anyOf"]]
+        if all(found):
+            yield min(found, key=len)[0]
+    else:
+        yield from _of_value(value, rule, place)
+
+
+def _of_value(value: object, rule: Mapping[str, Any], place: str) -> Iterator[str]:
+    here = place or "the certificate"
+    if "type" in rule and not _KINDS[rule["type"]](value):
+        yield f"{here} is no {rule['type']}"
+        return
+    if "const" in rule and (type(value) is not type(rule["const"]) or value != rule["const"]):
+        yield f"{here} is not what every certificate of this version says"
+        return
+    crossed = [word for word, holds in _BOUNDS.items() if word in rule and not holds(value, rule[word])]
+    if crossed:
+        yield f"{here} is not within the schema ({crossed[0]})"
+    elif isinstance(value, dict):
+        yield from _of_members(value, rule, place)
+    elif isinstance(value, list) and "items" in rule:
+        for index, entry in enumerate(value):
+            yield from _problems(entry, rule["items"], f"{place}/{index}")
+
+
+def _of_members(value: Mapping[str, object], rule: Mapping[str, Any], place: str) -> Iterator[str]:
+    known = rule["properties"]
+    for name in sorted(known.keys() - value.keys()):
+        yield f"{place}/{name} is missing"
+    for name in sorted(value.keys() - known.keys()):
+        yield f"{place}/{name} is not part of a certificate"
+    for name in sorted(known.keys() & value.keys()):
+        yield from _problems(value[name], known[name], f"{place}/{name}")

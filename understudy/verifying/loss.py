@@ -1,0 +1,297 @@
+"""Epsilon from privacy loss distributions, enclosed from both sides by a proven error, independent of the service's.
+
+The service rounds losses pessimistically (connected dots). Here they are rounded to the nearest point of a grid and
+shifted so that their mean is exact (Gopi, Lee and Wutschitz 2021, "Numerical composition of differential privacy"): the
+rounding errors Y - Y~ of the k runs are then independent, of mean zero and confined to intervals of length h, so by
+Hoeffding's inequality their sum is at most
+
+    t = h sqrt(k / 2 ln(2 / eta))
+
+in absolute value, but for a probability of eta. As (1 - exp(-x))+ rises with x and lies in [0, 1],
+
+    delta~(epsilon + t) - eta <= delta(epsilon) <= delta~(epsilon - t) + eta.
+
+Three more errors are added on the safe side of each bound: losses of noise beyond `reach` standard deviations (taken as
+infinite above, as absent below), the tails of the sum that a finite Fourier transform wraps around (by Chernoff), and the
+rounding of float64. Both directions, a unit added and a unit removed, are composed; the larger epsilon counts.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import fft
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from understudy.verifying.bounds import Bounds, Law, Part
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+WIDTH = 1e-3
+"""The wanted t over epsilon: half the width of the enclosure."""
+LARGEST_LOSS = 500.0
+"""Above it exponentials of losses leave float64; such a promise means nothing anyway."""
+_RARE = 1e-3
+"""eta over delta."""
+_MOST_POINTS, _MOST_IN_ALL = 2**21, 2**24
+"""Points of one transform, and of all in one direction: what a hostile certificate can make this work."""
+_BLOCKS = 2**14
+_ROUNDING = 8 * 2.0**-53
+"""What float64 may change of delta, for each run."""
+_LARGE = 30.0
+"""From here on exp(x) - 1 is exp(x) to the last digit."""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounded:
+    """The loss of one run on the grid: probabilities of `lowest`, `lowest + 1`, ... times h.
+
+    Attributes:
+        lowest: index of the first probability.
+        probabilities: they sum to one: of the losses within reach.
+        shift: what the rounding took from the mean.
+        count: runs.
+    """
+
+    lowest: int
+    probabilities: Floats
+    shift: float
+    count: int
+
+
+def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Bounds | None:
+    """Enclose the epsilon at `delta` of everything that ran; None where a single run's loss can exceed `LARGEST_LOSS`.
+
+    Args:
+        parts: what ran; not empty.
+        delta: between 0 and 1.
+        scale: epsilon, roughly; sets how fine the grid is.
+    """
+    mu = math.sqrt(math.fsum(part.count / part.noise_multiplier**2 for part in parts if _plain(part)))
+    others = [part for part in parts if not _plain(part)]
+    if not others:
+        exact = gaussian_epsilon(mu, delta)
+        return Bounds(low=exact * (1 - 1e-9), high=exact * (1 + 1e-9))
+    if mu > 0:
+        others.append(Part(law=Law.GAUSSIAN, noise_multiplier=1 / mu, sampling_rate=1.0, count=1))
+    runs = sum(part.count for part in others)
+    reach = float(-ndtri(_RARE * delta / (2000 * runs)))
+    largest = max(_largest_loss(part, reach) for part in others)
+    if largest > LARGEST_LOSS:
+        return None
+    spread = math.sqrt(runs / 2 * math.log(2 / (_RARE * delta)))
+    spacing = max(WIDTH * scale / spread, 1e-9, 2 * largest / _most_points(others))
+    both = [
+        _directed(others, delta, reach=reach, spread=spread, spacing=spacing, removed=removed)
+        for removed in (True, False)
+    ]
+    return Bounds(low=max(one.low for one in both), high=max(one.high for one in both))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the epsilon of Gaussians alone: exact, by Balle and Wang 2018, theorem 8."""
+
+    def covered(epsilon: float) -> bool:
+        larger = log_ndtr(mu / 2 - epsilon / mu)
+        smaller = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        return bool(smaller >= larger or larger + math.log1p(-math.exp(smaller - larger)) <= math.log(delta))
+
+    if covered(0.0):
+        return 0.0
+    high = 1.0
+    while not covered(high):
+        high *= 2
+    low = 0.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if covered(middle) else (middle, high)
+    return high
+
+
+def _plain(part: Part) -> bool:
+    return part.law is Law.GAUSSIAN and part.sampling_rate == 1
+
+
+def _most_points(parts: Sequence[Part]) -> int:
+    return min(_MOST_POINTS, _MOST_IN_ALL // len(parts))
+
+
+def _largest_loss(part: Part, reach: float) -> float:
+    """A bound on the absolute loss of one run whose noise is within reach."""
+    return (2 * (2 + reach * part.noise_multiplier) + 1) / (2 * part.noise_multiplier**2)
+
+
+def _directed(
+    parts: Sequence[Part], delta: float, *, reach: float, spread: float, spacing: float, removed: bool
+) -> Bounds:
+    """Enclose epsilon in one direction.
+
+    Args:
+        parts: what ran.
+        delta: between 0 and 1.
+        reach: standard deviations of noise that are looked at.
+        spread: t over h.
+        spacing: h.
+        removed: whether the output comes from the table that has the unit.
+    """
+    runs = sum(part.count for part in parts)
+    rare = _RARE * delta
+    lost = rare / 1000
+    while True:
+        singles = [_rounded(part, reach=reach, spacing=spacing, removed=removed) for part in parts]
+        lowest, highest = _window(singles, tail=rare / 1000)
+        points = max(highest - lowest + 1, *(len(one.probabilities) for one in singles))
+        if points <= _most_points(parts):
+            break
+        spacing *= 2 * points / _most_points(parts)
+    values, probabilities = _sum_of(singles, lowest, points, spacing)
+    error = rare + lost + 2 * rare / 1000 + runs * _ROUNDING
+    off = spacing * spread
+    return Bounds(
+        low=max(_epsilon(values, probabilities, (delta + error) / (1 - lost)) - off, 0.0),
+        high=max(_epsilon(values, probabilities, delta - error), 0.0) + off if delta > error else math.inf,
+    )
+
+
+def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Rounded:
+    if part.law is Law.DISCRETE_GAUSSIAN:
+        return _rounded_discrete(part, reach=reach, spacing=spacing)
+    sigma, rate = part.noise_multiplier, part.sampling_rate
+    low, high = -reach * sigma, 1 + reach * sigma
+
+    def loss(y: Floats) -> Floats:
+        log_ratio = (2 * y - 1) / (2 * sigma**2)
+        # log(1 - rate + rate exp(x)), without overflow above and without cancellation near zero.
+        return np.where(
+            log_ratio > _LARGE,
+            log_ratio + np.log(rate + (1 - rate) * np.exp(-np.maximum(log_ratio, _LARGE))),
+            np.log1p(rate * np.expm1(np.minimum(log_ratio, _LARGE))),
+        )
+
+    def inverse(losses: Floats) -> Floats:
+        grown = np.expm1(np.minimum(losses, _LARGE)) / rate
+        with np.errstate(divide="ignore", invalid="ignore"):
+            small = np.where(grown > -1, np.log1p(np.maximum(grown, -1)), -np.inf)
+            large = losses - math.log(rate) + np.log1p((rate - 1) * np.exp(-losses))
+        return sigma**2 * np.where(losses > _LARGE, large, small) + 0.5
+
+    # The mean of the loss given that the noise is within reach, by Gauss and Legendre on short panels.
+    panels = int(min(max(256.0, 8 * (high - low) / min(sigma, sigma**2)), 20000.0))
+    edges = np.linspace(low, high, panels + 1)
+    half = (edges[1] - edges[0]) / 2
+    y = ((edges[:-1] + edges[1:]) / 2)[:, None] + half * _NODES
+    density = np.exp(-(y**2) / (2 * sigma**2))
+    if removed:
+        density = (1 - rate) * density + rate * np.exp(-((y - 1) ** 2) / (2 * sigma**2))
+    weights = density * _WEIGHTS
+    mean = float((weights * loss(y)).sum() / weights.sum())
+
+    ends = loss(np.asarray([low, high]))
+    first, last = math.floor(ends[0] / spacing + 0.5), math.floor(ends[1] / spacing + 0.5)
+    cuts = (np.arange(first, last + 2) - 0.5) * spacing
+    at = np.clip(inverse(cuts), low, high)
+    below, above = ndtr(at / sigma), ndtr(-at / sigma)
+    if removed:
+        below = (1 - rate) * below + rate * ndtr((at - 1) / sigma)
+        above = (1 - rate) * above + rate * ndtr((1 - at) / sigma)
+    # Differences of whichever tail is small, so that small probabilities keep their digits.
+    cells = np.maximum(np.where(below[1:] < above[:-1], np.diff(below), -np.diff(above)), 0.0)
+    cells /= cells.sum()
+    if not removed:
+        cells, mean, first = cells[::-1].copy(), -mean, -last
+    index = np.arange(first, first + len(cells))
+    return Rounded(
+        lowest=first,
+        probabilities=cells,
+        shift=mean - float(index @ cells) * spacing,
+        count=part.count,
+    )
+
+
+def _rounded_discrete(part: Part, *, reach: float, spacing: float) -> Rounded:
+    """One count: the loss at y is (2 y - 1) / (2 sigma^2) for y around 1; the same law in both directions."""
+    sigma = part.noise_multiplier
+    half = math.ceil(reach * sigma) + 2
+    noise = np.arange(-half, half + 1, dtype=np.float64)
+    weights = np.exp(-(noise**2) / (2 * sigma**2))
+    weights /= weights.sum()
+    losses = (2 * noise + 1) / (2 * sigma**2)
+    index = np.floor(losses / spacing + 0.5).astype(np.int64)
+    cells = np.bincount(index - index[0], weights=weights).astype(np.float64)
+    rounded = float((np.arange(len(cells)) + index[0]) @ cells) * spacing
+    return Rounded(
+        lowest=int(index[0]),
+        probabilities=cells,
+        shift=float(losses @ weights) - rounded,
+        count=part.count,
+    )
+
+
+def _window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
+    """Return indices below and above which the sum has at most probability `tail` each, by Chernoff.
+
+    Moments are taken of at most `_BLOCKS` blocks of losses, each block's mass at the end that makes the moment larger.
+    """
+    variance = 0.0
+    for one in singles:
+        index = np.arange(len(one.probabilities))
+        mean = float(index @ one.probabilities)
+        variance += one.count * float((index - mean) ** 2 @ one.probabilities)
+    slopes = np.geomspace(0.5, 20.0, 24) / math.sqrt(max(variance, 1.0))
+    upper = np.zeros_like(slopes)
+    lower = np.zeros_like(slopes)
+    for one in singles:
+        length = -(-len(one.probabilities) // _BLOCKS)
+        starts = np.arange(0, len(one.probabilities), length)
+        masses = np.add.reduceat(one.probabilities, starts)
+        ends = np.minimum(starts + length, len(one.probabilities)) - 1
+        kept = masses > 0
+        logs = np.log(masses[kept])
+        for each, slope in enumerate(slopes):
+            upper[each] += one.count * _log_sum(logs + slope * (one.lowest + ends[kept]))
+            lower[each] += one.count * _log_sum(logs - slope * (one.lowest + starts[kept]))
+    highest = math.ceil(float(np.min((upper - math.log(tail)) / slopes)))
+    lowest = math.floor(float(np.max((math.log(tail) - lower) / slopes)))
+    tops = [one.count * (one.lowest + len(one.probabilities) - 1) for one in singles]
+    bottoms = [one.count * one.lowest for one in singles]
+    return max(lowest, sum(bottoms)), min(highest, sum(tops))
+
+
+def _log_sum(exponents: Floats) -> float:
+    largest = float(exponents.max())
+    return largest + math.log(float(np.exp(exponents - largest).sum()))
+
+
+def _sum_of(singles: Sequence[Rounded], lowest: int, points: int, spacing: float) -> tuple[Floats, Floats]:
+    """Return values and probabilities of the sum of all runs within the window, its mean made exact."""
+    size = fft.next_fast_len(points, real=True)
+    spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
+    for one in singles:
+        wrapped = np.zeros(size)
+        wrapped[np.arange(one.lowest, one.lowest + len(one.probabilities)) % size] = one.probabilities
+        spectrum *= fft.rfft(wrapped) ** one.count
+    index = np.arange(lowest, lowest + size)
+    probabilities = np.maximum(fft.irfft(spectrum, size)[index % size], 0.0)
+    shift = math.fsum(one.count * one.shift for one in singles)
+    return np.asarray(index * spacing + shift, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
+
+
+def _epsilon(values: Floats, probabilities: Floats, delta: float) -> float:
+    """Return where delta~ comes down to `delta`; -inf where it is below everywhere.
+
+    At a value v, delta~(v) = (mass above v) - exp(v) (sum of p exp(-value) above v), between values linear in exp(v).
+    """
+    mass = np.cumsum(probabilities[::-1])[::-1]
+    weighted = np.cumsum((probabilities * np.exp(-values))[::-1])[::-1]
+    reached = mass - np.exp(values) * weighted <= delta
+    first = int(np.argmax(reached)) if reached[-1] else len(values) - 1
+    if weighted[first] <= 0:
+        return float(values[first])
+    surplus = float(mass[first]) - delta
+    if surplus <= 0:
+        return -math.inf
+    return min(math.log(surplus / float(weighted[first])), float(values[first]))

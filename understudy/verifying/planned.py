@@ -1,0 +1,198 @@
+"""What a certificate must say, derived from its plan by code of this package's own.
+
+The plan is what was charged. Everything else that a certificate says of mechanisms, steps and noise follows from it; a
+difference is reported by the member's name. Nothing here looks at the service's code.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from understudy.verifying.bounds import Law, Part
+from understudy.verifying.calibrated import anchor_noise, label_noise
+from understudy.verifying.schedule import block_problems, histogram_groups
+
+Json = Mapping[str, Any]
+CLOSE: Final = 1e-9
+"""Relative difference of two computed numbers that floating point explains."""
+_ANCHOR_GRID: Final = 2.0**-20
+_GRID_BITS, _EXACT_BITS = 36, 52
+
+
+def close(stated: float, derived: float, *, tolerance: float = CLOSE) -> bool:
+    """Whether two numbers agree but for rounding."""
+    return math.isclose(stated, derived, rel_tol=tolerance, abs_tol=0.0)
+
+
+def canonical_digest(document: Json) -> str:
+    """SHA-256 of the one spelling of a document: sorted, no spaces, ASCII."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def joint_multiplier(own: float, acts: Json) -> float:
+    """The effective multiplier of a gradient and its histograms on one sample: inverse squares add up."""
+    return float(1 / math.sqrt(own**-2 + acts["groups"] * acts["noise_multiplier"] ** -2))
+
+
+def parts_of(plan: Json) -> list[Part]:
+    """Everything that a plan releases, for the accountants."""
+    parts: list[Part] = []
+    if plan["label_histogram"] is not None:
+        noise = plan["label_histogram"]["noise_multiplier"]
+        parts.append(Part(law=Law.DISCRETE_GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1))
+    if plan["anchor"] is not None:
+        noise = plan["anchor"]["noise_multiplier"]
+        parts.append(Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1))
+    for block in plan["blocks"]:
+        parts += [
+            Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=plan["sampling_rate"], count=count)
+            for noise, count in _block_steps(block, plan["acts"])
+        ]
+    return parts
+
+
+def _block_steps(block: Json, acts: Json | None) -> Iterator[tuple[float, int]]:
+    """Effective multipliers of a block with their numbers of steps: the ordinary ones, then the refreshes."""
+    first, steps, own = block["first_step"], block["steps"], block["noise_multiplier"]
+    refreshes = 0
+    if acts is not None:
+        interval = acts["interval"]
+        refreshes = -(-(first + steps) // interval) - -(-first // interval)
+    if steps > refreshes:
+        yield own, steps - refreshes
+    if acts is not None and refreshes:
+        yield joint_multiplier(own, acts), refreshes
+
+
+def mechanism_of(plan: Json) -> dict[str, Any]:
+    """The mechanism that a plan amounts to, in the certificate's words."""
+    kinds: list[dict[str, Any]] = []
+    for part in parts_of(plan):
+        noise = {"kind": part.law.value, "noise_multiplier": part.noise_multiplier}
+        if part.law is Law.DISCRETE_GAUSSIAN or len(kinds) < _measurements(plan):
+            kinds.append(noise)
+        else:
+            sampled = {"kind": "poisson-sampled", "sampling_rate": part.sampling_rate, "mechanism": noise}
+            kinds.append({"kind": "repeated", "count": part.count, "mechanism": sampled})
+    return {"version": 1, "kind": "composed", "parts": kinds}
+
+
+def _measurements(plan: Json) -> int:
+    return sum(plan[name] is not None for name in ("label_histogram", "anchor"))
+
+
+def same(stated: object, derived: object) -> bool:
+    """Whether two documents are the same but for rounding in the last digits of numbers that are not whole."""
+    if isinstance(derived, dict) and isinstance(stated, dict):
+        return stated.keys() == derived.keys() and all(same(stated[name], derived[name]) for name in derived)
+    if isinstance(derived, list) and isinstance(stated, list):
+        return len(stated) == len(derived) and all(map(same, stated, derived))
+    if isinstance(derived, float) and isinstance(stated, (int, float)):
+        return close(float(stated), derived)
+    return type(stated) is type(derived) and stated == derived
+
+
+def mechanism_rows(plan: Json) -> list[dict[str, Any]]:
+    """The table of mechanisms that a plan amounts to."""
+    rows: list[dict[str, Any]] = []
+    label, anchor, acts, rate = plan["label_histogram"], plan["anchor"], plan["acts"], plan["sampling_rate"]
+    if label is not None:
+        noise = label["noise_multiplier"]
+        rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, 1.0, noise, noise))
+    if anchor is not None:
+        noise, sensitivity = anchor["noise_multiplier"], anchor["sensitivity"]
+        rows.append(_row("anchor", "gaussian", 1, 1.0, sensitivity, noise, noise * sensitivity))
+    if plan["steps"]:
+        multipliers = {block["noise_multiplier"] for block in plan["blocks"]}
+        constant = multipliers.pop() if len(multipliers) == 1 else None
+        norm = plan["options"]["clipping_norm"]
+        kind = "poisson-sampled-gaussian"
+        rows.append(_row("critic-steps", kind, plan["steps"], rate, norm, constant, None))
+    if acts is not None:
+        noise, times = acts["noise_multiplier"], -(-plan["steps"] // acts["interval"])
+        kind = "poisson-sampled-gaussian"
+        rows.append(_row("threshold-histograms", kind, times, rate, 1.0, noise, noise))
+    return rows
+
+
+def _row(
+    name: str, kind: str, times: int, rate: float, sensitivity: float, noise: float | None, std: float | None
+) -> dict[str, Any]:
+    return {
+        "name": name, "kind": kind, "times": times, "sampling_rate": float(rate), "sensitivity": float(sensitivity),
+        "noise_multiplier": noise, "noise_std": std,
+    }  # fmt: skip
+
+
+def noise_grid(plan: Json) -> dict[str, Any]:
+    """The grids that the service's rule gives for a plan: fine beside the noise, coarse beside float64."""
+    critic = []
+    for block in plan["blocks"]:
+        sum_bits = math.ceil(math.log2(max(1.0, plan["max_sampled_batch"] / block["noise_multiplier"])))
+        bits = min(_GRID_BITS, _EXACT_BITS - 2 - sum_bits)
+        critic.append({"first_step": block["first_step"], "bits_below_noise": bits})
+    return {"anchor": None if plan["anchor"] is None else _ANCHOR_GRID, "critic": critic}
+
+
+def plan_problems(plan: Json, cardinalities: Sequence[int], *, target: bool) -> Iterator[str]:
+    """Say where a plan is not what its options, its guarantee and the declared columns give.
+
+    Args:
+        plan: of the published form.
+        cardinalities: codes of every modelled column.
+        target: whether a target is declared.
+    """
+    options, guarantee, size = plan["options"], plan["guarantee"], plan["declared_size"]
+    batch = plan["expected_batch_size"]
+    rules = {
+        "expected_batch_size": batch == options["expected_batch_size"] and batch <= size,
+        "sampling_rate": close(plan["sampling_rate"], batch / size),
+        "max_sampled_batch": plan["max_sampled_batch"] == 4 * batch + 256,
+        "steps": plan["steps"] == options["steps"] and (plan["steps"] > 0) == options["critic"],
+        "anchor": (plan["anchor"] is not None) == options["anchor"]
+        and (options["anchor"] or options["critic"]),
+        "acts": (plan["acts"] is not None) == options["acts"],
+        "label_histogram": (plan["label_histogram"] is not None) == (target and not options["anchor"]),
+        "options/anchor_share": _share_fits(options),
+        "mechanism": same(plan["mechanism"], mechanism_of(plan)),
+    }
+    yield from (f"plan/{name}" for name, holds in rules.items() if not holds)
+    yield from block_problems(plan)
+    if plan["anchor"] is not None:
+        yield from _anchor_problems(plan["anchor"], options, guarantee, len(cardinalities))
+    if plan["label_histogram"] is not None:
+        noise = label_noise(guarantee["epsilon"], guarantee["delta"])
+        if not close(plan["label_histogram"]["noise_multiplier"], noise, tolerance=1e-5):
+            yield "plan/label_histogram/noise_multiplier"
+    if plan["acts"] is not None:
+        yield from _acts_problems(plan["acts"], options)
+
+
+def _share_fits(options: Json) -> bool:
+    share = options["anchor_share"]
+    if options["anchor"] and options["critic"]:
+        return bool(0 < share < 1)
+    return bool(share == float(options["anchor"]))
+
+
+def _anchor_problems(anchor: Json, options: Json, guarantee: Json, columns: int) -> Iterator[str]:
+    weight = anchor["diagonal_weight"]
+    sensitivity = math.sqrt(weight**2 * columns + columns * (columns - 1) / 2)
+    noise = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=options["anchor_share"])
+    rules = {
+        "diagonal_weight": weight == options["anchor_diagonal_weight"],
+        "sensitivity": close(anchor["sensitivity"], sensitivity),
+        "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=1e-5),
+    }
+    yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
+
+
+def _acts_problems(acts: Json, options: Json) -> Iterator[str]:
+    for name in ("interval", "noise_multiplier", "lowest_edge", "edge_ratio", "bins"):
+        if acts[name] != options[f"acts_{name}"]:
+            yield f"plan/acts/{name}"
+    if acts["groups"] != histogram_groups(options):
+        yield "plan/acts/groups"

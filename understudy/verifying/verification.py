@@ -1,0 +1,273 @@
+"""Verifying a bundle: every check by name, in order, and what came of it."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final
+
+from understudy.verifying import accounting, contents, form, planned, signatures
+from understudy.verifying.bundle_file import Opened, open_bundle
+from understudy.verifying.executed import executed_problems
+
+SCHEMA: Final = "understudy.certificate/2"
+FIRST_SCHEMA: Final = "understudy.certificate/1"
+_FIRST_MEMBERS: Final = frozenset({
+    "schema", "release_id", "job_id", "dataset_id", "population_id", "issued_at", "software_version", "guarantee",
+    "adjacency", "privacy_unit", "declared_size", "reading", "not_covered", "epsilon", "charge", "mechanism",
+    "noise_grid", "plan", "plan_digest", "digest",
+})  # fmt: skip
+
+
+class Outcome(IntEnum):
+    """What a verification comes to; the exit status of ``understudy verify``."""
+
+    VERIFIED = 0
+    """Everything holds, and a key that the reader trusts has signed it."""
+    REFUSED = 3
+    """Something does not hold."""
+    SIGNER_UNKNOWN = 4
+    """Everything that can be computed holds, but nobody whom the reader trusts has signed it."""
+
+
+_WORDS: Final = {True: "holds", False: "REFUSED", None: "open"}
+_VERDICTS: Final = {
+    Outcome.VERIFIED: "VERIFIED: the bundle is what its certificate states.",
+    Outcome.REFUSED: "REFUSED: do not rely on this bundle.",
+    Outcome.SIGNER_UNKNOWN: (
+        "NOT VERIFIED: what can be computed holds, but no key that you trust has signed it. Take the service's keys from "
+        "the service itself, never from whoever handed you the bundle."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check.
+
+    Attributes:
+        name: of the check; stable.
+        holds: whether it holds; None where it could not be decided.
+        detail: what was found.
+    """
+
+    name: str
+    holds: bool | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What came of a verification.
+
+    Attributes:
+        outcome: of all checks together.
+        checks: each of them, in order.
+        certificate: what the bundle states.
+    """
+
+    outcome: Outcome
+    checks: tuple[Check, ...]
+    certificate: Mapping[str, Any]
+
+    def lines(self) -> list[str]:
+        """The report for people."""
+        stated = self.certificate
+        who = [
+            f"{name.replace('_', ' ')}: {stated.get(name)}"
+            for name in ("release_id", "dataset_id", "issued_at")
+        ]
+        made = [f"{_WORDS[check.holds]:>8}  {check.name:<11} {check.detail}" for check in self.checks]
+        return [*who, *made, _VERDICTS[self.outcome]]
+
+    @property
+    def refusals(self) -> tuple[Check, ...]:
+        """The checks that do not hold."""
+        return tuple(check for check in self.checks if check.holds is False)
+
+
+def verify_bundle(path: Path, *, public_keys: Iterable[bytes] = (), allow_unsigned: bool = False) -> Report:
+    """Verify a bundle file offline; numpy, scipy and cryptography (the extra `audit`) must be installed.
+
+    Args:
+        path: the bundle.
+        public_keys: keys of 32 bytes that the reader has from elsewhere and trusts.
+        allow_unsigned: take a certificate of the first form, which nobody signed, for what it computes to.
+
+    Raises:
+        NotABundle: the file is no bundle.
+    """
+    return verify_opened(open_bundle(path), public_keys=public_keys, allow_unsigned=allow_unsigned)
+
+
+def verify_opened(
+    opened: Opened, *, public_keys: Iterable[bytes] = (), allow_unsigned: bool = False
+) -> Report:
+    """Verify what was read from a bundle; see `verify_bundle`."""
+    checks: list[Check] = []
+    if opened.certificate.get("schema") == FIRST_SCHEMA:
+        checks += _first_form_checks(opened, allow_unsigned=allow_unsigned)
+    else:
+        checks += _checks(opened, list(public_keys))
+    return Report(outcome=_outcome(checks), checks=tuple(checks), certificate=opened.certificate)
+
+
+def _outcome(checks: list[Check]) -> Outcome:
+    if any(check.holds is False for check in checks):
+        return Outcome.REFUSED
+    return Outcome.VERIFIED if all(check.holds for check in checks) else Outcome.SIGNER_UNKNOWN
+
+
+def _decided(name: str, problems: Iterator[str], good: str) -> Check:
+    found = list(problems)
+    return Check(name=name, holds=not found, detail=contents.listed(found) if found else good)
+
+
+def _checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Check]:
+    certificate = opened.certificate
+    yield (whole := _decided("form", form.problems(certificate), f"every member of {SCHEMA}"))
+    if not whole.holds:
+        # Nothing can be read from what has another form; whether somebody signed it does not matter any more.
+        return
+    yield _signature(certificate, public_keys)
+    yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
+    yield (described := _decided("manifest", contents.manifest_problems(opened), "describes the generator"))
+    if not described.holds:
+        return
+    yield _decided("domain", contents.domain_problems(opened), "the declared domain is the one stated")
+    plan = certificate["plan"]
+    cardinalities = opened.manifest["cardinalities"]
+    target = opened.manifest["label_index"] is not None
+    problems = planned.plan_problems(plan, cardinalities, target=target)
+    yield (planned_well := _decided("plan", problems, "follows from its options and the declared columns"))
+    if not planned_well.holds:
+        return
+    yield _decided("statements", _statement_problems(certificate), "every member says what the plan says")
+    yield _decided("steps", executed_problems(certificate["executed"], plan), _steps(plan))
+    yield _decided(
+        "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
+    )
+    yield from _figures(certificate)
+
+
+def _signature(certificate: Mapping[str, Any], public_keys: list[bytes]) -> Check:
+    key_id = certificate["key_id"]
+    by_id = {signatures.fingerprint(key): key for key in public_keys}
+    if key_id not in by_id:
+        known = f"you trust {', '.join(by_id)}" if by_id else "you named no key that you trust"
+        return Check(name="signature", holds=None, detail=f"made by key {key_id}; {known}")
+    if signatures.verifies(certificate, by_id[key_id]):
+        return Check(name="signature", holds=True, detail=f"by key {key_id}, which you trust")
+    detail = "the certificate was changed after it was signed, or signed by somebody else"
+    return Check(name="signature", holds=False, detail=detail)
+
+
+def _steps(plan: Mapping[str, Any]) -> str:
+    return f"{plan['steps']} steps and every measurement ran as planned, once"
+
+
+def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
+    plan, unit = certificate["plan"], certificate["privacy_unit"]
+    described = "one record" if unit["column"] is None else "all records"
+    derived: dict[str, object] = {
+        "privacy_parameters": plan["guarantee"],
+        "adjacency": plan["adjacency"],
+        "declared_size": plan["declared_size"],
+        "epsilon": plan["epsilons"],
+        "mechanism": plan["mechanism"],
+        "mechanisms": planned.mechanism_rows(plan),
+        "noise_grid": planned.noise_grid(plan),
+        "plan_digest": planned.canonical_digest(plan),
+    }
+    yield from (name for name, value in derived.items() if not planned.same(certificate[name], value))
+    if unit["column"] != plan["privacy_unit"]["column"] or not unit["description"].startswith(described):
+        yield "privacy_unit"
+
+
+def _ledger_problems(ledger: Mapping[str, Any]) -> Iterator[str]:
+    if not ledger["reserved"]["sequence"] < ledger["spent"]["sequence"]:
+        yield "ledger: spent before it was reserved"
+    if ledger["reserved"]["hash"] == ledger["spent"]["hash"]:
+        yield "ledger: two links of one hash"
+    if ledger["head"] != ledger["spent"]:
+        yield "ledger/head is not the spend, which was the last link when the first row was opened"
+
+
+def _figures(certificate: Mapping[str, Any]) -> Iterator[Check]:
+    parts = tuple(planned.parts_of(certificate["plan"]))
+    delta = certificate["privacy_parameters"]["delta"]
+    found = accounting.recompute(parts, delta)
+    yield _decided(
+        "epsilon",
+        accounting.epsilon_problems(certificate, found),
+        f"{_enclosed(found)} at delta {delta:g}; stated {certificate['epsilon']['reported']:.6g}, "
+        f"promised {certificate['privacy_parameters']['epsilon']:g}",
+    )
+    yield _decided(
+        "charge", accounting.charge_problems(certificate, parts), "what the mechanism costs, rounded up"
+    )
+
+
+def _enclosed(found: accounting.Recomputed) -> str:
+    pld = found.pld
+    return "not computed" if pld is None else f"between {pld.low:.6g} and {pld.high:.6g}"
+
+
+def _first_form_checks(opened: Opened, *, allow_unsigned: bool) -> Iterator[Check]:
+    certificate = opened.certificate
+    yield (whole := _decided("form", _first_form_problems(certificate), f"every member of {FIRST_SCHEMA}"))
+    if not whole.holds:
+        return
+    detail = "certificates of the first form were not signed: anybody can have written this one"
+    yield Check(name="signature", holds=True if allow_unsigned else None, detail=detail)
+    yield (
+        described := _decided(
+            "manifest", contents.manifest_problems(opened), "lists the files that are there"
+        )
+    )
+    if not described.holds:
+        return
+    plan, target = certificate["plan"], opened.manifest["label_index"] is not None
+    problems = planned.plan_problems(plan, opened.manifest["cardinalities"], target=target)
+    yield (planned_well := _decided("plan", problems, "follows from its options and the declared columns"))
+    if not planned_well.holds:
+        return
+    derived = {
+        "guarantee": plan["guarantee"],
+        "adjacency": plan["adjacency"],
+        "privacy_unit": plan["privacy_unit"],
+        "declared_size": plan["declared_size"],
+        "epsilon": plan["epsilons"],
+        "mechanism": plan["mechanism"],
+        "plan_digest": planned.canonical_digest(plan),
+    }
+    differing = (name for name, value in derived.items() if not planned.same(certificate[name], value))
+    yield _decided("statements", differing, "every member says what the plan says")
+    yield from _figures(dict(certificate) | {"privacy_parameters": certificate["guarantee"]})
+
+
+def _first_form_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
+    if certificate.keys() != _FIRST_MEMBERS:
+        yield "members are missing or not part of the form"
+        return
+    body = {name: value for name, value in certificate.items() if name != "digest"}
+    if certificate["digest"] != planned.canonical_digest(body):
+        yield "digest: the certificate was altered after it was issued"
+    yield from form.plan_form_problems(certificate["plan"])
+    yield from form.epsilon_form_problems(certificate)
+
+
+def report_json(report: Report) -> str:
+    """A report for programs."""
+    return json.dumps(
+        {
+            "outcome": report.outcome.name.lower().replace("_", "-"),
+            "exit_status": int(report.outcome),
+            "checks": [
+                {"name": check.name, "holds": check.holds, "detail": check.detail} for check in report.checks
+            ],
+            "certificate": report.certificate,
+        },
+        indent=2,
+    )
