@@ -69,9 +69,8 @@ class SourceCopy:
         self._root = folder / "copy"
         self._folder = folder
         for name in COPIED:
-            shutil.copytree(
-                ROOT / name, self._root / name, ignore=shutil.ignore_patterns("__pycache__", "results")
-            )
+            # With compiled files, where there are any: they are valid as long as the times of their sources are kept.
+            shutil.copytree(ROOT / name, self._root / name, ignore=shutil.ignore_patterns("results"))
         for name in FILES:
             shutil.copy2(ROOT / name, self._root / name)
 
@@ -129,12 +128,11 @@ class SourceCopy:
         }
         environment |= {
             "PYTHONPATH": str(self._root),
-            # Compiled once, while nothing is changed; what a mutant changes is compiled in memory alone.
-            "PYTHONPYCACHEPREFIX": str(self._folder / "bytecode"),
             "OMP_NUM_THREADS": "1",
             "OMP_WAIT_POLICY": "PASSIVE",
             "MUTANT_REPORT": str(report),
             "MUTANT_MODULE": module,
+            # Compiled once, while nothing is changed; what a mutant changes is compiled in memory alone.
         } | ({} if keep_bytecode else {"PYTHONDONTWRITEBYTECODE": "1"})
         with subprocess.Popen(
             [*words, *tests],
