@@ -28,7 +28,7 @@ _MAX_STEP = 2**64
 _TO_UNIT_53 = 2.0**-53
 _TO_UNIT_64 = 2.0**-64
 _HALF_UNIT_64 = 2.0**-65
-_DEEP = np.uint64(2**44)  # a radius whose word lies below gets another word: one in a million
+_RARE = np.uint64(2**44)  # a radius whose word lies this near either end takes another: one in half a million
 PIECE = 1 << 15  # normals made at a time, so that every intermediate stays in the cache
 _ZEROS = memoryview(bytes(8 * PIECE))
 
@@ -215,10 +215,10 @@ class NormalSource:
     """Makes standard normal numbers from a reader's words, in buffers that it keeps.
 
     Box and Muller (1958) on pairs of uniform words. The radius takes a whole word, `u = (word + 1/2) 2**-64` in (0, 1].
-    A small `u` would come in steps that show beyond seven standard deviations, so below 2**-20 it takes a second word for
-    its next 64 bits. `u` thus has 44 significant bits or more and `sqrt(-2 log u) <= 13.4` is always finite. The angle
-    takes a word, rounded to 53 bits. The first half of the words makes radii, the second half angles, then come the second
-    words of small radii; of the numbers, cosines come first, then sines.
+    `u` near 0 or 1 would give radii in steps that show on the grid of the noise, so within 2**-20 of either end it takes a
+    second word for its next 64 bits. Thus `sqrt(-2 log u)` is fine everywhere and at most 13.4. The angle takes a word,
+    rounded to 53 bits. The first half of the words makes radii, the second half angles, then come the second words of rare
+    radii; of the numbers, cosines come first, then sines.
     """
 
     def __init__(self) -> None:
@@ -230,19 +230,19 @@ class NormalSource:
     def fill(self, piece: torch.Tensor, reader: KeystreamReader, *, std: float = 1.0) -> torch.Tensor:
         """Overwrite a flat contiguous float64 tensor of at most `PIECE` numbers.
 
-        Advances the reader by as many words, made even, and by one for every small radius.
+        Advances the reader by as many words, made even, and by one for every rare radius.
         """
         words = reader.words_into(self._words[: piece.numel() + piece.numel() % 2])
-        deep = np.flatnonzero(words[: words.size // 2] < _DEEP)
-        finer = reader.words_into(np.empty(deep.size, dtype=np.uint64))
-        return self.from_words(words, piece, deep=deep, finer=finer, std=std)
+        rare = np.flatnonzero(words[: words.size // 2] + _RARE < _RARE + _RARE)  # the sum wraps around
+        finer = reader.words_into(np.empty(rare.size, dtype=np.uint64))
+        return self.from_words(words, piece, rare=rare, finer=finer, std=std)
 
     def from_words(
         self,
         words: npt.NDArray[np.uint64],
         piece: torch.Tensor,
         *,
-        deep: npt.NDArray[np.int64],
+        rare: npt.NDArray[np.int64],
         finer: npt.NDArray[np.uint64],
         std: float = 1.0,
     ) -> torch.Tensor:
@@ -251,7 +251,7 @@ class NormalSource:
         Args:
             words: an even count.
             piece: as many numbers, or one less.
-            deep: which radii are small.
+            rare: which radii have a second word.
             finer: their second words.
             std: standard deviation.
         """
@@ -259,8 +259,8 @@ class NormalSource:
         u = self._radius[:pairs]
         np.multiply(words[:pairs], _TO_UNIT_64, out=u)
         u += _HALF_UNIT_64
-        u[deep] = (words[deep] + (finer * _TO_UNIT_64 + _HALF_UNIT_64)) * _TO_UNIT_64
         np.log(u, out=u)
+        u[rare] = _logarithms(words[rare], finer)
         u *= -2.0 * std * std
         radius = torch.from_numpy(np.sqrt(u, out=u))
         angle = self._angle[:pairs].copy_(torch.from_numpy(words[pairs:].view(np.int64)))
@@ -268,6 +268,13 @@ class NormalSource:
         torch.mul(torch.cos(angle, out=self._cosine[:pairs]), radius, out=piece[:pairs])
         piece[pairs:] = angle.sin_().mul_(radius)[: piece.numel() - pairs]
         return piece
+
+
+def _logarithms(words: npt.NDArray[np.uint64], finer: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """`log u` of words near 0 or 2**64 whose next 64 bits are known; `u` near 1 by its distance from 1."""
+    low = words < _RARE
+    distance = (np.where(low, words, ~words) + (finer * _TO_UNIT_64 + _HALF_UNIT_64)) * _TO_UNIT_64
+    return np.where(low, np.log(distance), np.log1p(-distance))
 
 
 def normals_into(made: torch.Tensor, reader: KeystreamReader) -> torch.Tensor:

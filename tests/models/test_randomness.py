@@ -94,19 +94,19 @@ def test_normals_follow_the_normal_law() -> None:
 
 
 def test_normals_are_finite_at_the_extreme_words() -> None:
-    words = np.array([0, 2**64 - 1, 1, 2**63, 0, 2**64 - 1], dtype=np.uint64)
+    words = np.array([0, 2**64 - 1, 2**64 - 1, 2**63, 0, 0], dtype=np.uint64)
     drawn = NormalSource().from_words(
         words,
         torch.empty(6, dtype=torch.float64),
-        deep=np.array([0, 2]),
-        finer=np.array([0, 2**64 - 1], dtype=np.uint64),
+        rare=np.arange(3),
+        finer=np.array([0, 0, 2**64 - 1], dtype=np.uint64),
     )
     assert bool(torch.isfinite(drawn).all())
     assert float(drawn[0]) == pytest.approx(
         -math.sqrt(2 * 129 * math.log(2))
     )  # u = 2**-129, at the angle -pi
-    assert float(drawn[2]) == pytest.approx(math.sqrt(2 * 63 * math.log(2)))  # u = 2**-63 at nearly no angle
-    assert float(drawn[1]) == 0.0
+    assert float(drawn[1]) == pytest.approx(math.sqrt(2 * 2.0**-129))  # u = 1 - 2**-129 at the angle 0
+    assert float(drawn[2]) == pytest.approx(math.sqrt(2 * 2.0**-64))
 
 
 def test_torch_normals_round_the_float64_ones() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
-from models.randomness import _DEEP, PIECE, KeyedStreams, KeystreamReader, NormalSource, Purpose
+from models.randomness import _RARE, PIECE, KeyedStreams, KeystreamReader, NormalSource, Purpose
 from tests.privacy.laws.alarm import alarm
 from tests.privacy.laws.normal_battery import Floats
 
@@ -75,7 +75,7 @@ def test_one_word_for_a_radius_would_show_its_steps() -> None:
     assert excess(60).max() > 4 * math.log(2) + 0.7
 
 
-def test_a_second_word_is_drawn_for_small_radii_alone_and_once_each() -> None:
+def test_a_second_word_is_drawn_for_rare_radii_alone_and_once_each() -> None:
     source, taken = NormalSource(), []
 
     class Counted(KeystreamReader):
@@ -83,11 +83,18 @@ def test_a_second_word_is_drawn_for_small_radii_alone_and_once_each() -> None:
             taken.append(words.size)
             super().words_into(words)
             if len(taken) == 1:
-                words[:5] = [int(_DEEP) - 1, int(_DEEP), 0, 2**64 - 1, 7]
+                words[:6] = [
+                    int(_RARE) - 1,
+                    int(_RARE),
+                    0,
+                    2**64 - 1,
+                    2**64 - int(_RARE),
+                    2**64 - 1 - int(_RARE),
+                ]
             return words
 
     source.fill(torch.empty(999, dtype=torch.float64), Counted(bytes(32), bytes(12)))
-    assert taken == [1000, 3]
+    assert taken == [1000, 4]
 
 
 def test_pieces_go_on_after_second_words() -> None:
@@ -97,7 +104,7 @@ def test_pieces_go_on_after_second_words() -> None:
     for first in range(0, 3 * PIECE + 1, PIECE):
         count = min(PIECE, 3 * PIECE + 1 - first)
         drawn = reader.words_into(np.empty(count + count % 2, dtype=np.uint64))
-        small = int((drawn[: drawn.size // 2] < _DEEP).sum())
+        small = int((drawn[: drawn.size // 2] + _RARE < 2 * _RARE).sum())
         reader.take(8 * small)
         words.append(small)
         u = drawn[: drawn.size // 2] * 2.0**-64
