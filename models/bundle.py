@@ -79,10 +79,11 @@ def export_onnx(generator: TrainedGenerator) -> bytes:
         exporter_log.setLevel(level)
     assert program is not None, "the dynamo exporter returns a program"
     model = program.model_proto
-    del model.metadata_props[:], model.graph.metadata_props[:]
-    for node in model.graph.node:
-        del node.metadata_props[:]
-        node.doc_string = ""
+    graph = model.graph
+    named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    for part in (model, graph, *graph.node, *named):
+        del part.metadata_props[:]
+        part.ClearField("doc_string")
     return bytes(model.SerializeToString(deterministic=True))
 
 

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from core.access.pepper import kept_pepper
 from core.clock import SystemClock
+from core.crashes import leave_no_core
 from core.db.errors import DatabaseUnavailable
 from core.db.session import Database
 from core.logs import configure_logs, get_logger
@@ -39,6 +40,7 @@ def pepper_of(settings: Settings) -> bytes:
                 time.sleep(_PAUSE_SECONDS)
 
 
+leave_no_core()
 configure_logs(role="api")
 try:
     settings = read_settings()

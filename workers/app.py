@@ -13,6 +13,7 @@ from celery import Celery, Task, bootsteps
 from celery.signals import setup_logging, worker_process_init
 
 from core.clock import SystemClock
+from core.crashes import leave_no_core
 from core.db.session import Database
 from core.jobs.queue import TRAINING_TASK, broker_transport_options
 from core.logs import configure_logs, get_logger, is_request_id
@@ -96,7 +97,8 @@ class NamesOnly(logging.Handler):
 
 @setup_logging.connect
 def _log_events_only(**_: object) -> None:
-    """Replace Celery's logging, which prints arguments and the texts of exceptions, by ours."""
+    """Replace Celery's logging, which prints arguments and the texts of exceptions, by ours; and leave no core dump."""
+    leave_no_core()
     configure_logs(role="worker")
     logging.basicConfig(level=logging.WARNING, handlers=[NamesOnly()], force=True)
 

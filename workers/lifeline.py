@@ -11,6 +11,8 @@ import signal
 import sys
 from typing import Final, TextIO
 
+from core.crashes import leave_no_core
+
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
 
@@ -44,7 +46,7 @@ def close_side_doors() -> None:
     Raises:
         OSError: The kernel refused.
     """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    leave_no_core()
     _prctl(_PR_SET_DUMPABLE, 0)
 
 

@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 
 from core.audit.linking import link_waiting
 from core.clock import Clock, SystemClock
+from core.crashes import leave_no_core
 from core.datasets.deletion import finish_deletions
 from core.db.session import Database
 from core.governance.requests import expire_grants, expire_requests
@@ -159,6 +160,7 @@ def main(words: Sequence[str]) -> int:
     settings = read_settings()
     if told.alive:
         return 0 if is_alive(settings) else 1
+    leave_no_core()
     configure_logs(role="upkeep")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))

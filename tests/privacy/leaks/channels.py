@@ -1,0 +1,96 @@
+"""The table of leak channels: each row of the design, what closes it, and the tests that would fail if it were open."""
+
+from typing import Final, NamedTuple
+
+
+class Channel(NamedTuple):
+    """One row."""
+
+    channel: str
+    rule: str
+    tests: tuple[str, ...]
+    """Paths of tests, with the function where a file has others."""
+
+
+CHANNELS: Final = (
+    Channel(
+        "bounds, categories, scalers, dtype, null pattern, row order, duplicates",
+        "the domain is declared; every row is cleaned and coded by looking at itself alone, in its place",
+        ("tests/privacy/leaks/test_row_local.py", "tests/core/storage/test_intake.py", "tests/workers/test_coding.py"),
+    ),
+    Channel(
+        "NaN, infinity, huge values",
+        "a rule that looks at the row alone; a record whose gradient is not finite contributes nothing, and none beats the clip",
+        ("tests/privacy/leaks/test_bad_values.py", "tests/privacy/test_replay.py"),
+    ),
+    Channel(
+        "batch divisor, number of steps, epochs, delta",
+        "public constants of the plan; the exact count of rows stands in no formula",
+        ("tests/privacy/leaks/test_public_constants.py", "tests/privacy/test_replay.py"),
+    ),
+    Channel(
+        "early stopping, best checkpoint, plateau of the learning rate",
+        "no choice is made on real rows: the steps are fixed and the published weights are an average",
+        ("tests/privacy/leaks/test_no_choice.py",),
+    ),
+    Channel(
+        "retries, resume",
+        "a resumed job repeats its noise; that and when it crashed is told to nobody",
+        ("tests/privacy/leaks/test_neighbours.py", "tests/workers/test_runner.py", "tests/workers/test_faults.py"),
+    ),
+    Channel(
+        "error messages, logs, labels of metrics, names of files, traces",
+        "stable codes and opaque ids; words and the number of rows are planted and looked for everywhere",
+        (
+            "tests/privacy/leaks/test_canaries.py", "tests/service/test_canary.py", "tests/service/test_tracing.py",
+            "tests/core/test_logs.py",
+        ),
+    ),
+    Channel(
+        "failure that depends on data",
+        "a public cap on the sampled batch; charged in full; one code, one message, one word in logs, at an edge of time",
+        ("tests/privacy/leaks/test_data_dependent_failure.py", "tests/workers/test_training.py"),
+    ),
+    Channel(
+        "timing",
+        "fixed steps and shapes; ends and progress show at edges of time",
+        ("tests/privacy/leaks/test_completion_times.py", "tests/core/jobs/test_coarse.py"),
+    ),
+    Channel(
+        "checkpoints, state of optimisers, critic, sampling masks",
+        "sealed while the job runs, destroyed with its key when it ends; only the generator leaves",
+        ("tests/privacy/leaks/test_nothing_else_leaves.py", "tests/workers/test_checkpoints.py"),
+    ),
+    Channel(
+        "sampling, conditional sampling",
+        "the sampler has the bundle and nothing else: it draws the same when the rows are gone",
+        ("tests/privacy/leaks/test_sampling.py",),
+    ),
+    Channel(
+        "uploads",
+        "no echo of content to anybody; sealed at rest; deleted by destroying the key, with a tombstone",
+        ("tests/privacy/leaks/test_uploads_echo_nothing.py", "tests/core/datasets/test_deletion.py", "tests/service/test_canary.py"),
+    ),
+    Channel(
+        "views of everybody but the owner",
+        "the same to the byte on neighbouring tables, outputs of mechanisms excepted",
+        ("tests/privacy/leaks/test_neighbours.py", "tests/privacy/leaks/test_sources.py"),
+    ),
+    Channel(
+        "crash dumps",
+        "no process that holds rows or keys leaves a core; what would print a stack leads nowhere",
+        ("tests/privacy/leaks/test_canaries.py", "tests/workers/test_runner.py"),
+    ),
+)  # fmt: skip
+
+LIMITS: Final = """\
+* **The operator** reads logs, which tell how long requests with rows took and how many parts an upload had, and has the disks, which
+  tell how large sealed objects are. The operator is trusted with more than that ([threat-model.md](threat-model.md)).
+* **The moment of an upload** is the owner's own act; the audit log tells it to auditors and admins, and how long it took where it came
+  in parts.
+* **A nearly full disk**: the doctor's report tells admins and auditors the free space in megabytes then; what the GPUs hold is among the
+  metrics.
+* **The number of buckets of time** that a training took, and the buckets in which its twentieths were reached
+  ([decisions/completion-times.md](decisions/completion-times.md)).
+"""
+"""What these tests do not close, said."""

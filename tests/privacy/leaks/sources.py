@@ -1,0 +1,254 @@
+"""Where every field comes from that anybody but the owner is told: one table, from which docs/leak-channels.md is made.
+
+A path names a field of an answer, as `answers` takes it apart: ``items[].state``. A path that ends in ``.**`` stands for
+everything below, and is for documents that are of one source as a whole. A field without a line fails a test; so does a line
+whose field does not exist any more, and one that calls a field the same on neighbouring tables that is not.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+Fields = Mapping[str, "Source"]
+
+
+class Source(StrEnum):
+    """What a field may come from. None of these is the private table."""
+
+    CONSTANT = "a constant of the software or of the wire format"
+    DECLARED = "declared by the owner as public"
+    PLAN = "computed from declared facts and the order, before rows are read"
+    PERSON = "what a person asked for, wrote or decided, and when"
+    LEDGER = "sums and links of charges that plans fixed beforehand"
+    EDGE = "the state and the times of a job, as they change at edges of time"
+    MECHANISM = "an output of a mechanism that the ledger has charged, or made of such outputs alone"
+    FRESH = "fresh randomness, or a hash or signature over it"
+    SERVICE = "the service's own doings, of which rows are no part"
+    CLOCK = "the machine's own clock: how long the service took for requests that carry no rows"
+
+
+C, D, P, W, L, E, M, F, S, T = Source
+SAME_ON_NEIGHBOURS: Final = frozenset({C, D, P, W, L, E, S})
+"""What must be the same to the byte, whatever a person's rows are."""
+
+
+def under(prefix: str, fields: Fields) -> dict[str, Source]:
+    """The same fields, deeper."""
+    return {f"{prefix}{path}": source for path, source in fields.items()}
+
+
+def page_of(fields: Fields) -> dict[str, Source]:
+    """A page of things."""
+    return {**under("items[].", fields), "items": C, "next_before": F}
+
+
+HEADERS: Final[Fields] = {
+    "status": C,
+    "header.content-type": C, "header.cache-control": C, "header.content-security-policy": C,
+    "header.cross-origin-resource-policy": C, "header.referrer-policy": C, "header.x-content-type-options": C,
+    "header.x-frame-options": C, "header.x-accel-buffering": C, "header.allow": C, "header.retry-after": C,
+    "header.www-authenticate": C, "header.vary": C, "header.idempotency-replayed": W,
+    "header.x-request-id": F, "header.location": F, "header.set-cookie": F, "header.etag": F,
+    "header.content-disposition": F,
+}  # fmt: skip
+LENGTH: Final = "header.content-length"
+"""Of the source that its body has: as long as the body, and the body's fields are compared."""
+PROBLEM: Final[Fields] = {
+    "type": C, "title": C, "detail": C, "code": C, "remedy": C, "request_id": F, "facts": C, "facts.allowed_roles[]": C,
+    "facts.allowed_scopes[]": C, "facts.request_id": F, "facts.errors[].**": W, "facts.filter": L, "facts.requested.**": P, "facts.remaining.**": L,
+    "facts.**": L,
+}  # fmt: skip
+JOB: Final[Fields] = {
+    "id": F, "dataset_id": F, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
+    "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
+    "progress.delta_planned": P, "release_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
+    "created_at": W, "started_at": E, "finished_at": E,
+}  # fmt: skip
+DATASET: Final[Fields] = {
+    "id": F, "population_id": F, "name": D, "domain": D, "domain.**": D, "adjacency": D, "privacy_unit": D, "declared_size": D,
+    "rule": D, "state": W, "created_at": W, "deleted_at": W,
+}  # fmt: skip
+BUDGET: Final[Fields] = {
+    "population_id": F, "rule": D, "cap": W, "cap.epsilon": W, "cap.delta": W, "frozen_at": W, "spent.**": L, "reserved.**": L,
+    "carried_by": L, "filters[].**": L, "remaining_epsilon": L,
+}  # fmt: skip
+CHARGE: Final[Fields] = {"epsilon_micros": P, "delta_femtos": P, "rdp_micros.**": P}
+ENTRY: Final[Fields] = {
+    "sequence": L, "kind": L, "at": E, "job_id": F, "grant_id": F, "epsilon": P, "delta": P, **under("charge.", CHARGE),
+    "mechanism": P, "mechanism.**": P, "fence": L, "terms.epsilon": W, "terms.delta": W, "terms.by": F, "terms.reason": W,
+    "terms.grant_id": F, "terms.holder_id": F, "terms.expires_at": W, "balance": L, "balance[]": L,
+    "grant_balance": L, "grant_balance[]": L, "previous_hash": F, "hash": F,
+}  # fmt: skip
+GRANT: Final[Fields] = {
+    "id": F, "population_id": F, "holder_id": F, "epsilon": W, "delta": W, "state": W, "expires_at": W, "created_at": W,
+    "closed_at": W,
+}  # fmt: skip
+REQUEST: Final[Fields] = {
+    "id": F, "dataset_id": F, "population_id": F, "requested_by": F, "epsilon": W, "delta": W, "purpose": W, "state": W,
+    "note": W, "created_at": W, "expires_at": W, "decided_at": W, "decided_by": F, "grant": W, **under("grant.", GRANT),
+}  # fmt: skip
+RELEASE: Final[Fields] = {
+    "id": F, "job_id": F, "dataset_id": F, "created_at": E, "links.bundle": F, "links.certificate": F, "links.samples": F,
+}  # fmt: skip
+KEY: Final[Fields] = {
+    "id": F, "principal_id": F, "name": W, "roles[]": W, "scopes": W, "scopes[]": W, "prefix": F, "created_at": W,
+    "expires_at": W, "last_used_at": W, "replaced_by": F, "revoked_at": W,
+}  # fmt: skip
+NEW_KEY: Final[Fields] = {**KEY, "key": F}
+SIGNED: Final[Fields] = {"context": C, "algorithm": C, "key_id": F, "signature": F}
+HEAD: Final[Fields] = {**SIGNED, "at": W, "hash": F, "population_id": F, "sequence": L}
+EVENT: Final[Fields] = {
+    "sequence": W, "at": W, "actor": F, "action": W, "object": F, "outcome": W, "client_address": W, "request_id": F,
+    "position": W, "hash": F,
+}  # fmt: skip
+CERTIFICATE: Final[Fields] = {
+    **SIGNED, "schema": C, "release_id": F, "job_id": F, "dataset_id": F, "population_id": F, "issued_at": W,
+    "data_product_type": C, "dp_flavor": C, "adjacency": D, "privacy_unit.**": D, "declared_size": D,
+    "privacy_parameters.**": P, "privacy_parameters_description": C, "epsilon.**": P, **under("charge.", CHARGE),
+    "unprotected_quantities[]": C, "model.**": C, "mechanisms[].**": P, "mechanism.**": P, "plan.**": P, "plan_digest": P,
+    # What was heard of the training, held against the plan before it is certified: a difference is refused.
+    "executed.**": P,
+    "preprocessing[]": C, "post_processing": C, "composition.**": C, "ledger.reserved.sequence": L, "ledger.reserved.hash": F,
+    "ledger.spent.sequence": L, "ledger.spent.hash": F, "ledger.head.sequence": L, "ledger.head.hash": F, "justification[]": C,
+    "randomness.**": C, "noise_grid.**": P, "data_domain.**": D, "software.**": C, "not_covered[]": C, "artefacts.**": M,
+}  # fmt: skip
+NETWORK: Final[Fields] = {
+    "ir_version": C, "producer_name": C, "producer_version": C, "opset_import[].domain": C, "opset_import[].version": C,
+    # The exporter folds constants, so which nodes there are may depend on weights; weights are an output.
+    "graph.name": C, "graph.node[].**": M, "graph.initializer[].**": M, "graph.value_info[].**": M,
+    "graph.input[].name": C, "graph.input[].type.**": P, "graph.output[].name": C, "graph.output[].type.**": P,
+}  # fmt: skip
+ARCHIVED: Final[Fields] = {
+    f"zip.{member}.{fact}": C
+    for member in (
+        "README.md", "certificate.json", "domain.json", "generator.onnx", "generator.safetensors", "manifest.json",
+    )
+    for fact in ("date_time", "comment", "extra", "create_system", "external_attr", "flag_bits")
+}  # fmt: skip
+BUNDLE: Final[Fields] = {
+    "zip.comment": C, **ARCHIVED, "README.md": P, **under("certificate.json.", CERTIFICATE), "domain.json.**": D,
+    **under("generator.onnx.", NETWORK),
+    "generator.safetensors.**": P, "generator.safetensors values": M,
+    "manifest.json.schema": C, "manifest.json.cardinalities[]": D, "manifest.json.label_index": D,
+    "manifest.json.label_probabilities": P, "manifest.json.label_probabilities[]": M, "manifest.json.latent_dimension": P,
+    "manifest.json.sha256.**": M,
+}  # fmt: skip
+METRICS: Final[Fields] = {
+    "metrics.comment": C,
+    "metrics.understudy_http_requests_total": S, "metrics.understudy_http_requests_created": T,
+    "metrics.understudy_http_request_seconds_bucket": T, "metrics.understudy_http_request_seconds_count": S,
+    "metrics.understudy_http_request_seconds_sum": T, "metrics.understudy_http_request_seconds_created": T,
+    "metrics.understudy_database_up": S, "metrics.understudy_jobs": E, "metrics.understudy_jobs_running": E,
+    "metrics.understudy_queue_depth": E, "metrics.understudy_queue_oldest_seconds": E, "metrics.understudy_leases_expired": S,
+    "metrics.understudy_workers_alive": S, "metrics.understudy_budget_free_share": L, "metrics.understudy_budget_frozen": W,
+    "metrics.understudy_budgets_left_out": S,
+}  # fmt: skip
+SESSION: Final[Fields] = {
+    "principal_id": F, "roles[]": W, "scopes": W, "scopes[]": W, "via": C, "csrf_token": F,
+}  # fmt: skip
+CHECK: Final[Fields] = {"intact": L, "checked": L, "broken_at": L, "problem": L}
+LEDGER_CHECK: Final[Fields] = {**CHECK, "population_id": F, "witnessed": L, "witnessed[]": L, "frozen": W}
+AUDIT_CHECK: Final[Fields] = {
+    **CHECK, "waiting": W, "head": F, **under("head.", SIGNED), "head.at": W, "head.hash": F, "head.position": W,
+}  # fmt: skip
+QUOTE: Final[Fields] = {
+    "synthesizer": W, "adjacency": D, "privacy_unit.**": D, "declared_size": D, "guarantee.**": W, "steps": P, "sampling_rate": P,
+    "expected_batch_size": P, "noise[].**": P, "split.**": P, "epsilon.**": P, **under("charge.", CHARGE), "plan_digest": P,
+    "fits": L, "refusal": L, "carried_by": L, "filters.**": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
+    "grant": L,
+}  # fmt: skip
+MEMBER: Final[Fields] = {"principal_id": F, "added_by": F, "added_at": W}
+BOUND: Final[Fields] = {
+    "epsilon": W, "delta": W, "fits": L, "carried_by": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
+}  # fmt: skip
+WHAT_IF: Final[Fields] = {
+    "epsilon": W, "delta": W, "fits": L, "refusal": L, "cap": L, **under("cap.", BOUND), "grant": L, "grant.id": F,
+    **under("grant.", BOUND),
+}  # fmt: skip
+
+OPERATIONS: Final[Mapping[str, Fields]] = {
+    "list_jobs": page_of(JOB),
+    "read_job": JOB,
+    "watch_job": {**under("data.", JOB), "event.retry": C, "event.event": C, "event.id": F},
+    "list_keys": {"items": C, **under("items[].", KEY)},
+    "read_session": SESSION,
+    "list_datasets": page_of(DATASET),
+    "read_dataset": DATASET,
+    "read_intake_report": {},
+    "read_upload": {},
+    "read_failure_note": {},
+    "list_members": {"items": C, **under("items[].", MEMBER)},
+    "read_budget": BUDGET,
+    "read_ledger": {
+        **{path: source for path, source in BUDGET.items() if path != "remaining_epsilon"}, "schema": C, "head.sequence": L, "head.hash": F, "totals.**": L, **under("entries[].", ENTRY),
+    },
+    "list_dataset_budget_requests": page_of(REQUEST),
+    "list_budget_requests": page_of(REQUEST),
+    "read_budget_request": REQUEST,
+    "list_grants": {"items": C, **under("items[].", GRANT)},
+    "list_releases": page_of(RELEASE),
+    "read_release": RELEASE,
+    "read_certificate": CERTIFICATE,
+    "download_bundle": BUNDLE,
+    "draw_samples": {"column.**": M},
+    "list_signing_keys": {
+        "items[].key_id": F, "items[].algorithm": C, "items[].public_key": F, "items[].created_at": W, "items[].retired_at": W,
+    },
+    "read_ledger_head": HEAD,
+    "verify_ledger": LEDGER_CHECK,
+    "verify_audit_log": AUDIT_CHECK,
+    "list_audit_events": page_of(EVENT),
+    "export_audit_log": {
+        **EVENT, "previous_hash": F, **under("trailer.", SIGNED), "trailer.at": W, "trailer.events": W, "trailer.filter": W, "trailer.head.hash": F,
+        "trailer.head.position": W, "trailer.sha256": F,
+    },
+    "read_health_report": {
+        "status": S, "examined_at": W, "findings": S, "findings[].code": S, "findings[].grade": C, "findings[].part": C,
+        "findings[].detail": T, "findings[].remedy": C, "findings[].facts": S, "findings[].facts.**": T,
+    },
+    "read_health": {"status": C},
+    "read_liveness": {"status": C},
+    "read_readiness": {"status": S, "checks.**": S},
+    "read_metrics": METRICS,
+    "create_quote": QUOTE,
+    "ask_what_if": WHAT_IF,
+    "create_job": JOB,
+    "cancel_job": JOB,
+    "file_budget_request": REQUEST,
+    "withdraw_budget_request": REQUEST,
+    "approve_budget_request": REQUEST,
+    "deny_budget_request": REQUEST,
+    "create_dataset": DATASET,
+    "delete_dataset": {"id": F, "population_id": F, "state": W, "deleted_at": W},
+    "add_member": {"items": C, **under("items[].", MEMBER)},
+    "remove_member": {"items": C, **under("items[].", MEMBER)},
+    "set_budget": BUDGET,
+    "freeze_dataset": BUDGET,
+    "unfreeze_dataset": BUDGET,
+    "revoke_grant": GRANT,
+    "create_key": NEW_KEY,
+    "rotate_key": {**NEW_KEY, "old_key_ends_at": W},
+    "revoke_key": KEY,
+    "create_session": SESSION,
+    "close_session": {},
+    "upload_rows": {},
+    "create_upload": {},
+    "put_part": {},
+    "complete_upload": {},
+    "abort_upload": {},
+}  # fmt: skip
+
+
+def source_of(operation: str, path: str, *, refused: bool = False) -> Source | None:
+    """The line of a field: its own, else the longest of those that stand for everything below; None where there is none.
+
+    Args:
+        operation: Who answered.
+        path: The field.
+        refused: Whether the answer is a problem document.
+    """
+    lines = HEADERS | (PROBLEM if refused else OPERATIONS.get(operation, {}))
+    if path in lines:
+        return lines[path]
+    covering = [line for line in lines if line.endswith("**") and path.startswith(line.removesuffix("**"))]
+    return lines[max(covering, key=len)] if covering else None
