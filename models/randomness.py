@@ -274,7 +274,8 @@ def _logarithms(words: npt.NDArray[np.uint64], finer: npt.NDArray[np.uint64]) ->
     """`log u` of words near 0 or 2**64 whose next 64 bits are known; `u` near 1 by its distance from 1."""
     low = words < _RARE
     distance = (np.where(low, words, ~words) + (finer * _TO_UNIT_64 + _HALF_UNIT_64)) * _TO_UNIT_64
-    return np.where(low, np.log(distance), np.log1p(-distance))
+    logarithms: npt.NDArray[np.float64] = np.where(low, np.log(distance), np.log1p(-distance))
+    return logarithms
 
 
 def normals_into(made: torch.Tensor, reader: KeystreamReader) -> torch.Tensor:
