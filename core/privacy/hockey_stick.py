@@ -104,6 +104,7 @@ def _sampled_gaussian(rate: float, noise_multiplier: float, direction: Direction
 
         removed: delta = rate B - (exp(epsilon) - 1) Phi(-c / sigma)
         added:   delta = exp(epsilon) rate B - (exp(epsilon) - 1) Phi(c / sigma)
+                       = (1 - exp(epsilon) (1 - rate)) Phi(c / sigma) - exp(epsilon) rate Phi((c - 1) / sigma)
 
     An error in c only lowers delta in second order, because c is where delta is largest.
     """
@@ -124,7 +125,12 @@ def _sampled_gaussian(rate: float, noise_multiplier: float, direction: Direction
         crossed = np.expm1(-epsilons) > -rate
         shown = np.where(crossed, epsilons, 0.0)
         cut = cut_at(-shown)
-        inside = np.exp(shown) * rate * _between(cut - width, width) - np.expm1(shown) * ndtr(cut)
+        growth = np.exp(shown)
+        if width < _NARROW:  # then epsilon is small
+            inside = growth * rate * _between(cut - width, width) - np.expm1(shown) * ndtr(cut)
+        else:
+            never = np.where(shown > 1, 1 - growth * (1 - rate), growth * rate - np.expm1(shown))
+            inside = never * ndtr(cut) - growth * rate * ndtr(cut - width)
         return _raised(np.where(crossed, inside, 0.0))
 
     def loss(y: float) -> float:
