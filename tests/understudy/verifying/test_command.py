@@ -1,0 +1,133 @@
+"""`understudy verify`: keys in every form, exit statuses, reports."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from typer.testing import CliRunner
+
+from tests.core.releases.certified import SIGNER, certified
+from tests.understudy.verifying.tampering import files_in, zipped
+from understudy.cli import app
+from understudy.errors import InputUnusable, NotABundle
+from understudy.verifying.signatures import fingerprint, keys_of_file
+
+MADE = certified({"critic": False})
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
+FIRST_FORM = Path(__file__).parents[2] / "fuzz" / "corpus" / "certificate" / "seed-first-form-no-critic"
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(MADE.packed)
+    return path
+
+
+def run(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["verify", *map(str, words)], catch_exceptions=True)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.output
+
+
+def test_a_trusted_key_verifies_and_any_other_leaves_it_open(bundle: Path) -> None:
+    assert run(bundle, "--key", SIGNER.public_key.hex())[0] == 0
+    for words in ((), ("--key", OTHER.public_bytes_raw().hex())):
+        status, told = run(bundle, *words)
+        assert status == 4
+        assert f"made by key {SIGNER.key_id}" in told
+        assert "never from whoever handed you the bundle" in told
+
+
+def test_keys_come_from_files_of_three_kinds(bundle: Path, tmp_path: Path) -> None:
+    public = SIGNER.private_key.public_key()
+    answer = {
+        "items": [{"key_id": "x", "public_key": key.public_bytes_raw().hex()} for key in (OTHER, public)]
+    }
+    contents = {
+        "answer.json": json.dumps(answer),
+        "key.pem": public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode(),
+        "keys.txt": f"{OTHER.public_bytes_raw().hex()}\n\n{SIGNER.public_key.hex()}\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+        assert run(bundle, "--keys", tmp_path / name)[0] == 0, name
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "zz", "{}", '{"items": [1]}', '{"items": [{}]}', "ab" * 31, "-----BEGIN PUBLIC KEY-----\nx"],
+)
+def test_what_is_no_key_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "keys"
+    file.write_text(content)
+    if content:
+        with pytest.raises((InputUnusable, NotABundle)):
+            keys_of_file(file)
+    else:
+        assert keys_of_file(file) == []
+    with pytest.raises(InputUnusable):
+        keys_of_file(tmp_path / "none")
+
+
+def test_a_key_cannot_pass_under_the_id_of_another() -> None:
+    assert fingerprint(SIGNER.public_key) == SIGNER.key_id == MADE.certificate["key_id"]
+
+
+def test_a_refusal_is_told_with_its_reason_for_people_and_for_programs(bundle: Path) -> None:
+    files = files_in(MADE.packed)
+    bundle.write_bytes(zipped(files | {"README.md": b"Trust me."}))
+    status, told = run(bundle, "--key", SIGNER.public_key.hex())
+    assert status == 3
+    assert "README.md is not the file that the certificate lists" in told
+    status, text = run(bundle, "--key", SIGNER.public_key.hex(), "--json")
+    report = json.loads(text)
+    assert (status, report["outcome"], report["exit_status"]) == (3, "refused", 3)
+    assert [check["name"] for check in report["checks"] if check["holds"] is False] == ["files"]
+
+
+def test_another_spelling_of_the_signature_is_no_signature(bundle: Path) -> None:
+    signature = MADE.certificate["signature"]
+    raw = base64.b64decode(signature)
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    other = signature[:-3] + letters[letters.index(signature[-3]) ^ 1] + "=="
+    assert base64.b64decode(other) == raw
+    text = files_in(MADE.packed)["certificate.json"].replace(signature.encode(), other.encode())
+    bundle.write_bytes(zipped(files_in(MADE.packed) | {"certificate.json": text}))
+    assert run(bundle, "--key", SIGNER.public_key.hex())[0] == 3
+
+
+def first_form_bundle(change: dict[str, object]) -> bytes:
+    import hashlib
+
+    from tests.understudy.verifying.tampering import written
+
+    files = files_in(MADE.packed)
+    certificate = json.loads(FIRST_FORM.read_bytes()) | change
+    files["certificate.json"] = written(certificate)
+    manifest = json.loads(files["manifest.json"]) | {"schema": "understudy.bundle/1"}
+    manifest["cardinalities"] = [20] * 12
+    manifest["label_index"], manifest["label_probabilities"] = 11, [0.05] * 20
+    digested = ("generator.safetensors", "generator.onnx", "domain.json", "certificate.json")
+    manifest["sha256"] = {name: hashlib.sha256(files[name]).hexdigest() for name in digested}
+    return zipped(files | {"manifest.json": written(manifest)})
+
+
+def test_the_first_form_is_read_but_was_never_signed(bundle: Path) -> None:
+    bundle.write_bytes(first_form_bundle({}))
+    status, told = run(bundle)
+    assert status == 4
+    assert "anybody can have written" in told
+    assert run(bundle, "--allow-unsigned")[0] == 0
+    bundle.write_bytes(first_form_bundle({"declared_size": 7}))
+    status, told = run(bundle, "--allow-unsigned")
+    assert status == 3
+    assert "altered after it was issued" in told
+
+
+def test_permission_to_be_unsigned_does_not_excuse_the_second_form(bundle: Path) -> None:
+    assert run(bundle, "--allow-unsigned")[0] == 4
