@@ -1,6 +1,6 @@
 """Try mutants: ``python -m tests.mutants.matrix --jobs 2`` tries all, names alone try those.
 
-A full run writes benchmarks/results/mutants.json and docs/kill-matrix.md. The exit status is 1 if a mutant survives, or
+The outcomes go into benchmarks/results/mutants.json and docs/kill-matrix.md. The exit status is 1 if a mutant survives, or
 if nothing was learnt of one.
 """
 
@@ -9,7 +9,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +17,7 @@ from queue import SimpleQueue
 from benchmarks.machine import machine_facts
 from tests.mutants.catalogue import MUTANTS
 from tests.mutants.mutant import ROOT, Mutant
-from tests.mutants.page import PAGE, RESULTS, kill_matrix
+from tests.mutants.page import PAGE, RESULTS, kill_matrix, read_results
 from tests.mutants.sample import SAMPLE
 from tests.mutants.trial import SourceCopy, Trial, Verdict
 
@@ -63,40 +62,42 @@ def try_all(mutants: Sequence[Mutant], *, jobs: int, folder: Path) -> list[Trial
         return list(pool.map(attempt, mutants))
 
 
-def write(trials: Sequence[Trial], *, jobs: int, seconds: float) -> None:
-    """Write results and page of a full run."""
+def write(trials: Sequence[Trial]) -> None:
+    """Put the outcomes of trials in the place of former ones, drop those of mutants that are gone, and write the page."""
+    known = {mutant.name for mutant in MUTANTS}
+    outcomes = read_results().get("mutants", {})
+    outcomes |= {
+        trial.mutant.name: {
+            "verdict": trial.verdict.value,
+            "killed_by": trial.mutant.killed_by,
+            "seconds": round(trial.seconds, 1),
+            "commit": _commit(),
+        }
+        for trial in trials
+    }
     results = {
         "machine": machine_facts(packages=("numpy", "torch", "pytest", "hypothesis")),
-        "commit": subprocess.run(
-            ["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True, cwd=ROOT
-        ).stdout.strip(),
-        "jobs": jobs,
-        "seconds": round(seconds, 1),
-        "mutants": {
-            trial.mutant.name: {
-                "verdict": trial.verdict.value,
-                "killed_by": trial.mutant.killed_by,
-                "seconds": round(trial.seconds, 1),
-            }
-            for trial in trials
-        },
+        "mutants": {name: outcome for name, outcome in sorted(outcomes.items()) if name in known},
     }
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(kill_matrix(results, sample=SAMPLE))
 
 
+def _commit() -> str:
+    words = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+
+
 def main(words: Sequence[str]) -> int:
     """Try what was asked for. Returns the exit status."""
     parser = argparse.ArgumentParser(description="Puts privacy bugs into copies of the source, one by one.")
-    parser.add_argument("names", nargs="*", help="mutants to try; all, and results written, without any")
+    parser.add_argument("names", nargs="*", help="mutants to try; all without any")
     parser.add_argument("--jobs", type=int, default=2)
     told = parser.parse_args(words)
     chosen = [mutant for mutant in MUTANTS if not told.names or mutant.name in told.names]
-    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         trials = try_all(chosen, jobs=told.jobs, folder=Path(folder))
-    if not told.names:
-        write(trials, jobs=told.jobs, seconds=time.monotonic() - started)
+    write(trials)
     left = [trial for trial in trials if trial.verdict is not Verdict.KILLED]
     for trial in left:
         print(f"\n{trial.mutant.name}: {trial.verdict} {trial.mutant.killed_by}\n{trial.said}")

@@ -1,4 +1,4 @@
-"""The page docs/kill-matrix.md, written from the catalogue and the results of the last full run."""
+"""The page docs/kill-matrix.md, written from the catalogue and the results of the last runs."""
 
 import json
 from typing import Any
@@ -19,14 +19,14 @@ test that notices it: the test passes on the copy as it is and fails, in its own
 cannot be imported or a test that breaks off does not count. `make mutants` tries them all and fails if one survives; it
 runs weekly (`.ci/weekly`), and every run of the tests tries {sample} drawn at random and checks that all still fit the source.
 
-{count} bugs, {killed} killed, in the run of {date} at commit `{commit}`, {minutes} minutes with {jobs} at a time. Seconds are those of
-the whole process, from its start.
+{count} bugs, {killed} killed; last tried on {date}. Seconds are those of the whole process, from its start, on a machine that had
+other work.
 """
 
 
 def read_results() -> dict[str, Any]:
-    """The results of the last full run."""
-    document: dict[str, Any] = json.loads(RESULTS.read_text())
+    """What became of each mutant when it was last tried; empty before the first run."""
+    document: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return document
 
 
@@ -34,7 +34,7 @@ def kill_matrix(results: dict[str, Any], *, sample: int) -> str:
     """The page.
 
     Args:
-        results: of the last full run.
+        results: what `read_results` gave.
         sample: how many mutants every run of the tests tries.
     """
     outcomes = results["mutants"]
@@ -43,9 +43,6 @@ def kill_matrix(results: dict[str, Any], *, sample: int) -> str:
         count=len(outcomes),
         killed=sum(outcome["verdict"] == "killed" for outcome in outcomes.values()),
         date=results["machine"]["date"],
-        commit=results["commit"][:12],
-        minutes=round(results["seconds"] / 60),
-        jobs=results["jobs"],
     )
     parts = [head]
     for chapter, mutants in CHAPTERS.items():

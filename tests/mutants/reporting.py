@@ -14,13 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 _CASES: list[dict[str, str]] = []
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
-    """Refuse to judge another copy of the sources than this one."""
+    """Refuse to judge another copy of the sources than this one, and look for no smaller example once one has failed."""
+    found_is_enough = (Phase.explicit, Phase.reuse, Phase.generate)
+    settings.register_profile("trial", settings.get_profile("understudy"), phases=found_is_enough)
+    settings.load_profile("trial")
     root = Path(__file__).resolve().parents[2]
     for name in ("core", "models", "service", "workers", os.environ["MUTANT_MODULE"]):
         found = importlib.import_module(name).__file__

@@ -4,6 +4,7 @@ from tests.mutants.catalogue import (
     accounting,
     clipping,
     filters,
+    found,
     jobs,
     leaks,
     ledger,
@@ -25,6 +26,7 @@ CHAPTERS: dict[str, tuple[Mutant, ...]] = {
     "Ledger": ledger.MUTANTS,
     "The life of a job": jobs.MUTANTS,
     "Leaks": leaks.MUTANTS,
+    "Bugs of our own": found.MUTANTS,
 }
 
 MUTANTS: tuple[Mutant, ...] = tuple(mutant for chapter in CHAPTERS.values() for mutant in chapter)

@@ -141,7 +141,7 @@ MUTANTS = (
         ),
         bug="private rows are read before it is durable that they will be: a crash between is a free answer",
         source="Lomas runs the query first and updates the budget afterwards",
-        killed_by="tests/models/idpgan/test_training.py::test_a_mark_that_refuses_keeps_the_training_from_private_rows",
+        killed_by="tests/privacy/mutants_killed/test_marks.py::test_every_release_comes_after_the_mark_that_covers_it",
     ),
     Mutant(
         name="mark-behind-the-steps",
