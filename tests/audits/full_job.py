@@ -26,8 +26,8 @@ from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
 from tests.audits.transcript import Parts
 
-GRAM_INTERVAL = 25
-"""The Gram matrix of gradients is made at every so many steps and stands for the steps around it."""
+GRAM_INTERVAL = 10
+"""The Gram matrix of gradients is made at every so many steps that are read, and stands for all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +68,11 @@ class Insider:
         canaries: of the table.
         plan: of the job.
         streams: of the job, without its noise.
+        every: reads the gradients of every so many steps; ignoring the others can only weaken it.
     """
 
-    def __init__(self, canaries: Canaries, plan: Plan, streams: KeyedStreams) -> None:
-        self._canaries, self._plan, self._streams = canaries, plan, streams
+    def __init__(self, canaries: Canaries, plan: Plan, streams: KeyedStreams, *, every: int) -> None:
+        self._canaries, self._plan, self._streams, self._every = canaries, plan, streams, every
         count = len(canaries.codes)
         self.training: Training | None = None
         self.information: Floats = np.zeros((count, count))
@@ -90,13 +91,13 @@ class Insider:
 
     def exact(self, purpose: int, step: int, parts: Parts, *, sensitivity: float) -> None:
         """Before the noise of a step: work out, from public state, the others' sum and the canaries' directions."""
-        if purpose == Purpose.GRADIENT_NOISE:
+        if purpose == Purpose.GRADIENT_NOISE and step % self._every == 0:
             self._look(step)
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
         if purpose == Purpose.ANCHOR_NOISE:
             self._read_counts(*(each.numpy() for each in released))
-        elif purpose == Purpose.GRADIENT_NOISE:
+        elif purpose == Purpose.GRADIENT_NOISE and step % self._every == 0:
             self._read_gradient(step, released[0].double() * self._plan.expected_batch_size)
 
     def _read_counts(self, pairs: Floats, ones: Floats, classes: Floats) -> None:
@@ -162,16 +163,27 @@ class Insider:
         rate = self._plan.sampling_rate
         unknown = ((released - self._others) / self._std).float()
         self.score += rate * (self._directions @ unknown).double().numpy()
-        if step % GRAM_INTERVAL == 0:
-            covered = min(GRAM_INTERVAL, self._plan.steps - step)
+        interval = self._every * GRAM_INTERVAL
+        if step % interval == 0:
+            covered = len(range(step, min(step + interval, self._plan.steps), self._every))
             gram = (self._directions @ self._directions.T).double().numpy()
             self.information += rate**2 * covered * gram
 
 
-def run(canaries: Canaries, plan: Plan, streams: KeyedStreams) -> Floats:
-    """Train on the table with its canaries, and return how sure the adversary is that each is in."""
-    insider = Insider(canaries, plan, KeyedStreams(streams._key))
-    streams.releases = insider
+def run(
+    canaries: Canaries, plan: Plan, key: bytes, *, every: int, make_streams: type[KeyedStreams] = KeyedStreams
+) -> Floats:
+    """Train on the table with its canaries, and return how sure the adversary is that each is in.
+
+    Args:
+        canaries: and the table.
+        plan: of the job; one group of coordinates.
+        key: of the job.
+        every: see `Insider`.
+        make_streams: the job's randomness; a twin's has less noise.
+    """
+    insider = Insider(canaries, plan, KeyedStreams(key), every=every)
+    streams = make_streams(key, releases=insider)
     insider.training = Training(canaries.table(), plan, streams, NullHost())
     insider.training.run()
     return insider.sureness

@@ -38,7 +38,7 @@ def cached(name: str) -> Floats:
     return np.load(path) if path.exists() else np.zeros((0,))
 
 
-def cache(name: str, values: Floats) -> None:
+def remember(name: str, values: Floats) -> None:
     """Keep what an audit has measured so far."""
     CACHE.mkdir(parents=True, exist_ok=True)
     np.save(CACHE / f"{name}.npy", values)

@@ -1,6 +1,8 @@
 """Broken twins of the product: what an audit must catch. They live here alone and change no file of the product."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -21,16 +23,23 @@ DEATHS = 8
 """How often the job of the averaging attack is killed in its last step."""
 
 
-def train_with_a_quarter_of_the_noise(
-    table: PrivateTable, plan: Plan, key: bytes, releases: Releases
-) -> None:
-    """Every gradient gets a quarter of the noise that the plan claims."""
+@contextmanager
+def a_quarter_of_the_noise() -> Iterator[None]:
+    """Every gradient gets a quarter of the noise that its plan claims."""
     sound = NoisyMean.draw
 
     def quarter(self: NoisyMean, noise: NoisePlan, reader: KeystreamReader) -> Tensor:
         return sound(self, noise, reader).mul_(0.25).round_()
 
     with patch.object(NoisyMean, "draw", quarter):
+        yield
+
+
+def train_with_a_quarter_of_the_noise(
+    table: PrivateTable, plan: Plan, key: bytes, releases: Releases
+) -> None:
+    """The product's job with a quarter of its noise."""
+    with a_quarter_of_the_noise():
         train(table, plan, key, releases)
 
 

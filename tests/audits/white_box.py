@@ -18,7 +18,7 @@ from tests.audits import jobs
 from tests.audits.bounds import Errors, Floats, epsilon_by_threshold, mu_by_location, mu_by_threshold
 from tests.audits.claims import audited_mechanism, largest_power, profile
 from tests.audits.game import Game
-from tests.audits.results import cache, cached, keep
+from tests.audits.results import cached, keep, remember
 from tests.audits.twins import (
     counts_with_a_quarter_of_the_noise,
     exact_label_counts,
@@ -31,7 +31,7 @@ from tests.audits.twins import (
 CONFIDENCE = 0.999
 ALARMS = (0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 """False alarm rates at which the measured power is shown beside the claim's."""
-SLICE = 50
+SLICE = 10
 BINS = 41
 
 SOUND: dict[str, tuple[Callable[[], Game], float]] = {
@@ -68,7 +68,7 @@ def play(name: str, game: Game, count: int) -> tuple[Floats, Floats]:
         while len(scores) < count:
             more = range(len(scores), min(len(scores) + SLICE, count))
             scores = np.concatenate([scores, game.scores(more, present=present)])
-            cache(kept, scores)
+            remember(kept, scores)
         worlds.append(scores[:count])
     return worlds[0], worlds[1]
 
