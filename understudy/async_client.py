@@ -1,7 +1,7 @@
 """The asynchronous client: the same calls as `understudy.client`, sent from asyncio."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -337,9 +337,27 @@ class AsyncClient:
         """Give a release's certificate."""
         return await self.run(calls.read_certificate(release_id))
 
-    async def download_bundle(self, release_id: str, target: Path, *, seen: Seen = unseen) -> None:
-        """Write the generator bundle to a file, whole or not at all."""
-        await self.download(calls.download_bundle(release_id), target, seen=seen)
+    async def download_bundle(
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        seen: Seen = unseen,
+        public_keys: Collection[bytes] | None = None,
+    ) -> None:
+        """Write the generator bundle to a file, whole or not at all; as `Client.download_bundle`.
+
+        Raises:
+            VerificationFailed: if keys are given and the bundle is not what its certificate states, or not by them.
+        """
+        if public_keys is None:
+            await self.download(calls.download_bundle(release_id), target, seen=seen)
+            return
+        from understudy.verifying.verification import keep_if_verified
+
+        waiting = target.with_name(f"{target.name}.unverified")
+        await self.download(calls.download_bundle(release_id), waiting, seen=seen)
+        await asyncio.to_thread(keep_if_verified, waiting, target, public_keys=public_keys)
 
     async def download_samples(
         self, release_id: str, target: Path, *, rows: int, file_format: str = "csv", seen: Seen = unseen

@@ -6,7 +6,7 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -345,9 +345,34 @@ class Client:
         """Give a release's certificate."""
         return self.run(calls.read_certificate(release_id))
 
-    def download_bundle(self, release_id: str, target: Path, *, seen: Seen = unseen) -> None:
-        """Write the generator bundle to a file, whole or not at all."""
-        self.download(calls.download_bundle(release_id), target, seen=seen)
+    def download_bundle(
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        seen: Seen = unseen,
+        public_keys: Collection[bytes] | None = None,
+    ) -> None:
+        """Write the generator bundle to a file, whole or not at all.
+
+        Args:
+            release_id: the release.
+            target: the file.
+            seen: told the number of bytes of each piece received.
+            public_keys: signing keys that you trust; the bundle is then verified, with understudy[audit], and written
+                only if everything holds.
+
+        Raises:
+            VerificationFailed: if the bundle is not what its certificate states, or none of the keys has signed it.
+        """
+        if public_keys is None:
+            self.download(calls.download_bundle(release_id), target, seen=seen)
+            return
+        from understudy.verifying.verification import keep_if_verified
+
+        waiting = target.with_name(f"{target.name}.unverified")
+        self.download(calls.download_bundle(release_id), waiting, seen=seen)
+        keep_if_verified(waiting, target, public_keys=public_keys)
 
     def download_samples(
         self, release_id: str, target: Path, *, rows: int, file_format: str = "csv", seen: Seen = unseen

@@ -22,6 +22,8 @@ from understudy.table_files import TableFiles
 from understudy.uploading import Remembered
 
 SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER = "synthetic.csv", "bundle.zip", "certificate.json", "ledger.json"
+KEYS = "signing-keys.json"
+"""The service's public keys, as it shows them itself: what `understudy verify --keys` takes."""
 MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3
@@ -376,6 +378,7 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
     out = order.out
     write_json(out / CERTIFICATE, certificate)
     write_json(out / LEDGER, statement.document)
+    write_json(out / KEYS, {"items": analyst.auditing.list_signing_keys()})
     with screen.transfer("bundle", None) as seen:
         analyst.download_bundle(release_id, out / BUNDLE, seen=seen)
     with screen.transfer(f"{order.sample_rows} synthetic rows", None) as seen:
@@ -386,7 +389,7 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
         release_id=release_id,
         certificate=certificate,
         statement=statement,
-        files=tuple(out / name for name in (SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER)),
+        files=tuple(out / name for name in (SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
     )
 
 

@@ -79,9 +79,23 @@ def test_publishing_leaves_rows_generator_certificate_and_ledger(published: Run,
     assert [entry["kind"] for entry in entries] == ["CAP_SET", "GRANTED", "RESERVED", "SPENT"]
 
 
+def test_what_was_published_is_verified_offline_against_the_keys_of_the_service(published: Run) -> None:
+    keys = ("--keys", published.out / "signing-keys.json")
+    verified = understudy("verify", published.out / "bundle.zip", *keys, "--json")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    report = json.loads(verified.stdout)
+    assert report["outcome"] == "verified"
+    assert report["certificate"] == published.json("certificate.json")
+    spent = report["certificate"]["ledger"]["spent"]
+    entries = published.json("ledger.json")["entries"]
+    assert isinstance(entries, list)
+    assert {"sequence": entries[-1]["sequence"], "hash": entries[-1]["hash"]} == spent
+    assert understudy("verify", published.out / "bundle.zip").returncode == 4
+
+
 def test_publishing_says_where_everything_is_and_what_was_spent(published: Run) -> None:
     said = published.finished.stdout
-    for name in ("synthetic.csv", "bundle.zip", "certificate.json", "ledger.json"):
+    for name in ("synthetic.csv", "bundle.zip", "certificate.json", "ledger.json", "signing-keys.json"):
         assert str(published.out / name) in said
     assert "Spent so far by this population: epsilon 0.99" in said
     assert "split of the budget" in said

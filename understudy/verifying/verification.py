@@ -1,12 +1,13 @@
 """Verifying a bundle: every check by name, in order, and what came of it."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
+from understudy.errors import VerificationFailed
 from understudy.verifying import accounting, contents, form, planned, signatures
 from understudy.verifying.bundle_file import Opened, open_bundle
 from understudy.verifying.executed import executed_problems
@@ -111,6 +112,29 @@ def verify_opened(
     else:
         checks += _checks(opened, list(public_keys))
     return Report(outcome=_outcome(checks), checks=tuple(checks), certificate=opened.certificate)
+
+
+def keep_if_verified(waiting: Path, target: Path, *, public_keys: Collection[bytes]) -> None:
+    """Move a bundle that was just downloaded to its place if everything holds, and delete it otherwise.
+
+    Args:
+        waiting: where it is.
+        target: its place; what was there stays where the new one does not hold.
+        public_keys: keys of 32 bytes that the reader trusts.
+
+    Raises:
+        VerificationFailed: it does not hold, or none of the keys has signed it.
+        NotABundle: it is none.
+    """
+    try:
+        report = verify_bundle(waiting, public_keys=public_keys)
+        if report.outcome is not Outcome.VERIFIED:
+            lacking = "; ".join(check.detail for check in report.checks if not check.holds)
+            message = f"the bundle is not verified: {lacking}"
+            raise VerificationFailed(message)
+        waiting.replace(target)
+    finally:
+        waiting.unlink(missing_ok=True)
 
 
 def _outcome(checks: list[Check]) -> Outcome:
