@@ -4,30 +4,32 @@ What differs between the two runs is one privacy unit. With every noisy release 
 leaves behind must not differ at all, and the exact values that the noise hides may differ by no more than the plan
 has paid for. The added unit comes last, so that the coins of everybody else stay the same: the coupling under which
 neighbours are compared.
+
+Here a job is intake, training, bundle and samples in one process, which takes a moment, so there is room for every kind
+of unit, for random domains and for random options; tests/privacy/replay/test_service_job.py runs it through the whole
+deployment.
 """
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from core.domain.table import TableDomain
+from core.errors import UnderstudyError
+from core.storage.errors import EmptyUpload, NoAcceptableRows
+from core.storage.intake import CSV
+from core.synthesis.errors import InvalidSpec
+from core.synthesis.options import IdpganRequest
+from core.synthesis.plan import Plan
+from tests.privacy.replay.domains import FILES, UNIT_KINDS, file_of, unit_of, worlds
+from tests.privacy.replay.neighbours import UNITS, is_person
+from tests.privacy.replay.options import EVERY_OPTION, options
 from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
-from tests.privacy.whole_job import declared, plan_for, run, table_of
+from tests.privacy.whole_job import csv_of, declared, plan_for, run, table_of
 
-UNITS = {
-    "ordinary": ["new,B,40,5.0,yes"],
-    "extreme": ["new,C,99,10.0,yes"],
-    "beyond every bound": ["new,A,99999999,1e308,no"],
-    "not a number": ["new,A,20,NaN,no"],
-    "infinite": ["new,A,20,-inf,no"],
-    "missing": ["new,A,20,,no"],
-    "unreadable": ["new,A,20,much,no"],
-    "a new category": ["new,Z\u00fcrich,33,2.5,yes"],
-    "duplicate of another": ["new,A,30,5.00,no"],
-    "refused": ["new,A,20,1.0,perhaps"],
-    "a person with many records": [f"new,{'ABC'[n % 3]},{n % 100},{n % 10},yes" for n in range(120)],
-}
 OPTIONS = {
     "anchor and critic": {},
     "anchor only": {"critic": False},
@@ -43,20 +45,26 @@ OPTIONS = {
     "adaptive critic steps": {"critic_steps": "adaptive"},
     "large norm": {"clipping_norm": 100.0, "anchor": False},
 }  # fmt: skip
+UNHURRIED = settings(
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 def replayed(
-    rows: list[str], unit: list[str], *, options: str, target: bool, by_person: bool, removed: bool, kill: int,
-    folder: Path,
-    export: bool = False,
+    files: tuple[bytes, bytes], domain: TableDomain, plan: Plan, *, folder: Path, kill: int, unsaved: bool = False,
+    content_type: str = CSV, export: bool = False,
 ) -> Replayer:  # fmt: skip
-    domain = declared(target=target, by_person=by_person)
-    plan = plan_for(domain, OPTIONS[options])
-    first, second = ([*rows, *unit], rows) if removed else (rows, [*rows, *unit])
     recorder = Recorder()
-    before = run(first, domain, plan, recorder, folder=folder / "first", interrupt_at=kill, export=export)
     replayer = Replayer(recorder)
-    after = run(second, domain, plan, replayer, folder=folder / "second", interrupt_at=kill, export=export)
+    before, after = (
+        run(
+            content, domain, plan, listener, folder=folder / name, content_type=content_type, interrupt_at=kill,
+            unsaved=unsaved, export=export,
+        )
+        for name, content, listener in (("first", files[0], recorder), ("second", files[1], replayer))
+    )  # fmt: skip
     assert recorder.calls == replayer.calls
     assert after.marks == before.marks
     assert after.checkpoints == before.checkpoints
@@ -69,45 +77,72 @@ def replayed(
     return replayer
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("unit", ["ordinary", "beyond every bound", "a person with many records"])
-def test_nothing_but_the_releases_knows_the_unit(unit, options, tmp_path):
-    by_person = len(UNITS[unit]) > 1
+def in_turn() -> list[tuple[str, str]]:
+    """Every unit with every third of the options or so, every option with several units."""
+    units, names = list(UNITS), list(OPTIONS)
+    return [(unit, names[(3 * n + k) % len(names)]) for n, unit in enumerate(units) for k in range(3)]
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
+@pytest.mark.parametrize(("unit", "chosen"), in_turn())
+def test_nothing_but_the_releases_knows_the_unit(unit, chosen, removed, tmp_path):
+    by_person = is_person(unit)
+    domain, rows = declared(target=True, by_person=by_person), table_of(150, by_person=by_person)
+    pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
     replayer = replayed(
-        table_of(150, by_person=by_person), UNITS[unit], options=options, target=True, by_person=by_person,
-        removed=False, kill=3, folder=tmp_path,
-    )  # fmt: skip
-    assert max(replayer.distances.values()) > 0, "the unit took part, so the test could have failed"
+        (pair[1], pair[0]) if removed else pair,
+        domain,
+        plan_for(domain, OPTIONS[chosen]),
+        folder=tmp_path,
+        kill=3,
+    )
+    took_part = max(replayer.distances.values()) > 0
+    assert took_part == (unit != "refused"), "the unit took part, so the test could have failed"
 
 
 def test_a_published_bundle_and_its_samples_are_the_same_too(tmp_path):
-    replayed(
-        table_of(150, by_person=False), UNITS["a new category"], options="adaptive thresholds", target=True,
-        by_person=False, removed=False, kill=3, folder=tmp_path, export=True,
-    )  # fmt: skip
+    domain, rows = declared(target=True, by_person=False), table_of(150, by_person=False)
+    files = (csv_of(rows), csv_of([*rows, *UNITS["a new category"]]))
+    plan = plan_for(domain, OPTIONS["adaptive thresholds"])
+    replayed(files, domain, plan, folder=tmp_path, kill=3, export=True)
 
 
-@settings(
-    max_examples=25,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+def test_the_random_options_leave_none_out():
+    assert set(IdpganRequest.model_fields) == EVERY_OPTION
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Initializing zero-element tensors"
+)  # of a table that has its target alone
+@settings(UNHURRIED, max_examples=60)
 @given(
-    unit=st.sampled_from(sorted(UNITS)),
-    options=st.sampled_from(sorted(OPTIONS)),
-    target=st.booleans(),
-    by_person=st.booleans(),
+    world=worlds(),
+    chosen=options(),
+    kind=st.sampled_from(UNIT_KINDS),
+    content_type=st.sampled_from(FILES),
+    epsilon=st.sampled_from([0.5, 3.0, 30.0]),
     removed=st.booleans(),
-    size=st.integers(1, 120),
+    size=st.integers(0, 120),
+    seed=st.integers(0, 2**32 - 1),
     kill=st.integers(1, 8),
+    unsaved=st.booleans(),
 )
-def test_random_neighbours_and_configurations(
-    tmp_path_factory, unit, options, target, by_person, removed, size, kill
+def test_random_neighbours_domains_and_options(
+    tmp_path_factory, world, chosen, kind, content_type, epsilon, removed, size, seed, kill, unsaved
 ):
-    records = UNITS[unit] if by_person else UNITS[unit][:1]
-    trains = bool(OPTIONS[options].get("critic", True))
-    replayed(
-        table_of(size, by_person=by_person), records, options=options, target=target, by_person=by_person,
-        removed=removed, kill=kill if trains else min(kill, 4), folder=tmp_path_factory.mktemp("job"),
-    )  # fmt: skip
+    try:
+        plan = plan_for(world.domain, chosen, epsilon=epsilon)
+    except (InvalidSpec, UnderstudyError):
+        reject()  # these options do not suit the size, or no noise brings them under epsilon
+    rng = np.random.default_rng(seed)
+    rows = world.table(rng, size)
+    unit = unit_of(kind, world, rows, rng)
+    pair = tuple(file_of(each, world, content_type) for each in (rows, [*rows, *unit]))
+    saves = plan.steps + (plan.options.pretraining_steps if plan.anchor is not None else 0)
+    try:
+        replayed(
+            (pair[1], pair[0]) if removed else pair, world.domain, plan, folder=tmp_path_factory.mktemp("job"),
+            kill=min(kill, saves), unsaved=unsaved, content_type=content_type,
+        )  # fmt: skip
+    except (EmptyUpload, NoAcceptableRows):
+        reject()  # a file without an acceptable row is its owner's to mend: there is no job

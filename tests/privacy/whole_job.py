@@ -1,6 +1,7 @@
 """A whole job in one process - intake, training with an interruption, bundle, samples - and all it leaves behind."""
 
 import io
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +63,11 @@ def declared(*, target: bool, by_person: bool) -> TableDomain:
 
 
 def plan_for(domain: TableDomain, options: dict[str, Any], *, epsilon: float = 3.0) -> Plan:
-    """A small plan, from public facts."""
+    """A small plan, from public facts.
+
+    Raises:
+        UnderstudyError: the options exclude each other or cost too much.
+    """
     chosen = SMALL | options
     if chosen.get("critic", True):
         chosen = {"steps": 8} | chosen
@@ -98,9 +103,15 @@ class Interrupted(Exception):
 
 @dataclass
 class Host:
-    """Keeps marks and checkpoints, and interrupts the training once."""
+    """Keeps marks and checkpoints, and interrupts the training once.
+
+    Attributes:
+        interrupt_at: Which checkpoint the training dies at.
+        unsaved: Whether it dies before that checkpoint is kept, so that its last step is done again.
+    """
 
     interrupt_at: int | None = None
+    unsaved: bool = False
     state: bytes | None = None
     marks: list[tuple[str, int, int]] = field(default_factory=list)
     checkpoints: list[bytes] = field(default_factory=list)
@@ -115,9 +126,11 @@ class Host:
         return True
 
     def save_checkpoint(self, state: bytes) -> None:
-        self.state = state
         self.checkpoints.append(state)
-        if len(self.checkpoints) == self.interrupt_at:
+        interrupted = len(self.checkpoints) == self.interrupt_at
+        if not (interrupted and self.unsaved):
+            self.state = state
+        if interrupted:
             self.interrupt_at = None
             raise Interrupted
 
@@ -134,25 +147,31 @@ class Left:
     objects: list[str]
 
 
+def csv_of(rows: Sequence[str]) -> bytes:
+    """Lines of the small domain as a file."""
+    return "\n".join([HEADER, *rows, ""]).encode()
+
+
 def run(
-    rows: list[str],
+    content: bytes,
     domain: TableDomain,
     plan: Plan,
     releases: Releases,
     *,
     folder: Path,
+    content_type: str = CSV,
     interrupt_at: int | None = None,
+    unsaved: bool = False,
     export: bool = True,
 ) -> Left:
-    """Take the rows in, train, be interrupted where told, resume; export and sample, or stop at the weights."""
+    """Take a file in, train, be interrupted where told, resume; export and sample, or stop at the weights."""
     folder.mkdir()
     store = open_store(folder.as_uri())
-    content = "\n".join([HEADER, *rows, ""]).encode()
     printed = io.StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
         store_rows(
             [content],
-            content_type=CSV,
+            content_type=content_type,
             domain=domain,
             store=store,
             key="rows",
@@ -162,7 +181,7 @@ def run(
         )
         table = coded_table(open_private_rows(store, "rows", DATA_KEY, domain), domain)
         streams = KeyedStreams(KEY, releases=releases)
-        host = Host(interrupt_at=interrupt_at)
+        host = Host(interrupt_at=interrupt_at, unsaved=unsaved)
         synthesizer = make_synthesizer(plan.synthesizer)
         with suppress(Interrupted):
             trained = synthesizer.fit(table, plan, streams, host)

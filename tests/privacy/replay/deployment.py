@@ -39,12 +39,9 @@ from core.settings import Settings, read_settings
 from core.signing import keyring
 from core.storage.objects import ObjectStore, open_store
 from models import bundle
-from models.bundle import export_onnx
 from models.randomness import KeyedStreams
 from models.releases import Releases
-from models.synthesizer import TrainedGenerator
 from service.app import create_app
-from tests.models.idpgan.jobs import generator_bytes
 from tests.privacy.replay.broker import Broker
 from tests.privacy.replay.evidence import (
     SEALED_ROWS,
@@ -53,6 +50,7 @@ from tests.privacy.replay.evidence import (
     every_row,
     masked_log,
 )
+from tests.privacy.replay.exporting import Exporter, one_product
 from tests.privacy.replay.listening import Both
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import environment_of
@@ -62,22 +60,8 @@ KILLED: Final = -9
 GO_BETWEENS: Final = {"uuid", "random", "secrets", "kombu.utils.uuid"}
 
 
-_EXPORTED: dict[str, bytes] = {}
-
-
 class Killed(BaseException):
     """The child was killed: nothing in it catches this."""
-
-
-def exported_once(generator: TrainedGenerator) -> bytes:
-    """The exporter's answer for these very weights, asked for once: it is slow, and a pure function of them.
-
-    That it is one is not taken for granted but tested where bundles are (tests/models/test_bundle.py).
-    """
-    name = f"{generator.network} {generator.latent_dimension} {digest(generator_bytes(generator))}"
-    if name not in _EXPORTED:
-        _EXPORTED[name] = export_onnx(generator)
-    return _EXPORTED[name]
 
 
 class FrozenEntropy:
@@ -156,12 +140,15 @@ class Deployment:
     Args:
         place: Where it runs.
         releases: Listens at the seam.
+        export: Makes a generator's network.
         kill_at: Numbers of the checkpoints, counted over all attempts, at which the child dies before it has saved.
     """
 
-    def __init__(self, place: Place, releases: Releases, *, kill_at: Sequence[int] = ()) -> None:
+    def __init__(
+        self, place: Place, releases: Releases, *, export: Exporter = one_product, kill_at: Sequence[int] = ()
+    ) -> None:
         self.place, self.evidence, self.clock = place, Evidence(), FixedClock(NOON)
-        self._releases, self._kill_at, self._saves = releases, kill_at, 0
+        self._releases, self._export, self._kill_at, self._saves = releases, export, kill_at, 0
         self._printed = io.StringIO()
         self.world: World
 
@@ -241,7 +228,7 @@ class Deployment:
         patch.setattr(runner, "limit_memory", lambda limit: None)
         patch.setattr(runner, "fall_silent", lambda: self._printed)
         patch.setattr(torch, "set_num_interop_threads", lambda count: None)
-        patch.setattr(bundle, "export_onnx", exported_once)
+        patch.setattr(bundle, "export_onnx", self._export)
 
     def _watch(self, patch: pytest.MonkeyPatch) -> None:
         """Listen at the seam, at marks, at the object store and at the database."""

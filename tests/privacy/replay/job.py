@@ -9,8 +9,9 @@ from core.synthesis.plan import Plan
 from models.releases import Releases
 from tests.privacy.replay.deployment import Deployment, Place
 from tests.privacy.replay.evidence import Evidence, masked_metrics
+from tests.privacy.replay.exporting import Exporter, one_product
 from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
-from tests.privacy.whole_job import DECLARED_SIZE, HEADER, SMALL, declared
+from tests.privacy.whole_job import DECLARED_SIZE, SMALL, csv_of, declared
 from tests.service.test_uploads import digest_of
 from tests.service.world import Caller
 
@@ -34,6 +35,7 @@ class Job:
         by_person: Whether a unit column is declared.
         in_parts: Whether the file is sent in parts.
         kill_at: Checkpoints, counted over all attempts, at which the child dies before it has saved.
+        export: Makes the generator's network.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -41,6 +43,7 @@ class Job:
     by_person: bool = False
     in_parts: bool = False
     kill_at: tuple[int, ...] = ()
+    export: Exporter = one_product
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -49,9 +52,9 @@ class Job:
 
 def whole_job(place: Place, rows: Sequence[str], job: Job, releases: Releases) -> tuple[Evidence, Plan]:
     """Run the job. Returns what it left, and its plan."""
-    content = "\n".join([HEADER, *rows, ""]).encode()
+    content = csv_of(rows)
     domain = declared(target=job.target, by_person=job.by_person).to_json()
-    with Deployment(place, releases, kill_at=job.kill_at).running() as deployment:
+    with Deployment(place, releases, export=job.export, kill_at=job.kill_at).running() as deployment:
         world, evidence = deployment.world, deployment.evidence
         dataset = world.declare(domain=domain, declared_size=DECLARED_SIZE)
         send(world.owner, dataset, content, in_parts=job.in_parts)
@@ -64,8 +67,10 @@ def whole_job(place: Place, rows: Sequence[str], job: Job, releases: Releases) -
         state = world.analyst.get(f"/v1/jobs/{answer.json()['id']}").json()
         assert state["state"] == "succeeded", state
         names = {"dataset": dataset, "job": state["id"], "release": state["release_id"]}
-        for who in ("analyst", "admin", "stranger"):
-            evidence.answers += [ask(who, getattr(world, who), view.format(**names)) for view in VIEWS]
+        for view in VIEWS:
+            evidence.answers += [
+                ask(who, getattr(world, who), view.format(**names)) for who in ("analyst", "admin")
+            ]
         evidence.metrics = masked_metrics(world.client.get("/metrics").text)
         deployment.snapshot("seen")
         plan = Plan.from_json(stored_plan(deployment))
