@@ -6,6 +6,8 @@ OUT ?= understudy-demo
 JOBS ?= 2
 SECONDS ?= 300
 ROUNDS ?= 300
+GAMES ?= 2000
+MODELS ?= 64
 MILLIONS ?= 400
 SEED ?= 1
 DRILL_OUT ?= benchmarks/results/drill.json
@@ -18,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery drill fuzz laws clean
+.PHONY: mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -105,6 +107,13 @@ bench-reservations: $(DEV_INSTALLED) ## reservations per second against a bare p
 
 bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soon they tell
 	$(BIN)/python -m benchmarks.streams --save
+
+audit: $(DEV_INSTALLED) ## attack the running code and write docs/audits.md (GAMES=2000 MODELS=64; goes on where it was interrupted)
+	$(BIN)/python -m tests.audits.white_box --games $(GAMES)
+	$(BIN)/python -m tests.audits.one_run_jobs
+	$(BIN)/python -m tests.audits.shadows --models $(MODELS)
+	$(BIN)/python -m tests.audits.page
+	rm -rf build/audits
 
 fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 for each; findings go into tests/fuzz/corpus)
 	$(BIN)/python -m tests.fuzz.campaign --seconds $(SECONDS)

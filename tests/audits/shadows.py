@@ -153,7 +153,10 @@ def independent_columns(table: PrivateTable, key: bytes, records: Codes) -> Floa
 def independent_strangers(table: PrivateTable, key: bytes, records: Codes) -> Floats:
     """The same, from rows of people who are in no table."""
     strangers = pool()[2]
-    return independent_columns(replace(table, codes=strangers.astype(np.int16)), key, records)
+    rows = replace(
+        table, codes=strangers.astype(np.int16), unit_of_record=np.arange(len(strangers), dtype=np.int64)
+    )
+    return independent_columns(rows, key, records)
 
 
 def attacked(name: str, densities: Densities, models: int) -> dict[str, Any]:
