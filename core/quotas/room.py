@@ -89,7 +89,9 @@ def require_job(session: Session, principal_id: UUID, *, limit: int) -> None:
         QuotaExceeded: As many as allowed are waiting; those that run do not count.
     """
     _lock(session, principal_id)
-    used = _count(session, Job.id, Job.ordered_by == principal_id, Job.state == "queued")
+    # One that has begun and went back to the queue after a crash still runs: that it crashed is not told here either.
+    waiting = (Job.ordered_by == principal_id, Job.state == "queued", Job.started_at.is_(None))
+    used = _count(session, Job.id, *waiting)
     if used >= limit:
         raise QuotaExceeded(
             quota="quota_queued_jobs", what="waiting jobs", limit=limit, used=used, requested=1,

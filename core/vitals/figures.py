@@ -3,12 +3,13 @@
 Everything is computed from the database when it is asked for, so it is the same whichever process answers.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import func, select, text
+from sqlalchemy import and_, func, or_, select, text
 from sqlalchemy.orm import Session
 
 from core.db.tables.chore_run import ChoreRun
@@ -89,19 +90,28 @@ class ChoreFigures:
 
 
 def job_figures(session: Session, *, at: datetime) -> JobFigures:
-    """Count the jobs."""
-    states = session.execute(select(Job.state, func.count()).group_by(Job.state))
+    """Count the jobs. One that has begun runs until it ends, also while it waits to be tried again (core.jobs.coarse)."""
+    begun = Job.started_at.is_not(None)
+    by_state: Counter[str] = Counter(dict.fromkeys(STATES, 0))
+    for state, has_begun, count in session.execute(
+        select(Job.state, begun, func.count()).group_by(Job.state, begun)
+    ):
+        runs = state == JobState.QUEUED.value and has_begun
+        by_state[JobState.RUNNING.value if runs else state] += count
+    again = and_(Job.state == JobState.QUEUED.value, begun)
     stages = session.execute(
         select(func.coalesce(Job.shown_stage, WAITING_STAGE), func.count())
-        .where(Job.state == JobState.RUNNING.value)
+        .where(or_(Job.state == JobState.RUNNING.value, again))
         .group_by(Job.shown_stage)
     )
-    oldest = session.scalar(select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED.value))
+    oldest = session.scalar(
+        select(func.min(Job.created_at)).where(Job.state == JobState.QUEUED.value, Job.started_at.is_(None))
+    )
     expired = session.scalar(
         select(func.count()).where(Job.state == JobState.RUNNING.value, Job.lease_expires_at < at)
     )
     return JobFigures(
-        by_state=dict.fromkeys(STATES, 0) | dict(states.all()),
+        by_state=dict(by_state),
         running_by_stage=dict.fromkeys((WAITING_STAGE, *STAGES), 0) | dict(stages.all()),
         oldest_wait_seconds=0.0 if oldest is None else max(0.0, (at - oldest).total_seconds()),
         leases_expired=expired or 0,

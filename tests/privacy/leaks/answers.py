@@ -5,7 +5,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -70,13 +70,18 @@ def callers(stage: Stage) -> dict[str, Caller]:
     }  # fmt: skip
 
 
-def read_all(stage: Stage) -> list[Answer]:
-    """Every GET of the document, asked by everybody but the owner, about every object of the stage."""
+def read_all(stage: Stage, *, only: Collection[str] = ()) -> list[Answer]:
+    """Every GET of the document, asked by everybody but the owner, about every object of the stage.
+
+    Args:
+        stage: After the play.
+        only: The names of the operations that are asked for; all where none is named.
+    """
     ids = nobodys(stage.world.app) | stage.ids
     told = []
     for name, caller in callers(stage).items():
         for entry in operations(stage.world.app):
-            if entry.method not in READING:
+            if entry.method not in READING or (only and entry.name not in only):
                 continue
             about = JOBS if "job_id" in entry.parameters else ("",)
             for each in about:

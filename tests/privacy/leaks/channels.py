@@ -84,7 +84,7 @@ CHANNELS: Final = (
 )  # fmt: skip
 
 LIMITS: Final = """\
-* **The operator** reads logs, which tell how long requests with rows took and how many parts an upload had, and has the disks, which
+* **The operator** reads logs and traces, which tell how long requests with rows took and how many parts an upload had, and has the disks, which
   tell how large sealed objects are. The operator is trusted with more than that ([threat-model.md](threat-model.md)).
 * **The moment of an upload** is the owner's own act; the audit log tells it to auditors and admins, and how long it took where it came
   in parts.

@@ -23,6 +23,17 @@ from tests.workers.support import Workshop
 __all__ = ["settings"]
 
 
+STAGES_SECONDS = 1800
+"""The stages take a minute on a quiet machine; whichever test comes first waits for them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give time to the tests that may have to set the stages up."""
+    for item in items:
+        if "played" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(STAGES_SECONDS))
+
+
 @dataclass(frozen=True)
 class Played:
     """A stage after the play.
@@ -32,7 +43,7 @@ class Played:
         answers: What everybody but the owner was told; in the end they changed and deleted all they might.
         looked_at: Everything that lay anywhere before that.
         report: The owner's own report on the upload.
-        note: The owner's own note on the training that failed.
+        note: The owner's own note on the training that failed, if it left one.
         kept: What was in the object store.
     """
 
@@ -49,7 +60,7 @@ def _read(stage: Stage) -> Played:
     answers = read_all(stage)
     looked_at = places.of(stage, answers)
     report = owner.get(f"/v1/datasets/{ids['dataset_id']}/intake-report").json()
-    note = owner.get(f"/v1/jobs/{ids['failed']}/failure-note").json()["note"]
+    note = owner.get(f"/v1/jobs/{ids['failed']}/failure-note").json().get("note", "")
     kept = frozenset(found.key for found in stage.world.store.list(""))
     return Played(stage, answers + change_all(stage), looked_at, report, note, kept)
 

@@ -7,6 +7,8 @@ import pytest
 from core.db.tables import Job
 from core.ledger.reservation import EntryKind
 from core.privacy.charge import charge_of
+from core.quotas.room import require_job
+from core.vitals.figures import job_figures
 from tests.privacy.leaks.day import BUCKET, Day, Look
 from tests.service.world import NOON
 from tests.workers.support import small_plan
@@ -75,6 +77,19 @@ def test_a_cancel_while_a_failure_is_held_back_does_not_make_it_cheaper(day, mon
     day.train(monkeypatch, outcome=Outcome(outcome), after=2.0, marks=((1, 5),), cancel_at=6.0)
     assert day.workshop.job(day.job_id).state == "failed"
     assert day.workshop.movements(day.job_id)[-1] is EntryKind.SPENT
+
+
+def test_a_crash_that_is_tried_again_is_seen_by_nobody(day, monkeypatch):
+    """Not by readers of the job, nor of the metrics, nor by who is told how many jobs wait."""
+    seen = day.train(monkeypatch, outcome=Outcome.VANISHED, after=2.0)
+    row = day.workshop.job(day.job_id)
+    assert row.state == "queued"
+    assert {look.state for look in seen} == {"running"}
+    with day.workshop.database.transaction() as session:
+        jobs = job_figures(session, at=day.clock.now())
+        require_job(session, row.ordered_by, limit=1)
+    assert (jobs.by_state["queued"], jobs.by_state["running"], jobs.oldest_wait_seconds) == (0, 1, 0.0)
+    assert sum(jobs.running_by_stage.values()) == 1
 
 
 def test_what_an_early_end_is_charged_is_told_in_twentieths_and_never_too_small(day, monkeypatch):

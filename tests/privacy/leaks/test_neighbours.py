@@ -52,28 +52,25 @@ def test_a_new_operation_is_compared(played):
 
 
 PLANTED = {
-    "the exact end": (
-        JobView,
-        "finished_at",
-        lambda row: row.finished_at and row.finished_at.replace(microsecond=row.fence),
-    ),
-    "the number of attempts": (JobView, "plan_digest", lambda row: f"{row.plan_digest}{row.fence}"),
-    "a step that was not shown": (JobView, "progress", lambda row: {"step": row.fence}),
+    "finished_at": lambda row: row.finished_at and row.finished_at.replace(microsecond=row.fence),
+    "plan_digest": lambda row: f"{row.plan_digest}{row.fence}",
 }
+"""What a view could tell besides: the first training of one stage needed two attempts."""
 
 
-@pytest.mark.parametrize("leak", ["the number of attempts", "the exact end"])
-def test_a_leak_in_a_view_of_jobs_is_noticed(played, monkeypatch, leak):
+@pytest.mark.parametrize("field", PLANTED)
+def test_a_leak_in_a_view_of_jobs_is_noticed(played, monkeypatch, field):
     real = JobView.of
-    _, field, value = PLANTED[leak]
 
     def leaking(row, *, release_id, now):
         shown = real(row, release_id=release_id, now=now)
-        return shown.model_copy(update={field: value(row)}) if hasattr(row, "fence") else shown
+        return shown.model_copy(update={field: PLANTED[field](row)})
 
+    before = [read_all(one.stage, only={"list_jobs"}) for one in played.values()]
     monkeypatch.setattr(JobView, "of", leaking)
-    told = [read_all(one.stage) for one in played.values()]
-    assert any(field in line for line in differences(*told))
+    after = [read_all(one.stage, only={"list_jobs"}) for one in played.values()]
+    assert not list(differences(*before))
+    assert any(field in line for line in differences(*after))
 
 
 def test_a_leak_in_the_order_of_a_list_is_noticed(played):
