@@ -21,6 +21,7 @@ import service
 import workers
 from core.errors import UnderstudyError
 from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
+from core.releases.certificate_schema import schema_text
 from core.settings import Settings
 from docs.figures import benchmarks_page
 from service.app import create_app
@@ -107,6 +108,11 @@ PAGES = {
     "api.md": api_page,
     "../benchmarks.md": benchmarks_page,
 }
+# Documents for programs: nothing may stand before them.
+DOCUMENTS = {
+    "certificate.schema.json": schema_text,
+    "../../understudy/verifying/certificate.schema.json": schema_text,
+}
 
 
 def stale_pages() -> list[str]:
@@ -119,6 +125,8 @@ def stale_pages() -> list[str]:
 def _texts() -> Iterator[tuple[str, str]]:
     for name, render in PAGES.items():
         yield name, _NOTICE + render()
+    for name, write in DOCUMENTS.items():
+        yield name, write()
 
 
 def _error_classes() -> set[type[UnderstudyError]]:
