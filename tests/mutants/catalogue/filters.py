@@ -45,7 +45,7 @@ MUTANTS = (
         after="share = cap.delta",
         bug="one surviving filter of several is enough, and each spends the whole delta",
         source="the best of several orders without a union bound (background note C3)",
-        killed_by=SHARES,
+        killed_by=CONVERTS,
     ),
     Mutant(
         name="basic-owns-all-of-delta",

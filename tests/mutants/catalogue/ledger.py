@@ -50,7 +50,7 @@ MUTANTS = (
         after='.cte("locked")',
         bug="two orders at once both see room for one",
         source="read, check, write without a lock: Lomas and most per-user budgets",
-        killed_by="tests/core/ledger/test_races.py::test_fifty_clients_race_for_the_last_epsilon[1]",
+        killed_by="tests/core/ledger/test_waiting.py::test_a_second_order_waits_for_the_first",
     ),
     Mutant(
         name="grants-not-counted",

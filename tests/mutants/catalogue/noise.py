@@ -33,7 +33,7 @@ MUTANTS = (
         after="std=std if block < len(noise.stds) - 1 else 0.0).round_()",
         bug="the last group, that of the biases, is released without noise",
         source="IDPGAN's weight clusters leave DBSCAN's outliers in no cluster, so their weights get no noise",
-        killed_by=LAW,
+        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_every_coordinate_of_every_block_has_its_noise",
     ),
     Mutant(
         name="groups-not-counted",
@@ -114,6 +114,6 @@ MUTANTS = (
         after="thresholds = self._acts.update(self._thresholds, self._acts.counts(squares) + 0.0 * noisy)",
         bug="noisy histograms are released, but the clipping thresholds follow the exact ones",
         source="a private value that steers the training beside its noisy twin",
-        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit[beyond every bound-adaptive thresholds]",
+        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_thresholds_follow_what_was_released_and_nothing_else",
     ),
 )

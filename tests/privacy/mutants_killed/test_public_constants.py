@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from torch import Tensor
 
 from models.critic.network import Critic
@@ -40,6 +41,47 @@ def test_the_divisor_does_not_follow_the_batch():
     many, _ = noise_of_a_step(40)
     assert float(((few - many) / stds).abs().max()) < 1e-4, "the same step of the same key has the same noise"
     assert float((few / stds).std()) == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("grouping", ["flat", "layers", "rows"])
+def test_every_coordinate_of_every_block_has_its_noise(grouping):
+    # False alarm: one fixed key; bounds of 1e-9 on each block's sum of squares.
+    recorder, plan = Recorder(), step_plan(grouping=grouping)
+    keyed = KeyedStreams(KEY, releases=recorder)
+    private = PrivateCritic(Critic(inputs=12, widths=(8, 8)).initialise(keyed), plan, keyed)
+    private.step(0, torch.zeros((0, 3), dtype=torch.int64), torch.zeros(0, 12))
+    heard = recorder.heard[Purpose.GRADIENT_NOISE, 0]
+    noise = heard.noisy[0].double() * plan.expected_batch_size
+    blocks = torch.split(noise, [values.numel() for values, _ in heard.exact])
+    assert len(blocks) == len(private.layout.sizes)
+    for block, (_, std) in zip(blocks, heard.exact, strict=True):
+        assert bool((block != 0).all())
+        squares = float((block / std).square().sum())
+        assert stats.chi2(block.numel()).ppf(1e-9) < squares < stats.chi2(block.numel()).isf(1e-9)
+
+
+class Frozen(Recorder):
+    """Puts one and the same release in place of every noisy histogram."""
+
+    def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
+        if purpose == Purpose.ACTS_NOISE:
+            for histograms in released:
+                histograms.zero_()
+                histograms[:, 3] = 1.0
+        super().noisy(purpose, step, *released)
+
+
+def test_thresholds_follow_what_was_released_and_nothing_else():
+    plan, met = step_plan(acts=True, acts_smoothing=0.0), []
+    for batch, scale in ((0, 1.0), (30, 1.0), (30, 1e6)):
+        keyed = KeyedStreams(KEY, releases=Frozen())
+        private = PrivateCritic(Critic(inputs=12, widths=(8, 8)).initialise(keyed), plan, keyed)
+        before = private.partition.thresholds
+        fakes = scale * keyed.torch_uniforms(Purpose.TEST, 2, (batch, 12))
+        private.step(0, torch.zeros((batch, 3), dtype=torch.int64) + 4 * torch.arange(3), fakes)
+        assert private.partition.thresholds != before
+        met.append(private.partition.thresholds)
+    assert met[0] == met[1] == met[2]
 
 
 def test_the_batches_are_those_of_the_plans_rate(monkeypatch):
