@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -120,6 +120,9 @@ fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 
 
 laws: $(DEV_INSTALLED) ## the laws of noise and sampling at length, under a fresh key (MILLIONS=400 numbers)
 	$(BIN)/python -m tests.privacy.laws.long_run --millions $(MILLIONS) --out benchmarks/results/laws.json
+
+accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary
+	$(BIN)/python -m tests.core.privacy.long_sweep --save
 
 clean: ## remove what make created, except data folders
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

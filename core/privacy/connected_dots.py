@@ -63,7 +63,7 @@ class Losses:
         blocks = np.arange(len(self.probabilities)) // size
         return Losses(
             lowest=self.lowest,
-            probabilities=np.bincount(blocks * size + size // 2, self.probabilities),
+            probabilities=np.bincount(blocks * size + size // 2, self.probabilities).astype(np.float64),
             infinite=self.infinite,
         )
 

@@ -23,7 +23,7 @@ GRID_SHARE = 3e-4
 LARGEST_SPACING = 2.0**-7
 _SMALLEST_MU = 1e-9
 """A grid that costs no more than this is fine enough for any composition: the ledger's grain is a thousand times that."""
-_MOST_POINTS = 2**19
+MOST_POINTS = 2**19
 _LOST = 1e-7
 """The share of delta that losses beyond the grid may take."""
 _LARGEST_LOSS = 300.0
@@ -98,4 +98,4 @@ def _spacing(*, variance: float, runs: int, span: float) -> float:
     """Return the grid's spacing, a power of two: small enough for `GRID_SHARE`, large enough for memory."""
     wanted = spacing_of(mu=max(math.sqrt(GRID_SHARE * variance), _SMALLEST_MU), runs=runs)
     fine = 2.0 ** math.floor(math.log2(min(wanted, LARGEST_SPACING)))
-    return max(fine, 2.0 ** math.ceil(math.log2(span / _MOST_POINTS)))
+    return max(fine, 2.0 ** math.ceil(math.log2(span / MOST_POINTS)))

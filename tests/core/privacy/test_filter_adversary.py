@@ -29,6 +29,11 @@ def under(cap: Cap, offers: list[Response], unit: float) -> Callable[[Counts], b
     return lambda counts: admit(cap, [charged(offers, counts, unit)]).admitted
 
 
+def exact_rule(offers: list[Response], unit: float, epsilon: float, delta: float) -> Callable[[Counts], bool]:
+    """Run on while the exact composition of what was chosen is within the cap, as if it had been fixed beforehand."""
+    return lambda counts: fixed_delta(offers, counts, unit=unit, epsilon=epsilon) <= delta
+
+
 @pytest.mark.parametrize("rule", AdmissionRule)
 @pytest.mark.parametrize(("offers", "unit", "epsilon", "delta"), GAMES)
 def test_no_adaptive_choice_of_budgets_gets_more_than_the_cap(
@@ -55,8 +60,7 @@ def test_the_games_use_the_renyi_filters_and_gain_from_them():
 def test_recomputing_the_exact_composition_is_no_stopping_rule(
     offers: list[Response], unit: float, epsilon: float, delta: float
 ):
-    def naive(counts: Counts) -> bool:
-        return fixed_delta(offers, counts, unit=unit, epsilon=epsilon) <= delta
+    naive = exact_rule(offers, unit, epsilon, delta)
 
     worst = largest_delta(offers, naive, unit=unit, epsilon=epsilon)
 

@@ -90,7 +90,7 @@ def test_the_chosen_grid_is_within_two_percent_of_a_fine_one(
     chosen = epsilon_of_leaves(runs, delta)
 
     monkeypatch.setattr(loss, "GRID_SHARE", GRID_SHARE / 64)
-    monkeypatch.setattr(loss, "_MOST_POINTS", 2**20)
+    monkeypatch.setattr(loss, "MOST_POINTS", 2**20)
     fine = epsilon_of_leaves(runs, delta)
 
     # Another window rounds differently, by what _RELATIVE and the rounding bound charge.
