@@ -24,6 +24,8 @@ from tests.privacy.laws.listening import Listener, flat
 from tests.privacy.laws.planned import KEY, formula_stds, run_job
 
 STEPS = 300
+SORTED = 400_000
+"""Of a group's numbers, those whose distribution is looked at; variance and mean are of all."""
 OTHER_KEY = bytes(range(1, 33))
 
 
@@ -51,8 +53,9 @@ def judge_law(judge: Alarm, name: str, z: Tensor) -> None:
         stats.chi2(n).isf(judge.side),
     )
     judge.within(f"{name}: mean", float(z.sum()) / math.sqrt(n), -reach, reach)
-    distance = stats.kstest(z.flatten().numpy(), "norm").statistic
-    judge.below(f"{name}: distribution", distance, math.sqrt(math.log(1 / judge.side) / (2 * n)))
+    some = z.flatten()[:SORTED]
+    distance = stats.kstest(some.numpy(), "norm").statistic
+    judge.below(f"{name}: distribution", distance, math.sqrt(math.log(1 / judge.side) / (2 * some.numel())))
 
 
 def judge_groups(z: Tensor, sizes: tuple[int, ...]) -> list[str]:
@@ -171,7 +174,7 @@ WRONG_GROUPS = {
     ),
     "no noise on one of a hundred numbers": lambda z, ends: z * (torch.arange(z.shape[1]) % 100 != 0),
     "a mean": lambda z, ends: z + 0.02,
-    "Laplace's law": lambda z, ends: torch.from_numpy(stats.laplace.ppf(stats.norm.cdf(z.numpy())) / 2**0.5),
+    "Laplace's law": lambda z, ends: z.sign() * -torch.special.erfc(z.abs() / 2**0.5).log() / 2**0.5,
 }
 
 
