@@ -86,6 +86,6 @@ MUTANTS = (
         after="declared_size=table.units,",
         bug="whether counts are taken per class is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
-        killed_by="tests/models/idpgan/test_training.py::test_control_flow_and_checkpoint_sizes_are_the_same_on_a_neighbour_and_on_an_empty_table",
+        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_counts_are_taken_per_class_where_the_declared_size_says_so",
     ),
 )

@@ -12,6 +12,7 @@ from models.critic.network import Critic
 from models.dp.poisson import UnitSampler
 from models.dp.private_step import PrivateCritic
 from models.encoding import cells_of
+from models.idpgan.measurement import measure
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
@@ -118,3 +119,11 @@ def test_every_table_takes_every_step_of_the_plan(records):
     recorder = Recorder()
     IdpganSynthesizer().fit(rows, plan, KeyedStreams(KEY, releases=recorder), NullHost())
     assert set(recorder.heard) == set(paid_distances(plan))
+
+
+@pytest.mark.parametrize(("declared_size", "slices"), [(400, 1), (10**7, 2)])
+def test_counts_are_taken_per_class_where_the_declared_size_says_so(declared_size, slices):
+    table, recorder = small_table(), Recorder()
+    plan = dataclasses.replace(small_plan(table, critic=False), declared_size=declared_size)
+    measure(table, plan, KeyedStreams(KEY, releases=recorder))
+    assert recorder.heard[Purpose.ANCHOR_NOISE, 0].noisy[0].shape[0] == slices
