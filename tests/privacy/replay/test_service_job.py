@@ -28,6 +28,11 @@ def job_for(*, by_person: bool) -> Job:
     return Job(by_person=by_person, in_parts=by_person, kill_at=KILLED_TWICE)
 
 
+def base(*, by_person: bool) -> list[str]:
+    """The table without the unit; where there are persons, long enough to need two parts with and without the unit."""
+    return table_of(200 if by_person else 90, by_person=by_person)
+
+
 @pytest.fixture(scope="module")
 def recorded(new_place: Callable[[], Place]) -> Recorded:
     """The job on the table without the unit, run once for all units that are added."""
@@ -36,7 +41,7 @@ def recorded(new_place: Callable[[], Place]) -> Recorded:
     def record(by_person: bool) -> tuple[Evidence, Recorder, Plan]:
         if by_person not in kept:
             recorder = Recorder()
-            rows = table_of(90, by_person=by_person)
+            rows = base(by_person=by_person)
             job = replace(job_for(by_person=by_person), export=exported_once)
             before, plan = whole_job(new_place(), rows, job, recorder)
             kept[by_person] = (before, recorder, plan)
@@ -52,7 +57,7 @@ def require_alike(pair: Pair) -> None:
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_unit_more_is_seen_by_nobody(unit, recorded, new_place):
     by_person = is_person(unit)
-    rows = [*table_of(90, by_person=by_person), *UNITS[unit]]
+    rows = [*base(by_person=by_person), *UNITS[unit]]
     job = replace(job_for(by_person=by_person), export=exported_once)
     pair = replayed(new_place(), rows, job, recorded=recorded(by_person))
     require_alike(pair)
@@ -63,7 +68,7 @@ def test_a_unit_more_is_seen_by_nobody(unit, recorded, new_place):
 @pytest.mark.parametrize("unit", REMOVED)
 def test_a_unit_less_is_seen_by_nobody(unit, new_place):
     by_person = is_person(unit)
-    rows = table_of(90, by_person=by_person)
+    rows = base(by_person=by_person)
     require_alike(
         neighbours([new_place(), new_place()], [[*rows, *UNITS[unit]], rows], job_for(by_person=by_person))
     )
