@@ -6,7 +6,7 @@ DOTS = "core/privacy/connected_dots.py"
 RENYI = "core/privacy/renyi.py"
 JOINT = "core/privacy/joint.py"
 STAGES = "core/synthesis/stages.py"
-GOLDEN = "tests/core/privacy/test_accountant.py::test_golden_values"
+GOLDEN = "tests/core/privacy/test_golden.py::test_golden_values[3-5.447925]"
 REFRESH = "tests/core/synthesis/test_plan.py::test_refresh_steps_are_charged_jointly_with_the_public_number_of_groups"
 
 MUTANTS = (
@@ -117,7 +117,7 @@ MUTANTS = (
         ),
         bug="the certificate's epsilon is the central limit's estimate instead of a bound",
         source="GDP accountants: Opacus PR 400, Bu and others 2020",
-        killed_by="tests/core/privacy/test_accountant.py::test_golden_values[mechanism3-1e-06-5.447925]",
+        killed_by=GOLDEN,
     ),
     Mutant(
         name="delta-below-the-digits",

@@ -15,7 +15,7 @@ MUTANTS = (
         ),
         bug="every step logs how many records it met",
         source="training telemetry: every research code; mostlyai-engine prints validation loss",
-        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit[ordinary-critic only]",
+        killed_by="tests/privacy/mutants_killed/test_what_leaves.py::test_a_training_says_nothing",
     ),
     Mutant(
         name="progress-by-the-step",

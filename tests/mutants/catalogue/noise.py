@@ -96,7 +96,7 @@ MUTANTS = (
         after='self._key = __import__("os").urandom(KEY_BYTES)',
         bug="a resumed job draws fresh noise for steps that were released before, which averages it away",
         source="privacy design, section 3; mostlyai-engine resumes from a checkpoint and forgets the later steps",
-        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit[ordinary-anchor only]",
+        killed_by="tests/models/idpgan/test_training.py::test_a_training_killed_at_any_checkpoint_resumes_to_the_same_bytes[anchor]",
     ),
     Mutant(
         name="no-noise-on-thresholds",

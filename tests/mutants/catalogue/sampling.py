@@ -110,7 +110,7 @@ MUTANTS = (
         ),
         bug="the critic makes one step more than the plan is charged for",
         source="stopping after the overshoot: IDPGAN, smartnoise dpctgan; synthcity's discriminator_n_iter",
-        killed_by="tests/privacy/test_replay.py::test_nothing_but_the_releases_knows_the_unit[ordinary-critic only]",
+        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_every_table_takes_every_step_of_the_plan[400]",
     ),
     Mutant(
         name="early-stopping-on-real-rows",

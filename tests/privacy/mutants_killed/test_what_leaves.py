@@ -1,5 +1,7 @@
 """What leaves a training is its generator, and a certificate only if what ran is what was charged."""
 
+import logging
+
 import pytest
 
 from core.releases.errors import ExecutionDiffers
@@ -33,3 +35,11 @@ def test_a_training_that_released_something_else_is_not_certified():
         short.noisy(Purpose.GRADIENT_NOISE, step)
     with pytest.raises(ExecutionDiffers):
         short.executed()
+
+
+def test_a_training_says_nothing(caplog, capfd):
+    table = small_table()
+    with caplog.at_level(logging.DEBUG):
+        IdpganSynthesizer().fit(table, small_plan(table, anchor=False), KeyedStreams(KEY), NullHost())
+    assert caplog.records == []
+    assert tuple(capfd.readouterr()) == ("", "")
