@@ -84,7 +84,7 @@ MUTANTS = (
         name="text-of-an-exception-in-an-answer",
         path="service/edge/last_resort.py",
         before="StorageUnavailable() if full else InternalError()",
-        after="StorageUnavailable() if full else InternalError(str(failure))",
+        after="StorageUnavailable() if full else [told.facts.update(cause=str(failure)) or told for told in (InternalError(),)][0]",
         bug="what a library says of a value it could not read goes to the caller",
         source="InternalServerException(str(e)): Lomas",
         killed_by="tests/service/test_problems.py::test_what_nobody_expected_is_a_constant",
@@ -105,7 +105,7 @@ MUTANTS = (
         after="return self",
         bug="the log tells whether rows were too many or merely bad",
         source="data-dependent failures told apart",
-        killed_by="tests/workers/test_training.py::test_a_public_limit_met_by_the_child_is_charged_in_full",
+        killed_by="tests/privacy/mutants_killed/test_what_leaves.py::test_failures_that_rows_may_cause_have_one_word",
     ),
     Mutant(
         name="sampler-opens-private-rows",

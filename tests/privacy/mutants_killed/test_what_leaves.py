@@ -11,6 +11,7 @@ from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import small_plan
 from tests.models.tables import KEY, small_table
+from workers.outcomes import CHARGED_IN_FULL, Outcome
 from workers.recording import Record
 
 
@@ -43,3 +44,9 @@ def test_a_training_says_nothing(caplog, capfd):
         IdpganSynthesizer().fit(table, small_plan(table, anchor=False), KeyedStreams(KEY), NullHost())
     assert caplog.records == []
     assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_failures_that_rows_may_cause_have_one_word():
+    assert len(CHARGED_IN_FULL) == 3
+    assert {outcome.told for outcome in CHARGED_IN_FULL} == {Outcome.DATA}
+    assert all(outcome.told is outcome for outcome in Outcome if outcome not in CHARGED_IN_FULL)
