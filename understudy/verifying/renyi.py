@@ -7,6 +7,7 @@ statement can be. Its figure must lie between the two.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +21,7 @@ _BETWEEN = tuple(float(order) for order in 1 + np.geomspace(0.03, 511, 120))
 _MOST_POINTS = 50_000
 _LARGEST_EXPONENT = 600.0
 _NEIGHBOURS = 1e-3
-"""How far a minimum over `_BETWEEN` may lie above the one over all orders; a test measures it."""
+"""How far the minimum over the orders tried may lie above the one over all orders; a test measures it."""
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float) -> Bounds:
@@ -30,12 +31,17 @@ def epsilon_bounds(parts: Sequence[Part], delta: float) -> Bounds:
         parts: what ran; not empty.
         delta: between 0 and 1.
     """
-    low = min(
-        _converted(sum(part.count * _integrated(part, order) for part in parts), order, delta)
-        for order in _BETWEEN
-    )
     high = min(_converted(divergence(parts, order), order, delta) for order in WHOLE_ORDERS)
+    coarse = [_between(parts, order, delta) for order in _BETWEEN]
+    best = coarse.index(min(coarse))
+    around = np.linspace(_BETWEEN[max(best - 1, 0)], _BETWEEN[min(best + 1, len(_BETWEEN) - 1)], 48)
+    low = min(high, coarse[best], *(_between(parts, float(order), delta) for order in around))
     return Bounds(low=low - abs(low) * _NEIGHBOURS, high=high + abs(high) * 1e-9)
+
+
+def _between(parts: Sequence[Part], order: float, delta: float) -> float:
+    """Return epsilon by the divergence at any one order."""
+    return _converted(sum(part.count * _integrated(part, order) for part in parts), order, delta)
 
 
 def divergence(parts: Sequence[Part], order: int) -> float:
@@ -47,6 +53,7 @@ def divergence(parts: Sequence[Part], order: int) -> float:
     return math.fsum(part.count * _summed(part, order) for part in parts)
 
 
+@lru_cache(maxsize=4096)
 def _summed(part: Part, order: int) -> float:
     sigma, rate = part.noise_multiplier, part.sampling_rate
     if rate == 1 or part.law is Law.DISCRETE_GAUSSIAN:

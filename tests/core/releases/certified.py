@@ -20,7 +20,9 @@ from tests.core.releases.stand_in import DOMAIN, bundle, cardinalities
 from tests.core.synthesis.shapes import Shape, plan_of
 
 SIGNER = Signer.of(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
-REFRESHING = {"anchor": False, "schedule": "exponential", "acts": True, "steps": 120, "acts_interval": 7}
+REFRESHING = {
+    "anchor": False, "schedule": "exponential", "schedule_blocks": 2, "acts": True, "steps": 120, "acts_interval": 7,
+}  # fmt: skip
 SOFTWARE = {
     "name": "understudy",
     "version": "1.2.3",

@@ -9,4 +9,5 @@ from tests.understudy.verifying.tampering import Bench
 @pytest.fixture(params=["default", "refreshing"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     """A signed bundle of a plan with an anchor, or of one with label histogram, schedule and refreshes."""
-    return Bench(certified({} if request.param == "default" else REFRESHING), tmp_path)
+    quick = request.param == "refreshing"
+    return Bench(certified(REFRESHING if quick else {}), tmp_path, quick=quick)

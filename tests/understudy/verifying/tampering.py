@@ -40,7 +40,8 @@ def zipped(files: dict[str, bytes]) -> bytes:
 class Bench:
     """A bundle file whose certificate can be exchanged, in the file or, a thousand times, behind its reading."""
 
-    def __init__(self, made: Certified, folder: Path) -> None:
+    def __init__(self, made: Certified, folder: Path, *, quick: bool = False) -> None:
+        self.quick = quick
         self.certificate = made.certificate
         self._files = files_in(made.packed)
         self._path = folder / "bundle.zip"
@@ -115,15 +116,15 @@ def _parent(document: Any, place: Place) -> Any:
 
 def other_values(value: Any) -> list[Any]:
     """Values of the same and of other kinds that somebody might put in its place."""
-    kinds: list[Any] = [None, "x", 0.5, 7, True, [], {}]
+    kinds: list[Any] = [None, "x", 0.5, True, {}]
     if isinstance(value, bool):
         kinds.append(not value)
     elif isinstance(value, int):
-        kinds += [value + 1, value * 2, -value, 10**400 if value else 1, str(value)]
+        kinds += [-value, 10**400 if value else 1, str(value)]
     elif isinstance(value, float):
-        kinds += [value * 1.5, value / 2, -value, str(value)]
+        kinds += [-value, str(value)]
     elif isinstance(value, str):
-        kinds += [value + " ", value[::-1], value[:-1]]
+        kinds += [value + " ", value[:-1]]
     # A whole number may stand for a real one of its value, and -0 for 0: that says the same.
     return [kind for kind in kinds if kind != value or isinstance(kind, bool) != isinstance(value, bool)]
 

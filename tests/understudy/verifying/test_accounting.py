@@ -37,6 +37,7 @@ CASES = {
         1e-6,
     ),
     "small delta": ((part(1.5, rate=0.02, count=200),), 1e-11),
+    "kinked": ((part(1.06, rate=0.03, count=60), part(0.8, rate=0.03, count=60), part(0.7, rate=0.03, count=18)), 1e-6),
     "nearly whole": ((part(20.0, rate=0.99, count=30),), 1e-6),
 }  # fmt: skip
 
@@ -56,7 +57,8 @@ def test_the_service_states_what_the_enclosure_allows_and_the_enclosure_is_narro
     assert pld.low * (1 - 1e-9) <= stated.pld <= pld.high * (1 + accounting.PESSIMISM)
     assert rdp.low <= stated.rdp <= rdp.high * (1 + 1e-9)
     assert pld.high / pld.low < 1.01
-    assert rdp.high / rdp.low < 1.03
+    # Whole orders alone bound the statement from above, coarsely where the best order is near one.
+    assert rdp.high / rdp.low < 1.1
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -103,19 +105,13 @@ def test_the_divergence_at_a_whole_order_is_its_integral() -> None:
             )
 
 
-def test_the_orders_tried_between_whole_ones_are_close_enough() -> None:
+@pytest.mark.parametrize("name", ["mixed", "kinked"])
+def test_the_orders_tried_between_whole_ones_are_close_enough(name: str) -> None:
     """The least over many more orders is within the tolerance that the lower bound allows for."""
-    parts, delta = CASES["mixed"]
-
-    def least(orders: np.ndarray) -> float:
-        return min(
-            renyi._converted(sum(p.count * renyi._integrated(p, float(a)) for p in parts), float(a), delta)
-            for a in orders
-        )
-
-    coarse = least(np.asarray(renyi._BETWEEN))
-    fine = least(np.geomspace(3, 60, 400))
-    assert fine * (1 + renyi._NEIGHBOURS) > coarse
+    _pld, rdp, parts, delta = recomputed(name)
+    fine = min(renyi._between(parts, float(order), delta) for order in np.geomspace(3, 60, 1500))
+    assert rdp.low <= fine
+    assert fine <= rdp.high
 
 
 @pytest.mark.parametrize(
