@@ -134,9 +134,7 @@ def test_a_million_steps_of_one_kind_answer_in_bounded_time():
 
     epsilons(training(0.0123, 7.89, 1_000_000), delta=1e-12)
 
-    assert (
-        time.process_time() - started < 20
-    )  # measured below 1 on a shared core
+    assert time.process_time() - started < 20  # measured below 1 on a shared core
 
 
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.5])
