@@ -113,12 +113,11 @@ class TestPlanted:
         real = DatasetView.of
 
         def leaking(row, *, rule):
-            return real(row, rule=rule).model_copy(
-                update={"declared_size": row.intake_report["rows_accepted"]}
-            )
+            return real(row, rule=rule).model_copy(update={"declared_size": COUNT})
 
         monkeypatch.setattr(DatasetView, "of", leaking)
-        assert list(found_in(places.in_answers(read_all(played["canaries"].stage, only={"read_dataset"}))))
+        told = read_all(played["canaries"].stage, only={"read_dataset"})
+        assert [hit for _, hit in found_in(places.in_answers(told))].count(str(COUNT)) >= 1
 
     @pytest.mark.parametrize("change", ["failure_code = :word", "plan_digest = :count"])
     def test_in_a_column(self, played, change):

@@ -10,7 +10,7 @@ OPENERS = ("core.storage.private_rows", "workers", "models", "torch")
 
 
 def draw(stage: Stage) -> bytes:
-    answer = stage.world.analyst.get(f"/v1/releases/{stage.ids['release_id']}/samples", params={"rows": 40})
+    answer = stage.world.admin.get(f"/v1/releases/{stage.ids['release_id']}/samples", params={"rows": 40})
     assert answer.status_code == 200, answer.text
     return answer.content
 
