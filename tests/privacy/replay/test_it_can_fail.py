@@ -8,7 +8,7 @@ import pytest
 from core.db.tables import Dataset, Upload, UploadPart
 from tests.privacy.replay.evidence import OWNERS_COLUMNS, WALL_CLOCK, differences
 from tests.privacy.replay.job import Job, neighbours
-from tests.privacy.replay.leaks import LEAKS, TOO_SENSITIVE, fresh_noise, skipped_step
+from tests.privacy.replay.leaks import APART, LEAKS, TOO_SENSITIVE, fresh_noise, skipped_step
 from tests.privacy.replay.neighbours import UNITS
 from tests.privacy.test_replay import replayed
 from tests.privacy.whole_job import DECLARED_SIZE, csv_of, declared, plan_for, table_of
@@ -24,6 +24,15 @@ def test_a_planted_leak_is_seen(leak, new_place, monkeypatch):
     plant(monkeypatch)
     pair = neighbours([new_place(), new_place()], [rows, [*rows, *UNITS["ordinary"]]], SHORT)
     assert channel in differences(pair.before, pair.after)
+
+
+def test_leaks_planted_together_are_seen_each_in_its_own_channel(new_place, monkeypatch):
+    rows = table_of(60, by_person=False)
+    for plant, _ in APART.values():
+        plant(monkeypatch)
+    pair = neighbours([new_place(), new_place()], [rows, [*rows, *UNITS["ordinary"]]], SHORT)
+    expected = set().union(*(channels for _, channels in APART.values()))
+    assert set(differences(pair.before, pair.after)) == expected
 
 
 def test_a_step_that_depends_on_the_batch_breaks_the_replay(new_place, monkeypatch):
