@@ -19,7 +19,8 @@ test that notices it: the test passes on the copy as it is and fails, in its own
 cannot be imported or a test that breaks off does not count. `make mutants` tries them all and fails if one survives; it
 runs weekly (`.ci/weekly`), and every run of the tests tries {sample} drawn at random and checks that all still fit the source.
 
-{count} bugs, {killed} killed; last tried on {date}. Seconds are those of the whole process, from its start, on a machine that had
+Where another project is named, the class of bug was reported for some version of it, in a paper or in its own tracker; that
+says nothing of its present state. {count} bugs, {killed} killed; last tried on {date}. Seconds are those of the whole process, from its start, on a machine that had
 other work.
 """
 

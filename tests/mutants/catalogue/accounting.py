@@ -170,7 +170,7 @@ MUTANTS = (
         before="        if self.anchor is not None:\n",
         after="        if self.anchor is not None and (step_count or not self.blocks):\n",
         bug="a job that stops before its first step is not charged for the anchor it has released",
-        source="pre-processing left out of the account (background note B25: DP-PCA never composed)",
+        source="pre-processing left out of the account: DP-PCA never composed",
         killed_by="tests/core/synthesis/test_plan.py::test_a_prefix_always_holds_the_measurement",
     ),
     Mutant(

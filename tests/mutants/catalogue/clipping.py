@@ -13,7 +13,7 @@ MUTANTS = (
         before="            bias.mul_(clips[:, self._layout.bias_block, None])",
         after="            bias.mul_(clips[:, self._layout.bias_block, None].gt(0.0))",
         bug="the biases are summed unclipped",
-        source="privacy design, section 6; parameters that a hook forgot",
+        source="parameters that a hook forgot",
         killed_by=WHITENED,
     ),
     Mutant(
@@ -62,7 +62,7 @@ MUTANTS = (
         before="            values.append(self._activation.apply_(z))",
         after="            z -= z.mean(dim=1, keepdim=True)\n            values.append(self._activation.apply_(z))",
         bug="the critic centres its layers over the batch, so every record moves the gradients of all others",
-        source="batch normalisation in private training (background note E3)",
+        source="batch normalisation in private training",
         killed_by=WHITENED,
     ),
     Mutant(
@@ -71,7 +71,7 @@ MUTANTS = (
         before="return factors if self._alone else factors[:, self._groups]",
         after="return factors[:, :1].expand(-1, len(self._groups)) if self._alone else factors[:, self._groups]",
         bug="one group's clipping factor serves all groups",
-        source="background note E3: clip off for group 3",
+        source="parameter groups with clipping of their own",
         killed_by=WHITENED,
     ),
     Mutant(

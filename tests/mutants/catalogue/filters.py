@@ -26,7 +26,7 @@ MUTANTS = (
         before="epsilon_micros += charge.epsilon_micros",
         after="epsilon_micros = int((epsilon_micros / MICRO + charge.epsilon_micros / MICRO) * MICRO)",
         bug="epsilons are added as binary floats, and the sum loses a grain here and there",
-        source="float budgets, as in most privacy ledgers; background note C3",
+        source="float budgets, as in most privacy ledgers",
         killed_by=TOTAL,
     ),
     Mutant(
@@ -44,7 +44,7 @@ MUTANTS = (
         before="share = cap.delta / (2 * len(ORDERS))",
         after="share = cap.delta",
         bug="one surviving filter of several is enough, and each spends the whole delta",
-        source="the best of several orders without a union bound (background note C3)",
+        source="the best of several orders without a union bound",
         killed_by=CONVERTS,
     ),
     Mutant(

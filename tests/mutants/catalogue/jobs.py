@@ -42,7 +42,7 @@ MUTANTS = (
         before="    if data_dependent:\n        end(",
         after="    if data_dependent:\n        settle_prefix(session, job, clock=clock)\n        end(",
         bug="a failure that rows may have caused is charged for the steps begun only, so failing is a free answer",
-        source="privacy design, section 3",
+        source="budgets refunded on error",
         killed_by="tests/core/jobs/test_endings.py::TestFail::test_what_could_depend_on_rows_is_charged_in_full_under_one_code",
     ),
     Mutant(
@@ -96,7 +96,7 @@ MUTANTS = (
         before="KeyedStreams(work.randomness_key",
         after='KeyedStreams(__import__("os").urandom(32)',
         bug="each attempt draws noise of its own for steps that an earlier attempt has released",
-        source="a crash that averages noise away; privacy design, section 3",
+        source="a crash that averages noise away",
         killed_by="tests/privacy/mutants_killed/test_keys.py::test_every_attempt_trains_with_the_key_of_its_job",
     ),
     Mutant(

@@ -13,7 +13,7 @@ MUTANTS = (
         before="EntryKind.SPENT: frozenset({EntryKind.SETTLED}),",
         after="EntryKind.SPENT: frozenset({EntryKind.SETTLED, EntryKind.VOIDED}),",
         bug="a job that has begun can be voided, and everything it released is free",
-        source="refund after claim; privacy design, section 6",
+        source="refund after claim",
         killed_by=ORDER_REFUSED,
     ),
     Mutant(
@@ -97,7 +97,7 @@ MUTANTS = (
         before="elif witness is not None and witness.sequence > last.sequence:",
         after="elif witness is not None and witness.sequence < last.sequence and last == EMPTY:",
         bug="a ledger restored from an old backup passes for whole, and its spend is forgotten",
-        source="budget reset by restore (background note C3)",
+        source="budget reset by restore",
         killed_by="tests/core/ledger/test_chain.py::test_a_rehashed_tail_is_found_by_the_head_and_by_a_witness",
     ),
     Mutant(

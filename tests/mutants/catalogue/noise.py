@@ -14,7 +14,7 @@ MUTANTS = (
         before="std = noise.stds[block] / noise.grids[block]",
         after="std = 0.5 * noise.stds[block] / noise.grids[block]",
         bug="every gradient gets half the noise that was paid for",
-        source="the classic; privacy design, section 6",
+        source="the classic",
         killed_by=LAW,
     ),
     Mutant(
@@ -95,7 +95,7 @@ MUTANTS = (
         before="self._key = bytes(key)",
         after='self._key = __import__("os").urandom(KEY_BYTES)',
         bug="a resumed job draws fresh noise for steps that were released before, which averages it away",
-        source="privacy design, section 3; mostlyai-engine resumes from a checkpoint and forgets the later steps",
+        source="mostlyai-engine resumes from a checkpoint and forgets the later steps",
         killed_by="tests/models/idpgan/test_training.py::test_a_training_killed_at_any_checkpoint_resumes_to_the_same_bytes[anchor]",
     ),
     Mutant(
@@ -104,7 +104,7 @@ MUTANTS = (
         before="noisy = rounded_sum_with_noise(exact, [std] * self._plan.groups, reader, bits=GRID_BITS)",
         after="noisy = rounded_sum_with_noise(exact, [1e-6 * std] * self._plan.groups, reader, bits=GRID_BITS)",
         bug="the histograms of gradient norms are released as good as exact",
-        source="adaptive clipping whose count query gets no noise (Opacus, background note C2)",
+        source="adaptive clipping whose count query gets no noise (Opacus)",
         killed_by="tests/models/test_acts.py::test_noise_of_the_histograms",
     ),
     Mutant(

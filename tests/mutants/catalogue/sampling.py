@@ -37,7 +37,7 @@ MUTANTS = (
             "        return np.concatenate(pieces) if pieces else self._records[:0]"
         ),
         bug="a person with many records contributes all of them to one batch",
-        source="record-level guarantees sold as a person's (background note B19)",
+        source="record-level guarantees sold as a person's",
         killed_by="tests/models/dp/test_poisson.py::test_a_unit_never_comes_twice_and_its_record_is_uniform",
     ),
     Mutant(

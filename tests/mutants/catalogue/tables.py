@@ -63,7 +63,7 @@ MUTANTS = (
         before="np.arange(len(records)) if domain.privacy_unit is None else _numbered(units)",
         after="np.arange(len(records)) if len(units) >= 0 else _numbered(units)",
         bug="a person's records count as so many persons",
-        source="record-level epsilon reported for people (background note B19)",
+        source="record-level epsilon reported for people",
         killed_by="tests/workers/test_coding.py::test_units_are_numbered_by_first_appearance_whatever_the_batches",
     ),
     Mutant(
