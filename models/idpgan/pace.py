@@ -34,11 +34,6 @@ class Pace:
         self._reference = 0.0
 
     @property
-    def adaptive(self) -> bool:
-        """Whether scores of fakes are wanted."""
-        return self._fixed is None
-
-    @property
     def steps(self) -> int:
         """Critic steps per generator step at present."""
         return self._fixed if self._fixed is not None else LADDER[self._rung]
@@ -52,7 +47,7 @@ class Pace:
         return True
 
     def observe(self, scores: Tensor) -> None:
-        """Take in the scores of fakes at a generator step."""
+        """Take in the critic's scores of the generator step's records; a fixed pace does not care."""
         accuracy = float((scores < self._reference).double().mean())
         self._reference = float(scores.double().mean())
         self._accuracy = SMOOTHING * self._accuracy + (1.0 - SMOOTHING) * accuracy

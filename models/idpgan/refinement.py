@@ -69,8 +69,8 @@ class Refinement:
         warm = min(1.0, (step + 1) / WARM_UP_STEPS)
         self._update(self._moment_loss(shares, batch), warm * _cosine(step / total))
 
-    def refine(self, step: int, critic: nn.Module, *, progress: float) -> None:
-        """One step against the critic, held by the anchor where there is one.
+    def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
+        """One step against the critic, held by the anchor where there is one. Returns its scores of the records, (rows,).
 
         Args:
             step: of the critic, which addresses the randomness.
@@ -85,12 +85,14 @@ class Refinement:
             Purpose.GENERATOR_LABELS, step, (rows, len(self._cardinalities))
         )
         records = draw(shares, uniforms, self._cardinalities) + shares - shares.detach()
-        loss = -(critic(records) * batch.weights).sum()
+        scores: Tensor = critic(records)
+        loss = -(scores * batch.weights).sum()
         rate = _cosine(progress)
         if self._moment_loss is not None:
             loss = loss + self._options.anchor_weight * self._moment_loss(shares, batch)
             rate *= REFINEMENT_RATE
         self._update(loss, rate)
+        return scores.detach()
 
     def fakes(self, step: int, count: int) -> Tensor:
         """One-hot records for the critic's step; shape (count, cells).

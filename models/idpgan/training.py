@@ -103,7 +103,7 @@ class Training:
                 self._host.advance(stage="train", step=_next_mark(step, total), total=total)
             self._private_step(step)
             if self._pace.tick():
-                self._refinement.refine(step, self._network, progress=step / total)
+                self._pace.observe(self._refinement.refine(step, self._network, progress=step / total))
             self._keep(pretrained=self._options.pretraining_steps, trained=step + 1)
 
     def _private_step(self, step: int) -> None:

@@ -7,6 +7,8 @@ import torch
 from core.synthesis.options import ABLATIONS
 from models.dp.errors import BatchOverCap
 from models.encoding import PrivateTable
+from models.idpgan import pace
+from models.idpgan.refinement import Refinement
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
@@ -45,6 +47,24 @@ def test_a_training_killed_at_any_checkpoint_resumes_to_the_same_bytes(variant):
         with pytest.raises(Killed):
             fit(table, plan, dying)
         assert generator_bytes(fit(table, plan, StubbornHost(dying.state))) == expected
+
+
+def test_the_adaptive_pace_hears_the_critic_during_training(monkeypatch):
+    moves = []
+    refine = Refinement.refine
+
+    def noting(self, step, critic, *, progress):
+        moves.append(step)
+        return refine(self, step, critic, progress=progress)
+
+    monkeypatch.setattr(Refinement, "refine", noting)
+    monkeypatch.setattr(pace, "GRACE", 0)
+    monkeypatch.setattr(
+        pace, "ENOUGH", 1.0
+    )  # whatever the critic does is too little: a rung after every move
+    table = small_table()
+    fit(table, small_plan(table, anchor=False, steps=40, critic_steps="adaptive"))
+    assert moves == [1, 6, 16, 36]
 
 
 def test_a_job_delivered_twice_gives_the_same_bytes_and_another_key_does_not():
