@@ -15,7 +15,9 @@ from core.jobs.failure_notes import failure_note_key, read_failure_note
 from core.ledger.reservation import EntryKind
 from core.releases.bundle import unpack
 from core.releases.certificate import verify_certificate
+from core.signing import keyring
 from tests.workers.support import CANARY, Workshop, environment_of, small_plan
+from understudy.verifying.verification import Outcome, verify_bundle
 from workers.host import AttemptEnded
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, checkpoint_key, release_id_of
@@ -38,7 +40,7 @@ def wait_for(condition, *, seconds: float = LONG) -> None:
         time.sleep(0.02)
 
 
-def test_a_job_becomes_a_release(workshop, capfd):
+def test_a_job_becomes_a_release(workshop, capfd, tmp_path):
     job_id = workshop.order()
     Trainer(
         workshop.settings,
@@ -56,7 +58,13 @@ def test_a_job_becomes_a_release(workshop, capfd):
     assert release.certificate["issued_at"] == job.created_at.isoformat()
     assert release.certificate["plan_digest"] == job.plan_digest
     assert verify_certificate(release.certificate).reported <= 2.0
-    assert unpack(workshop.store.get_bytes(release.bundle_key)).certificate == release.certificate
+    packed = workshop.store.get_bytes(release.bundle_key)
+    assert unpack(packed).certificate == release.certificate
+    (tmp_path / "bundle.zip").write_bytes(packed)
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
     assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
     assert job.sealed_randomness_key is None, "the randomness key is destroyed"
     assert job.steps_begun == small_plan().steps
