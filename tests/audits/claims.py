@@ -9,7 +9,30 @@ from core.privacy.mechanism import DiscreteGaussian, Mechanism
 from core.synthesis.plan import Plan
 from tests.audits.bounds import Floats
 
-DELTAS = (1e-9, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)
+DELTAS = (
+    1e-9,
+    1e-6,
+    1e-4,
+    1e-3,
+    3e-3,
+    0.01,
+    0.02,
+    0.04,
+    0.07,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.85,
+    0.9,
+    0.94,
+    0.97,
+)
 """Points of the privacy profile that the curve is made of."""
 
 

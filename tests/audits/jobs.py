@@ -83,7 +83,7 @@ def thresholds_game(**jobs: Any) -> Game:
     """Every option: falling noise, groups of rows, thresholds from noisy histograms on this very sample, clusters."""
     plan = tiny_plan(
         epsilon=28.0, size=8, anchor=False, steps=3, schedule="exponential", acts=True, weight_clusters=True,
-        acts_interval=2, row_blocks=2, acts_bins=8, acts_lowest_edge=0.05, schedule_blocks=2,
+        acts_interval=2, row_blocks=2, acts_bins=8, acts_lowest_edge=1e-3, clipping_norm=0.01, schedule_blocks=2,
     )  # fmt: skip
     return game("thresholds", plan, **jobs)
 

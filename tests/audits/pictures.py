@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 BLUE, RED, GREY, GREEN = "#2b6cb0", "#c05621", "#4a5568", "#2f855a"
+FEWEST_ALARMS = 5
+"""Points that rest on fewer false alarms are left out."""
 Result = Mapping[str, Any]
 
 
@@ -58,9 +60,17 @@ def curves(result: Result) -> Figure:
     panels = np.atleast_1d(figure.subplots(1, len(names)))
     for axes, name in zip(panels, names, strict=True):
         curve = np.array(result["sound"][name]["curve"])
+        curve = curve[curve[:, 0] * result["sound"][name]["games"] >= FEWEST_ALARMS]
         axes.plot(curve[:, 0], curve[:, 2], color=GREY, linewidth=1.5, label="the most the claim allows")
         axes.plot(curve[:, 0], curve[:, 1], "o", color=BLUE, markersize=5, label="measured")
-        axes.plot([1e-3, 1], [1e-3, 1], color=GREY, linewidth=0.7, linestyle=":", label="guessing")
+        axes.plot(
+            guesses := np.geomspace(1e-3, 1.0, 50),
+            guesses,
+            color=GREY,
+            linewidth=0.7,
+            linestyle=":",
+            label="guessing",
+        )
         axes.set_xscale("log")
         axes.set_ylim(0.0, 1.03)
         axes.set_xlabel("share of the absent accused")

@@ -18,7 +18,7 @@ CACHE = ROOT / "build" / "audits"
 
 def keep(name: str, *, kind: str, key: str, entry: Mapping[str, Any]) -> None:
     """Merge one result into `<name>.json`, with the day and the commit it was measured at."""
-    stamped = {**entry, "date": datetime.now(tz=UTC).date().isoformat(), "commit": commit()}
+    stamped = {**entry, "date": datetime.now(tz=UTC).date().isoformat(), "commit": COMMIT}
     merge(name, kind=kind, key=key, entry=stamped, folder=FOLDER)
 
 
@@ -42,3 +42,7 @@ def remember(name: str, values: Floats) -> None:
     """Keep what an audit has measured so far."""
     CACHE.mkdir(parents=True, exist_ok=True)
     np.save(CACHE / f"{name}.npy", values)
+
+
+COMMIT = commit()
+"""Taken when the audit begins, for that is the code that it runs."""

@@ -51,8 +51,8 @@ TWINS: dict[str, tuple[Callable[[], Game], float]] = {
         0.1,
     ),
     "fresh noise on resume": (
-        lambda: jobs.resumed_game(steps=2, audited=train_with_fresh_noise_on_resume),
-        0.06,
+        lambda: jobs.resumed_game(steps=1, audited=train_with_fresh_noise_on_resume),
+        0.1,
     ),
     "exact label counts": (lambda: jobs.labels_game(audited=exact_label_counts), 1.0),
     "everybody sampled, a quarter claimed": (lambda: jobs.sampled_game(audited=train_on_everybody), 0.1),
