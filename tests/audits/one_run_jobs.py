@@ -26,7 +26,7 @@ from models.encoding import PrivateTable
 from models.randomness import KeyedStreams
 from tests.audits.full_job import Canaries, run
 from tests.audits.one_run import audit, ceiling
-from tests.audits.results import keep
+from tests.audits.results import commit, keep
 from tests.audits.twins import QuietStreams, a_quarter_of_the_noise
 
 COUNT = 1000
@@ -137,6 +137,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=None, help="these jobs alone")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
+    commit()
     table_name, table = others()
     for name, job in JOBS.items():
         if chosen.only is None or name in chosen.only:

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ CACHE = ROOT / "build" / "audits"
 
 def keep(name: str, *, kind: str, key: str, entry: Mapping[str, Any]) -> None:
     """Merge one result into `<name>.json`, with the day and the commit it was measured at."""
-    stamped = {**entry, "date": datetime.now(tz=UTC).date().isoformat(), "commit": COMMIT}
+    stamped = {**entry, "date": datetime.now(tz=UTC).date().isoformat(), "commit": commit()}
     merge(name, kind=kind, key=key, entry=stamped, folder=FOLDER)
 
 
+@cache
 def commit() -> str:
-    """The commit that is checked out; marked where product files differ from it."""
+    """The commit that was checked out at the first call, when an audit begins; marked where product files differ from it."""
     head = _git("rev-parse", "--short=10", "HEAD").strip()
     return head + ("+" if _git("status", "--porcelain", "--", "core", "models").strip() else "")
 
@@ -42,7 +44,3 @@ def remember(name: str, values: Floats) -> None:
     """Keep what an audit has measured so far."""
     CACHE.mkdir(parents=True, exist_ok=True)
     np.save(CACHE / f"{name}.npy", values)
-
-
-COMMIT = commit()
-"""Taken when the audit begins, for that is the code that it runs."""

@@ -34,7 +34,7 @@ from tests.audits.attacks import exposure, inference, membership
 from tests.audits.bounds import Floats
 from tests.audits.claims import largest_power, profile
 from tests.audits.one_run_jobs import others
-from tests.audits.results import cached, keep, remember
+from tests.audits.results import cached, commit, keep, remember
 
 POOL, TARGETS, ALARM, DELTA = 400, 32, 0.01, 1e-5
 COLUMNS = (1, 3, 5, 6, 7, 9, 14)
@@ -215,6 +215,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=None, help="these kinds alone")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
+    commit()
     _, cardinalities, _ = pool()
     plans = {epsilon: plan_of(cardinalities, epsilon=epsilon) for epsilon in (1.0, 10.0)}
     kinds: dict[str, tuple[Densities, Plan | None]] = {

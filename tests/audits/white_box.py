@@ -18,7 +18,7 @@ from tests.audits import jobs
 from tests.audits.bounds import Errors, Floats, epsilon_by_threshold, mu_by_location, mu_by_threshold
 from tests.audits.claims import audited_mechanism, largest_power, profile
 from tests.audits.game import Game
-from tests.audits.results import cached, keep, remember
+from tests.audits.results import cached, commit, keep, remember
 from tests.audits.twins import (
     counts_with_a_quarter_of_the_noise,
     exact_label_counts,
@@ -134,6 +134,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=None, help="these audits alone")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
+    commit()
     for kind, audits in (("sound", SOUND), ("twins", TWINS)):
         for name, (make, share) in audits.items():
             if chosen.only is None or name in chosen.only:
