@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from core.privacy.mechanism import DiscreteGaussian, Gaussian, Leaf, PoissonSampled
 
@@ -25,6 +25,7 @@ _LARGEST_EXPONENT = 600.0
 _SAFETY = 1 + 2e-12
 """Every curve is raised by this: above what rounding loses in it, which tails a hundredth of their parts allow for."""
 _NARROW = 0.25
+_UNIT = 2.0**-53
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 _FALLING = 2.0
 """Standard deviations beyond which the second derivative of the normal density falls; any above sqrt(3) will do."""
@@ -57,7 +58,7 @@ def hockey_stick(leaf: Leaf, direction: Direction) -> HockeyStick:
     """Return the curve of one run of `leaf`; without sampling both directions are the same."""
     match leaf:
         case Gaussian(noise_multiplier=multiplier):
-            return _sampled_gaussian(1.0, multiplier, direction)
+            return _sampled_gaussian(1.0, multiplier, Direction.REMOVED)
         case PoissonSampled(sampling_rate=rate, mechanism=inner):
             return _sampled_gaussian(rate, inner.noise_multiplier, direction)
         case DiscreteGaussian(noise_multiplier=multiplier):
@@ -69,7 +70,7 @@ def hockey_stick(leaf: Leaf, direction: Direction) -> HockeyStick:
                     np.where(
                         epsilons >= -pure,
                         -np.expm1((np.minimum(epsilons, pure) - pure) / 2),
-                        -np.expm1(epsilons),
+                        -np.expm1(np.minimum(epsilons, 0.0)),
                     )
                 ),
                 lowest=-pure,
@@ -111,18 +112,30 @@ def _sampled_gaussian(rate: float, noise_multiplier: float, direction: Direction
     width = 1 / noise_multiplier
 
     def cut_at(epsilons: Floats) -> Floats:
-        with np.errstate(over="ignore"):  # beyond every loss: an infinite cut, and delta is zero
-            return noise_multiplier * np.log1p(np.expm1(epsilons) / rate) + width / 2
+        # Where exp(epsilon) would overflow, the one beside it is nothing.
+        small = np.minimum(epsilons, _LARGEST_EXPONENT)
+        grown = np.expm1(small)
+        with np.errstate(over="ignore"):
+            ratios = grown / rate
+        far = np.log(np.maximum(grown, _UNIT)) - math.log(rate)
+        at = np.where(np.isinf(ratios), far, np.log1p(ratios)) + (epsilons - small)
+        return noise_multiplier * at + width / 2
 
     def removed(epsilons: Floats) -> Floats:
-        growth = np.expm1(epsilons)
+        small = np.minimum(epsilons, _LARGEST_EXPONENT)
+        growth = np.expm1(small)
         crossed = growth > -rate
         cut = cut_at(np.where(crossed, epsilons, 0.0))
-        inside = rate * _between(cut - width, width) - growth * ndtr(-cut)
+        above = np.where(
+            epsilons > small,
+            np.exp(np.minimum(epsilons + log_ndtr(-cut), 0.0)),
+            growth * ndtr(-cut),
+        )
+        inside = rate * _between(cut - width, width) - above
         return _raised(np.where(crossed, inside, -growth))
 
     def added(epsilons: Floats) -> Floats:
-        crossed = np.expm1(-epsilons) > -rate
+        crossed = np.expm1(np.minimum(-epsilons, _LARGEST_EXPONENT)) > -rate
         shown = np.where(crossed, epsilons, 0.0)
         cut = cut_at(-shown)
         growth = np.exp(shown)
@@ -159,7 +172,8 @@ def _discrete_gaussian(noise_multiplier: float) -> HockeyStick:
     def at_least_zero(epsilons: Floats) -> Floats:
         first = np.floor(noise_multiplier**2 * epsilons + 0.5) + 1
         density = np.exp(-(((first - 1) / noise_multiplier) ** 2) / 2) / survival.total
-        return density - np.expm1(epsilons) * survival.at_least(first)
+        growth = np.expm1(np.minimum(epsilons, _LARGEST_EXPONENT))  # too small beyond, which raises delta
+        return density - growth * survival.at_least(first)
 
     def deltas(epsilons: Floats) -> Floats:
         size = np.abs(epsilons)

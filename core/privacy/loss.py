@@ -43,8 +43,10 @@ def epsilon_of_leaves(counts: Mapping[Leaf, int], delta: float) -> float:
         runs[Gaussian(noise_multiplier=1 / mu)] = 1
     # The loss's variance is near RDP(2) where the loss is small; where it is not, near (reach / 8)^2.
     variance = min(float(rdp[FINE_ORDERS.index(2.0)]), (reach / 8) ** 2)
-    spacing, both = _discretised(runs, delta, variance=variance, reach=reach)
-    epsilon = max(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)
+    epsilon = math.inf
+    if discretised := _discretised(runs, delta, variance=variance, reach=reach):
+        spacing, both = discretised
+        epsilon = max(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)
     return epsilon_of_rdp(rdp, FINE_ORDERS, delta) if math.isinf(epsilon) else epsilon
 
 
@@ -63,9 +65,10 @@ def merge_gaussians(counts: Mapping[Leaf, int]) -> tuple[float, dict[Leaf, int]]
 
 def _discretised(
     runs: Mapping[Leaf, int], delta: float, *, variance: float, reach: float
-) -> tuple[float, list[tuple[Runs, Outline]]]:
+) -> tuple[float, list[tuple[Runs, Outline]]] | None:
     """Return the spacing and all runs on its grid with their outline, per direction; the first guess is refined until it stays.
 
+    None where the composition spreads so far that single losses would fall between two points of any grid that fits.
     The variance of a discretised loss is at most a little above the true one, so each round comes closer from above.
     """
     count = sum(runs.values())
@@ -88,6 +91,8 @@ def _discretised(
         reach = max(min(reach, farther), spacing)
         span = max(2 * reach, *((highest - lowest) * spacing for lowest, highest in windows))
         finer = _spacing(variance=variance, runs=count, span=span)
+        if finer > _LARGEST_LOSS:
+            return None
         if settled or spacing / 2 < finer < 2 * spacing or max(epsilons) <= 0:
             return spacing, list(zip(both, outlines, strict=True))
         settled = finer > spacing

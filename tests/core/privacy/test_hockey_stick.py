@@ -8,6 +8,7 @@ from dp_accounting.pld.privacy_loss_distribution import (
 )
 from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
 from scipy.integrate import quad
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
 from core.privacy.connected_dots import connect_dots
@@ -112,3 +113,26 @@ def test_almost_no_noise_keeps_its_range_finite():
         curve = hockey_stick(sampled(0.5, 0.01), direction)
         assert math.isfinite(curve.lowest)
         assert math.isfinite(curve.highest)
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5, 1e-3])
+@pytest.mark.parametrize("epsilon", [590.0, 610.0, 705.0, 720.0, 1200.0, 1300.0])
+def test_losses_that_overflow_an_exponential_still_count(rate: float, epsilon: float):
+    # With so little noise delta is rate (1 - Phi((c - 1) / sigma)) up to exp(-epsilon) Phi(c / sigma) terms that the exact
+    # difference of logarithms below keeps.
+    sigma = 0.02
+    cut = sigma**2 * (epsilon - math.log(rate)) + 0.5
+    below = math.exp(min(epsilon + float(log_ndtr(-cut / sigma)), 0.0))
+    exact = rate * (float(ndtr(cut / sigma)) - float(ndtr((cut - 1) / sigma))) - below
+    curve = hockey_stick(sampled(rate, sigma), Direction.REMOVED)
+    assert float(curve.deltas(np.asarray([epsilon]))[0]) == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "leaf", [gaussian(1e-3), DiscreteGaussian(noise_multiplier=0.02), Laplace(noise_multiplier=1e-3)]
+)
+def test_no_curve_is_without_an_answer_anywhere(leaf):
+    epsilons = np.linspace(-5000.0, 5000.0, 2001)
+    for direction in Direction:
+        deltas = hockey_stick(leaf, direction).deltas(epsilons)
+        assert np.all((deltas >= 0.0) & (deltas <= 1.0))
