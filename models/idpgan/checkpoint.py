@@ -8,7 +8,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-VERSION = 1
+VERSION = 2
 _FACTS = "facts"
 
 

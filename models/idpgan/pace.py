@@ -6,9 +6,9 @@ fakes of the last generator step were scored on average before them: a critic th
 them lower. When its running average stays at or below 0.7 after a grace period, the next rung is taken.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
+import torch
 from torch import Tensor
 
 LADDER = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -57,20 +57,12 @@ class Pace:
             self._moves_on_rung = 0
             self._accuracy = 1.0
 
-    def facts(self) -> dict[str, Any]:
-        """All state as JSON."""
-        return {
-            "rung": self._rung,
-            "since": self._since,
-            "moves_on_rung": self._moves_on_rung,
-            "accuracy": self._accuracy,
-            "reference": self._reference,
-        }
+    def state(self) -> Tensor:
+        """All state, (5,) float64: as long whatever it holds, for how long a checkpoint is tells nothing."""
+        numbers = (self._rung, self._since, self._moves_on_rung, self._accuracy, self._reference)
+        return torch.tensor(numbers, dtype=torch.float64)
 
-    def restore(self, facts: Mapping[str, Any]) -> None:
-        """Take over what `facts` gave."""
-        self._rung = int(facts["rung"])
-        self._since = int(facts["since"])
-        self._moves_on_rung = int(facts["moves_on_rung"])
-        self._accuracy = float(facts["accuracy"])
-        self._reference = float(facts["reference"])
+    def restore(self, state: Tensor) -> None:
+        """Take over what `state` gave."""
+        rung, since, moves_on_rung, self._accuracy, self._reference = state.tolist()
+        self._rung, self._since, self._moves_on_rung = int(rung), int(since), int(moves_on_rung)

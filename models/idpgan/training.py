@@ -119,6 +119,7 @@ class Training:
         tensors: dict[str, Tensor] = {
             **under("measured", self._measured.tensors()),
             **under("refinement", self._refinement.tensors()),
+            "pace": self._pace.state(),
         }
         if self._critic is not None:
             tensors |= under("critic", self._critic.state_dict())
@@ -126,13 +127,12 @@ class Training:
             "pretrained": pretrained,
             "trained": trained,
             "updates": self._refinement.updates,
-            "pace": self._pace.facts(),
         }
         self._host.save_checkpoint(pack(tensors, facts))
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self._refinement.restore(inside("refinement", tensors), updates=int(facts["updates"]))
-        self._pace.restore(facts["pace"])
+        self._pace.restore(tensors["pace"])
         if self._critic is not None:
             self._critic.load_state_dict(inside("critic", tensors))
 

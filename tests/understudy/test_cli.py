@@ -30,8 +30,10 @@ def test_the_commands_are_the_promised_ones() -> None:
         "publish",
         "quote",
         "sample",
+        "signing-keys",
         "status",
         "up",
+        "verify",
     ]  # type: ignore[attr-defined]
     for name, member in command.commands.items():  # type: ignore[attr-defined]
         assert member.help, name

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import structlog
 
 from core.clock import FixedClock
 from core.db.session import Database
+from core.logs import configure_logs
 from core.vitals import figures
 from core.vitals.signs import Device
 from tests.workers.processes import start_worker
@@ -53,11 +55,13 @@ def test_a_worker_tells_its_devices_and_an_upkeep_none(workshop):
 
 
 def test_a_database_that_is_away_costs_a_sign_and_nothing_else(capsys):
+    configure_logs(role="upkeep")
     away = Database("postgresql://nobody:secret@127.0.0.1:1/none")
     vitals = Vitals(away, clock=FixedClock(NOON), role="upkeep")
     vitals.sign()
     vitals.chore("resend", seconds=1.0, handled=0)
     away.close()
+    structlog.reset_defaults()
     said = "".join(capsys.readouterr())
     assert "sign-not-given" in said
     assert "chore-not-noted" in said

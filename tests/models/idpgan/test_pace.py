@@ -33,9 +33,9 @@ def test_a_restored_pace_goes_on_as_before():
     for step in range(40):
         pace.observe(torch.tensor([float(step % 3), -1.0]))
         pace.tick()
-    other.restore(pace.facts())
+    other.restore(pace.state())
     for step in range(60):
         pace.observe(torch.tensor([float(step % 5), -1.0]))
         other.observe(torch.tensor([float(step % 5), -1.0]))
         assert pace.tick() == other.tick()
-    assert pace.facts() == other.facts()
+    assert pace.state().equal(other.state())

@@ -22,6 +22,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import pytest
+import structlog
 import torch
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi.testclient import TestClient
@@ -185,6 +186,7 @@ class Deployment:
                 queue.close()
                 database.close()
                 read_settings.cache_clear()
+                structlog.reset_defaults()
                 torch.use_deterministic_algorithms(deterministic)
         self.evidence.logs = masked_log(self._printed.getvalue())
 
