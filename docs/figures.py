@@ -138,7 +138,8 @@ def _critic(result: dict[str, Any]) -> list[str]:
         (
             f"`make bench-critic`: the whole private step (norms, clip, sum, keyed noise, grid, Adam) over the ordinary autograd "
             f"WGAN-GP step at equal shapes ({inputs} inputs), and `torch.func.vmap(grad)` over the private step. Medians of "
-            "alternating pairs; bar: at most 1.1, and at least 20.\n"
+            "alternating pairs; bar: at most 1.1, and at least 20. Working in chunks of one size, which keeps one record from moving another's "
+            "rounding ([critic step](mechanisms/critic-step.md)), costs the narrow critics what they are above it.\n"
         ),
         *table(
             ["width", "batch", "private / ordinary", "vmap / private", "private ms", "ordinary ms", "load"],
