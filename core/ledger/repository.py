@@ -1,4 +1,4 @@
-"""All SQL of the ledger. Who appends holds the lock on the population's budget row."""
+"""The SQL of the ledger, but for what is done under the lock (`core.ledger.turnstile`) and for certificates (`core.ledger.evidence`)."""
 
 from collections.abc import Generator, Sequence
 from datetime import datetime
