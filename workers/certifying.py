@@ -5,7 +5,7 @@ from typing import Any
 from core.releases.execution import SCHEMA
 from core.synthesis.plan import Plan
 from models.anchor import GRID
-from models.dp.noise import grid_bits
+from models.dp.noise import GRID_BITS, grid_bits
 from workers.assignment import Assignment
 from workers.recording import Record
 from workers.software import software
@@ -36,8 +36,9 @@ def noise_grid(plan: Plan) -> dict[str, Any]:
     """The public grids that sums and noise were rounded to.
 
     Returns:
-        `anchor`: spacing of the moments, in records; None without an anchor. `critic`: for every noise block, how many
-        bits its grid lies below the noise's standard deviation.
+        `anchor` and `label_counts`: spacing of the moments and of the counts, in records. `critic`: for every noise
+        block, how many bits its grid lies below the noise's standard deviation; `histograms`: likewise, in bits. None where
+        the plan has no such release.
     """
     critic = [
         {
@@ -46,4 +47,9 @@ def noise_grid(plan: Plan) -> dict[str, Any]:
         }
         for block in plan.blocks
     ]
-    return {"anchor": None if plan.anchor is None else GRID, "critic": critic}
+    return {
+        "anchor": None if plan.anchor is None else GRID,
+        "label_counts": None if plan.label_histogram is None else 1,
+        "critic": critic,
+        "histograms": None if plan.acts is None else GRID_BITS,
+    }

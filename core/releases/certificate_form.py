@@ -157,7 +157,9 @@ class NoiseGrid(Form):
     """The public grids that sums and noise were rounded to."""
 
     anchor: Positive | None
+    label_counts: Literal[1] | None
     critic: Annotated[list[CriticGrid], Field(max_length=64)]
+    histograms: Annotated[int, Field(ge=20, le=52)] | None
 
 
 class Distribution(Form):

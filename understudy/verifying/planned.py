@@ -134,7 +134,12 @@ def noise_grid(plan: Json) -> dict[str, Any]:
         sum_bits = math.ceil(math.log2(max(1.0, plan["max_sampled_batch"] / block["noise_multiplier"])))
         bits = min(_GRID_BITS, _EXACT_BITS - 2 - sum_bits)
         critic.append({"first_step": block["first_step"], "bits_below_noise": bits})
-    return {"anchor": None if plan["anchor"] is None else _ANCHOR_GRID, "critic": critic}
+    return {
+        "anchor": None if plan["anchor"] is None else _ANCHOR_GRID,
+        "label_counts": None if plan["label_histogram"] is None else 1,
+        "critic": critic,
+        "histograms": None if plan["acts"] is None else _GRID_BITS,
+    }
 
 
 def plan_problems(plan: Json, cardinalities: Sequence[int], *, target: bool) -> Iterator[str]:

@@ -71,7 +71,9 @@ def statement(plan: Plan) -> dict[str, Any]:
         cardinalities=cardinalities(),
         noise_grid={
             "anchor": None if plan.anchor is None else 2.0**-20,
+            "label_counts": None if plan.label_histogram is None else 1,
             "critic": [{"first_step": block.first_step, "bits_below_noise": 36} for block in plan.blocks],
+            "histograms": None if plan.acts is None else 36,
         },
         software=SOFTWARE,
     )

@@ -64,21 +64,24 @@ def test_the_anchors_release_lies_on_the_grid_that_the_certificate_states(
     assert not all(whole(values, 2 * GRID) for values in released)
 
 
-def test_histograms_lie_on_their_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_histograms_lie_on_the_grid_that_the_certificate_states(monkeypatch: pytest.MonkeyPatch) -> None:
     job = run_job(monkeypatch, acts=True, acts_interval=4)
     assert job.plan.acts is not None
-    grid = grid_of(job.plan.acts.noise_multiplier, GRID_BITS)
+    grid = grid_of(job.plan.acts.noise_multiplier, noise_grid(job.plan)["histograms"])
     releases = [r for (purpose, _), r in job.listener.heard.items() if purpose == Purpose.ACTS_NOISE]
     assert len(releases) == 3
     assert all(whole(release.noisy[0], grid) for release in releases)
+    assert not all(whole(release.noisy[0], 2 * grid) for release in releases)
 
 
-def test_counts_of_labels_are_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_of_labels_are_on_the_grid_that_the_certificate_states(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     job, listener = run_job(monkeypatch, anchor=False), Listener()
     assert job.plan.label_histogram is not None
     noisy_label_law(small_table(), job.plan.label_histogram, KeyedStreams(KEY, releases=listener))
     release = listener.heard[int(Purpose.LABEL_NOISE), 0]
-    assert whole(release.noisy[0], 1.0)
+    assert whole(release.noisy[0], noise_grid(job.plan)["label_counts"])
     assert release.exact[0][0].dtype == torch.int64
 
 
