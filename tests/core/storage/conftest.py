@@ -1,4 +1,4 @@
-"""A real S3 server on the loopback address, for what has to hold for buckets too."""
+"""A desk that takes uploads in, and a real S3 server on the loopback address for what has to hold for buckets too."""
 
 import http.client
 import subprocess
@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.core.storage.desk import Desk
 from tests.system.twin import free_port
 
 START_SECONDS = 120.0
@@ -22,6 +23,11 @@ class Bucket:
 
     endpoint: str
     name: str
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
 
 
 @pytest.fixture(scope="session")
