@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES_BY_HAND = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
 PAGES_BY_HAND += sorted((ROOT / "docs").rglob("*.md"))
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+PROOFS = [*sorted((ROOT / "docs" / "mechanisms").glob("*.md")), ROOT / "docs" / "privacy-promise.md"]
 DECISIONS_ASKED_FOR = {
     "adjacency-and-unit",
     "accountant-as-filter",
@@ -41,14 +42,21 @@ def test_every_decision_asked_for_is_recorded():
     assert {page.stem for page in DECISIONS} >= DECISIONS_ASKED_FOR
 
 
-@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
-def test_a_decision_names_a_check_that_exists(page):
+@pytest.mark.parametrize("page", [*DECISIONS, *PROOFS], ids=lambda page: page.stem)
+def test_a_decision_or_proof_names_a_check(page):
+    assert re.search(r"`tests/[\w/]+\.py", page.read_text()), "the page must name the test that enforces it"
+
+
+@pytest.mark.parametrize("page", PAGES_BY_HAND, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_test_and_file_that_a_page_names_exists(page):
     text = page.read_text()
-    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?", text)
-    assert named, "the page must name the test that enforces it"
-    for path, function in named:
+    for path, function in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?", text):
         assert (ROOT / path).exists(), path
         assert not function or re.search(rf"(def|class) {function}\b", (ROOT / path).read_text()), function
+    for path in re.findall(
+        r"`((?:benchmarks|core|models|service|understudy|workers)/[\w/]+\.(?:py|json))`", text
+    ):
+        assert (ROOT / path).exists(), path
 
 
 def test_the_readme_shows_the_two_commands_first():
