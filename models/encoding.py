@@ -43,6 +43,43 @@ class PrivateTable:
         return sum(self.cardinalities)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PrivateImages:
+    """Private images. Nothing of them may leave a synthesizer but through a charged mechanism.
+
+    Args:
+        pixels: (images, height, width, channels) uint8.
+        labels: (images,) int16, each below `classes`; all 0 where there are none.
+        unit_of_record: (images,) int64, the privacy unit of every image; values 0..units-1.
+        classes: declared labels, 0 where images have none; public. The shape of an image is public too.
+    """
+
+    pixels: npt.NDArray[np.uint8]
+    labels: npt.NDArray[np.int16]
+    unit_of_record: npt.NDArray[np.int64]
+    classes: int
+
+    def __post_init__(self) -> None:
+        assert self.pixels.ndim == 4 and self.pixels.dtype == np.uint8, "images of 8 bits a channel"  # noqa: PLR2004, PT018
+        assert self.labels.shape == self.unit_of_record.shape == (len(self.pixels),), (
+            "every image has a label and a unit"
+        )
+        assert not len(self.labels) or 0 <= self.labels.min() <= self.labels.max() < max(self.classes, 1), (
+            "labels are in their domain"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of every image; public."""
+        _, height, width, channels = self.pixels.shape
+        return height, width, channels
+
+    @property
+    def units(self) -> int:
+        """Number of privacy units; private."""
+        return int(self.unit_of_record.max(initial=-1)) + 1
+
+
 def block_starts(cardinalities: tuple[int, ...]) -> npt.NDArray[np.int64]:
     """First cell of every column's block, and the number of cells at the end; shape (columns + 1,)."""
     return np.concatenate([[0], np.cumsum(cardinalities, dtype=np.int64)]).astype(np.int64)

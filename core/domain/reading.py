@@ -41,6 +41,13 @@ class Node:
         """Whether the key is present and not yet consumed."""
         return key in self._rest
 
+    def has_null(self, key: str) -> bool:
+        """Whether the key is absent or null; a null is consumed."""
+        if self._rest.get(key) is None:
+            self._rest.pop(key, None)
+            return True
+        return False
+
     def take(self, key: str, default: object = _MISSING) -> object:
         """Consume a key of any type; without a default it must be present."""
         value = self._rest.pop(key, default)

@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Final, Self
 
 from core.domain.columns import Column, IgnoredColumn, Modelled, UnitColumn
+from core.domain.confirmation import require_confirmed
 from core.domain.csv_format import CsvFormat
 from core.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
-from core.domain.errors import DomainUnconfirmed
-from core.domain.reading import Node, escape
+from core.domain.reading import Node
 
 SCHEMA: Final = "understudy.domain/1"
-MARK: Final = "_from_data"
-"""Key under which a draft lists what it took from the data; a domain that carries it is refused."""
 _LONGEST_NAME: Final = 200
 
 
@@ -42,9 +40,7 @@ class TableDomain:
             DomainUnconfirmed: it is a draft whose marks nobody has removed.
             DomainInvalid: it breaks a rule; the error points at the place.
         """
-        marks = tuple(_marks(document, ""))
-        if marks:
-            raise DomainUnconfirmed(marks)
+        require_confirmed(document)
         node = Node(document, "")
         node.take_choice("schema", (SCHEMA,))
         entries = node.take_list("columns")
@@ -139,19 +135,3 @@ def _check_names(node: Node, columns: tuple[Column, ...]) -> None:
         if len(column.name) > _LONGEST_NAME or not column.name.isprintable():
             node.refuse("A name has at most 200 printable characters.", "bad-name", key=place)
         seen.add(column.name)
-
-
-def _marks(value: object, pointer: str) -> list[str]:
-    """Pointers of everything that is still marked as taken from the data."""
-    found: list[str] = []
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if key == MARK:
-                listed = item if isinstance(item, list) and item else [""]
-                found += [f"{pointer}/{escape(str(name))}" if name else pointer for name in listed]
-            else:
-                found += _marks(item, f"{pointer}/{escape(str(key))}")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            found += _marks(item, f"{pointer}/{index}")
-    return found

@@ -1,0 +1,36 @@
+"""Drafts of domains: what a tool took from the data stays marked until a person has decided that it may be public."""
+
+from typing import Final
+
+from core.domain.errors import DomainUnconfirmed
+from core.domain.reading import escape
+
+MARK: Final = "_from_data"
+"""Key under which a draft lists what it took from the data; a domain that carries it is refused."""
+
+
+def require_confirmed(document: object) -> None:
+    """Refuse a document that still carries marks.
+
+    Raises:
+        DomainUnconfirmed: it does; the error points at every marked place.
+    """
+    marks = tuple(_marks(document, ""))
+    if marks:
+        raise DomainUnconfirmed(marks)
+
+
+def _marks(value: object, pointer: str) -> list[str]:
+    """Pointers of everything that is still marked as taken from the data."""
+    found: list[str] = []
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == MARK:
+                listed = item if isinstance(item, list) and item else [""]
+                found += [f"{pointer}/{escape(str(name))}" if name else pointer for name in listed]
+            else:
+                found += _marks(item, f"{pointer}/{escape(str(key))}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += _marks(item, f"{pointer}/{index}")
+    return found

@@ -1,0 +1,25 @@
+"""What a dataset may be declared to hold: the kinds of domains, told apart by the schema their document names."""
+
+from typing import Final
+
+from core.domain import images, table
+from core.domain.images import ImageDomain
+from core.domain.reading import Node
+from core.domain.table import TableDomain
+
+Domain = TableDomain | ImageDomain
+
+_KINDS: Final[dict[str, type[TableDomain] | type[ImageDomain]]] = {
+    table.SCHEMA: TableDomain,
+    images.SCHEMA: ImageDomain,
+}
+
+
+def domain_from_json(document: object) -> Domain:
+    """Read and check a domain document of any kind.
+
+    Raises:
+        DomainUnconfirmed: it is a draft whose marks nobody has removed.
+        DomainInvalid: it breaks a rule; the error points at the place.
+    """
+    return _KINDS[Node(document, "").take_choice("schema", _KINDS)].from_json(document)
