@@ -70,6 +70,25 @@ class TrainedGenerator:
     cardinalities: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrainedImageGenerator:
+    """All that leaves a training on images; everything in it is differentially private.
+
+    Args:
+        network: (latent (rows, latent_dimension), label one-hot (rows, classes)) to images (rows, channels, height,
+            width), float32 in [0, 1]. Without labels, classes is 0.
+        latent_dimension: standard normal inputs.
+        shape: (channels, height, width) of every image.
+        label_probabilities: (classes,) law of the declared labels: the noisy one, or the uniform one where none was
+            measured; None where images have no labels.
+    """
+
+    network: nn.Module
+    latent_dimension: int
+    shape: tuple[int, int, int]
+    label_probabilities: npt.NDArray[np.float64] | None
+
+
 class Synthesizer(Protocol):
     """A way to learn a generator from private rows within a plan."""
 
