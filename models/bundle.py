@@ -13,16 +13,19 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from core.releases.bundle import Bundle, Manifest, pack
+from core.releases.bundle import Bundle, pack
+from core.releases.manifest import ImageManifest, Manifest, TableManifest
 from core.releases.readme import render_readme
-from models.synthesizer import TrainedGenerator
+from models.synthesizer import TrainedGenerator, TrainedImageGenerator
+
+AnyGenerator = TrainedGenerator | TrainedImageGenerator
 
 # The exporter's own default, pinned so that a new PyTorch does not silently change what old runtimes can read.
 ONNX_OPSET = 20
 
 
 def write_bundle(
-    *, generator: TrainedGenerator, domain: Mapping[str, Any], certificate: Mapping[str, Any]
+    *, generator: AnyGenerator, domain: Mapping[str, Any], certificate: Mapping[str, Any]
 ) -> bytes:
     """Return the ZIP of a release.
 
@@ -31,13 +34,7 @@ def write_bundle(
         domain: The declared domain, as JSON.
         certificate: The certificate, as JSON.
     """
-    law = generator.label_probabilities
-    manifest = Manifest(
-        latent_dimension=generator.latent_dimension,
-        cardinalities=generator.cardinalities,
-        label_index=generator.label_index,
-        label_probabilities=None if law is None else tuple(float(p) for p in law),
-    )
+    manifest = manifest_of(generator)
     bundle = Bundle(
         manifest=manifest,
         network=export_onnx(generator),
@@ -48,8 +45,31 @@ def write_bundle(
     return pack(bundle, readme=render_readme(manifest, certificate=certificate))
 
 
-def export_onnx(generator: TrainedGenerator) -> bytes:
-    """Return the network as a serialised ONNX model: ``latent`` and ``label`` in, ``logits`` out.
+def manifest_of(generator: AnyGenerator) -> Manifest:
+    """How to sample from a generator."""
+    law = generator.label_probabilities
+    listed = None if law is None else tuple(float(p) for p in law)
+    match generator:
+        case TrainedGenerator():
+            return TableManifest(
+                latent_dimension=generator.latent_dimension,
+                cardinalities=generator.cardinalities,
+                label_index=generator.label_index,
+                label_probabilities=listed,
+            )
+        case TrainedImageGenerator():
+            channels, height, width = generator.shape
+            return ImageManifest(
+                latent_dimension=generator.latent_dimension,
+                height=height,
+                width=width,
+                channels=channels,
+                label_probabilities=listed,
+            )
+
+
+def export_onnx(generator: AnyGenerator) -> bytes:
+    """Return the network as a serialised ONNX model: ``latent`` and ``label`` in, ``logits`` or ``images`` out.
 
     The number of rows is free; everything else is fixed.
     """
@@ -57,7 +77,7 @@ def export_onnx(generator: TrainedGenerator) -> bytes:
     # Two rows: with one the exporter would fix the batch size to one.
     example = (torch.zeros(2, generator.latent_dimension), torch.zeros(2, classes))
     rows = torch.export.Dim("rows")
-    network = generator.network.eval().float()
+    network = generator.network.eval().float().cpu()
     exporter_log = logging.getLogger("torch.onnx")
     level = exporter_log.level
     exporter_log.setLevel(logging.ERROR)
@@ -72,7 +92,7 @@ def export_onnx(generator: TrainedGenerator) -> bytes:
                 verbose=False,
                 opset_version=ONNX_OPSET,
                 input_names=["latent", "label"],
-                output_names=["logits"],
+                output_names=[manifest_of(generator).OUTPUT],
                 dynamic_shapes=({0: rows}, {0: rows}),
             )
     finally:

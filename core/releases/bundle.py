@@ -1,9 +1,10 @@
 """The generator bundle: one ZIP that holds everything a release is, and nothing that was private.
 
     generator.safetensors   the weights
-    generator.onnx          the same network for any ONNX runtime: (latent, label) -> logits
-    manifest.json           how to sample: latent dimension, label law, codes per column, digests of the other files
-    domain.json             the declared domain: how codes become values
+    generator.onnx          the same network for any ONNX runtime: (latent, label) -> logits, or -> images
+    manifest.json           how to sample: latent dimension, label law, codes per column or the images' shape, digests
+                            of the other files
+    domain.json             the declared domain: what codes and labels mean
     certificate.json        what was spent and by which mechanism, signed; holds the digests of all other files
     README.md               how to sample without this service, with a program that a test runs
 
@@ -25,15 +26,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.releases.errors import BundleInvalid
+from core.releases.manifest import FIRST_TABLE_SCHEMA, Manifest, manifest_from_json
 
-SCHEMA, FIRST_SCHEMA = "understudy.bundle/2", "understudy.bundle/1"
-"""In the first form the manifest held the certificate's digest; now the certificate holds the manifest's."""
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
 DOMAIN, CERTIFICATE, README = "domain.json", "certificate.json", "README.md"
-_DIGESTED = {SCHEMA: (WEIGHTS, NETWORK, DOMAIN), FIRST_SCHEMA: (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE)}
+_DIGESTED = (WEIGHTS, NETWORK, DOMAIN)
+_FIRST_DIGESTED = (*_DIGESTED, CERTIFICATE)
 _READ = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE, MANIFEST)
 _MAX_FILE_BYTES = 2**30
-_LAW_TOLERANCE = 1e-6
 # All that the reader raises for damaged, encrypted or exotic archives (a property test flips every byte).
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, KeyError, OSError, EOFError, RuntimeError, ValueError),
@@ -41,75 +41,6 @@ _DAMAGE = (
 )
 # ZIP cannot say "no date"; this is its earliest one.
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
-    """How to sample from the network of a bundle.
-
-    Attributes:
-        latent_dimension: Length of the standard normal vector the network takes for each row.
-        cardinalities: Number of codes of each modelled column, in the order of the network's output blocks.
-        label_index: Position of the target among the modelled columns, or None.
-        label_probabilities: Law of the target's codes (from the noisy counts), or None.
-    """
-
-    latent_dimension: int
-    cardinalities: tuple[int, ...]
-    label_index: int | None
-    label_probabilities: tuple[float, ...] | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form, without the digests."""
-        return {
-            "schema": SCHEMA,
-            "latent_dimension": self.latent_dimension,
-            "cardinalities": list(self.cardinalities),
-            "label_index": self.label_index,
-            "label_probabilities": None
-            if self.label_probabilities is None
-            else list(self.label_probabilities),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Manifest":
-        """Read the JSON form.
-
-        Raises:
-            BundleInvalid: A version this software does not know, or a field that is missing or out of range.
-        """
-        if data.get("schema") not in (SCHEMA, FIRST_SCHEMA):
-            raise BundleInvalid("The bundle's manifest has a version this software does not know.")
-        try:
-            law = data["label_probabilities"]
-            manifest = cls(
-                latent_dimension=int(data["latent_dimension"]),
-                cardinalities=tuple(int(cells) for cells in data["cardinalities"]),
-                label_index=None if data["label_index"] is None else int(data["label_index"]),
-                label_probabilities=None if law is None else tuple(float(p) for p in law),
-            )
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise BundleInvalid("The bundle's manifest lacks a field or has one of the wrong type.") from None
-        manifest._check()
-        return manifest
-
-    def _check(self) -> None:
-        sane = (
-            0 < self.latent_dimension <= 2**16
-            and self.cardinalities
-            and all(0 < cells <= 2**15 for cells in self.cardinalities)
-            and (self.label_index is None) == (self.label_probabilities is None)
-        )
-        if sane and self.label_index is not None:
-            law = self.label_probabilities or ()
-            sane = (
-                0 <= self.label_index < len(self.cardinalities)
-                and len(law) == self.cardinalities[self.label_index]
-                and min(law) >= 0
-                and abs(sum(law) - 1) < _LAW_TOLERANCE
-            )
-        if not sane:
-            raise BundleInvalid("The bundle's manifest describes a generator that cannot exist.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,9 +106,9 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
             "The file is not a complete bundle: it must be the ZIP that the service sent."
         ) from None
     manifest = _json_object(files[MANIFEST], MANIFEST)
-    described = Manifest.from_json(manifest)
+    described = manifest_from_json(manifest)
     digests = manifest.get("sha256")
-    for name in _DIGESTED[manifest["schema"]]:
+    for name in _FIRST_DIGESTED if manifest["schema"] == FIRST_TABLE_SCHEMA else _DIGESTED:
         if not isinstance(digests, dict) or digests.get(name) != hashlib.sha256(files[name]).hexdigest():
             raise BundleInvalid(f"{name} in the bundle is not the file its manifest lists.")
     return Bundle(

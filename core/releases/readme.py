@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from core.releases.bundle import Manifest
+from core.releases.image_readme import image_text
+from core.releases.manifest import ImageManifest, Manifest, TableManifest
 
 _TEXT = """\
 # A differentially private generator
@@ -61,6 +62,17 @@ Sample the codes as above. Taking the most likely code instead would destroy the
 """
 
 
+def _table_text(manifest: TableManifest, *, epsilon: object, delta: object, unit: str | None) -> str:
+    return _TEXT.format(
+        epsilon=epsilon,
+        delta=delta,
+        unit="one record" if unit is None else f"all records of one `{unit}`",
+        latent=manifest.latent_dimension,
+        classes=len(manifest.label_probabilities or ()),
+        cells=sum(manifest.cardinalities),
+    )
+
+
 def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any]) -> str:
     """Return the README of one bundle.
 
@@ -69,12 +81,10 @@ def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any]) -> str:
         certificate: Of either form; the hash of the README is not needed yet.
     """
     guarantee = certificate.get("privacy_parameters") or certificate.get("guarantee") or {}
+    epsilon, delta = guarantee.get("epsilon"), guarantee.get("delta")
     unit = (certificate.get("privacy_unit") or {}).get("column")
-    return _TEXT.format(
-        epsilon=guarantee.get("epsilon"),
-        delta=guarantee.get("delta"),
-        unit="one record" if unit is None else f"all records of one `{unit}`",
-        latent=manifest.latent_dimension,
-        classes=len(manifest.label_probabilities or ()),
-        cells=sum(manifest.cardinalities),
-    )
+    match manifest:
+        case TableManifest():
+            return _table_text(manifest, epsilon=epsilon, delta=delta, unit=unit)
+        case ImageManifest():
+            return image_text(manifest, epsilon=epsilon, delta=delta, unit=unit)

@@ -12,21 +12,21 @@ Codes are sampled, never the most likely one: taking the maximum destroys the jo
 """
 
 import secrets
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import onnxruntime
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.domain.codec import decode
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle, unpack
+from core.releases.drawing import Network, draw_labels, in_order
 from core.releases.errors import BundleInvalid
+from core.releases.manifest import TableManifest
 
 # Large enough that the fixed cost of a call vanishes, small enough that a block of logits stays in cache.
 CHUNK_ROWS = 2048
@@ -45,41 +45,27 @@ class Sampler:
     """
 
     def __init__(self, bundle: Bundle, *, threads: int = 1) -> None:
+        if not isinstance(bundle.manifest, TableManifest):
+            raise BundleInvalid("The bundle holds no generator of rows.")
         self._manifest = bundle.manifest
         self._domain = TableDomain.from_json(bundle.domain)
         if tuple(self._domain.cardinalities) != self._manifest.cardinalities:
             raise BundleInvalid("The bundle's domain and manifest describe different columns.")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        try:
-            self._session = onnxruntime.InferenceSession(
-                bundle.network, options, providers=["CPUExecutionProvider"], enable_fallback=0
-            )
-        except Exception:  # noqa: BLE001 - the runtime raises classes it does not export
-            raise BundleInvalid("The bundle's network cannot be loaded.") from None
+        self._network = Network(bundle.network, output=self._manifest.OUTPUT)
+        self._network.require_output(
+            latent_dimension=self._manifest.latent_dimension,
+            classes=len(self._manifest.label_probabilities or ()),
+            shape=(sum(self._manifest.cardinalities),),
+        )
         self._threads = threads
 
     def batches(self, rows: int, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield ``rows`` synthetic rows as record batches with the domain's modelled columns.
 
-        At most ``threads + 1`` batches are in flight, so memory does not depend on ``rows``; abandoning the
-        iterator stops the work.
+        Memory does not depend on ``rows``; abandoning the iterator stops the work.
         """
         sizes = (min(batch_rows, rows - start) for start in range(0, rows, batch_rows))
-        with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="sampler") as pool:
-            waiting: deque[Future[pa.RecordBatch]] = deque()
-            try:
-                for size in sizes:
-                    waiting.append(pool.submit(self._batch, size))
-                    if len(waiting) > self._threads:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        return in_order((partial(self._batch, size) for size in sizes), threads=self._threads)
 
     def _batch(self, rows: int) -> pa.RecordBatch:
         # Fresh operating-system entropy for each batch; there is no seed to ask for.
@@ -106,7 +92,7 @@ class Sampler:
         manifest = self._manifest
         labels, one_hot = self._labels(rows, rng)
         latent = rng.standard_normal((rows, manifest.latent_dimension), dtype=np.float32)
-        (logits,) = self._session.run(None, {"latent": latent, "label": one_hot})
+        logits = self._network(latent, one_hot)
         uniforms = rng.random((len(manifest.cardinalities), rows), dtype=np.float32)
         by_cell = np.ascontiguousarray(logits.T)
         drawn = np.empty((len(manifest.cardinalities), rows), dtype=np.int16)
@@ -123,7 +109,7 @@ class Sampler:
         law = self._manifest.label_probabilities
         if law is None:
             return np.zeros(rows, dtype=np.int16), np.zeros((rows, 0), dtype=np.float32)
-        labels = np.searchsorted(np.cumsum(law)[:-1], rng.random(rows), side="right").astype(np.int16)
+        labels = draw_labels(law, rows, rng)
         return labels, np.eye(len(law), dtype=np.float32)[labels]
 
 

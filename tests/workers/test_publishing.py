@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from core.releases.bundle import Bundle, Manifest, artefacts_of, files_of, pack, unpack
+from core.releases.bundle import Bundle, artefacts_of, files_of, pack, unpack
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import SCHEMA, Executed
+from core.releases.manifest import TableManifest
 from core.releases.readme import render_readme
 from core.signing import keyring
 from core.signing.contexts import CERTIFICATE
@@ -29,7 +30,7 @@ def staged(workshop: Workshop, claim: Any, **changes: object) -> str:
         "noise_grid": noise_grid(claim.plan),
         "software": software(),
     }
-    manifest = Manifest(
+    manifest = TableManifest(
         latent_dimension=8, cardinalities=(10, 3, 2), label_index=2, label_probabilities=(0.5, 0.5)
     )
     bundle = Bundle(

@@ -6,7 +6,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from core.releases.bundle import Bundle, Manifest
+from core.releases.bundle import Bundle
+from core.releases.manifest import TableManifest
 
 DOMAIN = {
     "schema": "understudy.domain/1",
@@ -56,7 +57,7 @@ def network(*, latent: int = 2) -> bytes:
 
 def bundle(**changes: object) -> Bundle:
     whole = Bundle(
-        manifest=Manifest(
+        manifest=TableManifest(
             latent_dimension=2, cardinalities=cardinalities(), label_index=2, label_probabilities=LABEL_LAW
         ),
         network=network(),

@@ -1,0 +1,84 @@
+"""What every sampler does around its draws: opening a network, drawing labels, working on several threads in order."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from core.releases.errors import BundleInvalid
+
+Drawn = TypeVar("Drawn")
+
+
+class Network:
+    """A generator's network. Safe to use from several threads at once; each call works on the caller's thread.
+
+    Args:
+        content: The ONNX model, serialised.
+        output: What its output is called.
+
+    Raises:
+        BundleInvalid: The ONNX runtime does not accept it.
+    """
+
+    def __init__(self, content: bytes, *, output: str) -> None:
+        self._output = output
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"], enable_fallback=0
+            )
+        except Exception:  # noqa: BLE001 - the runtime raises classes it does not export
+            raise BundleInvalid("The bundle's network cannot be loaded.") from None
+
+    def __call__(self, latent: NDArray[np.float32], label: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The output for latent vectors (rows, latent dimension) and one-hot labels (rows, classes)."""
+        (output,) = self._session.run([self._output], {"latent": latent, "label": label})
+        return np.asarray(output)
+
+    def require_output(self, *, latent_dimension: int, classes: int, shape: Sequence[int]) -> None:
+        """Run it once, and refuse it unless it gives finite numbers of this shape for a row.
+
+        Raises:
+            BundleInvalid: It is not the network that the manifest describes.
+        """
+        try:
+            output = self(
+                np.zeros((1, latent_dimension), dtype=np.float32), np.zeros((1, classes), dtype=np.float32)
+            )
+        except Exception:  # noqa: BLE001 - as above
+            raise BundleInvalid("The bundle's network does not take what its manifest says.") from None
+        if output.shape != (1, *shape) or output.dtype != np.float32 or not np.isfinite(output).all():
+            raise BundleInvalid("The bundle's network does not give what its manifest says.")
+
+
+def draw_labels(law: Sequence[float], rows: int, rng: np.random.Generator) -> NDArray[np.int16]:
+    """Draw ``rows`` labels, each an index into the law."""
+    return np.searchsorted(np.cumsum(law)[:-1], rng.random(rows), side="right").astype(np.int16)
+
+
+def in_order(tasks: Iterable[Callable[[], Drawn]], *, threads: int) -> Iterator[Drawn]:
+    """Yield what tasks give, in their order, while several threads work ahead.
+
+    At most ``threads + 1`` results are in flight, so memory does not depend on the number of tasks, which are taken
+    one by one; abandoning the iterator stops the work.
+    """
+    with ThreadPoolExecutor(max_workers=threads, thread_name_prefix="sampler") as pool:
+        waiting: deque[Future[Drawn]] = deque()
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(task))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
