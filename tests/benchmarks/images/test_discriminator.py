@@ -1,0 +1,21 @@
+import numpy as np
+
+from benchmarks.images.classifiers import Recipe
+from benchmarks.images.discriminator import tell_apart
+from benchmarks.images.scores import jensen_shannon_bound, symmetrised_kl
+from tests.benchmarks.images.pictures import squares
+
+QUICK = Recipe(epochs=2, batch=16)
+
+
+def test_images_of_one_law_cannot_be_told_apart_and_of_two_laws_can():
+    real, unseen = squares(160, seed=1), squares(80, seed=2)
+    same = tell_apart(real, squares(240, seed=3), unseen=unseen, seed=0, recipe=QUICK)
+    brighter = squares(240, seed=3)
+    brighter.pixels[...] = np.minimum(brighter.pixels.astype(int) + 70, 255)
+    other = tell_apart(real, brighter, unseen=unseen, seed=0, recipe=QUICK)
+    assert len(same.real) == len(same.made) == 80
+    assert 0.3 < same.accuracy < 0.7
+    assert other.accuracy > 0.95
+    assert symmetrised_kl(other.made) > 10 * symmetrised_kl(same.made)
+    assert jensen_shannon_bound(same.real, same.made) < 0.1 < jensen_shannon_bound(other.real, other.made)
