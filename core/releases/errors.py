@@ -3,6 +3,8 @@
 UnderstudyError
   * InvalidInput
     x BundleInvalid        the ZIP is damaged, foreign or of an unknown version
+    x FormatNotForRelease  rows are not written as images, nor images as rows
+    x TooManyImages        a format that holds only so many images
     x InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
   * InternalError
     x ExecutionDiffers     a training released something else than its plan; nothing is published
@@ -20,6 +22,34 @@ class BundleInvalid(InvalidInput):
     def __init__(self, detail: str) -> None:
         super().__init__(
             detail, remedy="Download the bundle again, or use the version of understudy that made it."
+        )
+
+
+class FormatNotForRelease(InvalidInput):
+    """Rows are not written as images, nor images as rows."""
+
+    code = "format-not-for-release"
+    title = "This release has no such format"
+
+    def __init__(self, *, possible: tuple[str, ...]) -> None:
+        super().__init__(
+            f"What this release generates is written as one of: {', '.join(possible)}.",
+            remedy="Ask for one of these formats, or for none.",
+            formats=list(possible),
+        )
+
+
+class TooManyImages(InvalidInput):
+    """More images than a file of this format holds."""
+
+    code = "too-many-images"
+    title = "Too many images for this format"
+
+    def __init__(self, *, most: int) -> None:
+        super().__init__(
+            f"A file of this format holds at most {most} images of this release.",
+            remedy="Ask for fewer rows, or for the format npz, which holds any number.",
+            most=most,
         )
 
 

@@ -1,6 +1,5 @@
 """Synthetic rows as a byte stream: CSV, Parquet or JSON lines, in constant memory."""
 
-import io
 import json
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -9,38 +8,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from core.releases.outbox import Outbox
+
 Batches = Iterator[pa.RecordBatch]
 
 
-class _Outbox(io.RawIOBase):
-    """A write-only file whose content is taken away after each batch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: list[bytes] = []
-        self._position = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: "bytes | memoryview") -> int:  # type: ignore[override]  # any buffer
-        part = bytes(data)
-        self._parts.append(part)
-        self._position += len(part)
-        return len(part)
-
-    def tell(self) -> int:
-        # Parquet's footer holds offsets, so the position must count all bytes ever written.
-        return self._position
-
-    def take(self) -> bytes:
-        taken = b"".join(self._parts)
-        self._parts.clear()
-        return taken
-
-
 def _csv(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
-    outbox = _Outbox()
+    outbox = Outbox()
     with pyarrow.csv.CSVWriter(outbox, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -49,7 +23,7 @@ def _csv(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
 
 
 def _parquet(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
-    outbox = _Outbox()
+    outbox = Outbox()
     with pyarrow.parquet.ParquetWriter(outbox, schema, compression="zstd", compression_level=1) as writer:
         for batch in batches:
             writer.write_batch(batch)

@@ -14,8 +14,6 @@ Codes are sampled, never the most likely one: taking the maximum destroys the jo
 import secrets
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +21,7 @@ from numpy.typing import NDArray
 
 from core.domain.codec import decode
 from core.domain.table import TableDomain
-from core.releases.bundle import Bundle, unpack
+from core.releases.bundle import Bundle
 from core.releases.drawing import Network, draw_labels, in_order
 from core.releases.errors import BundleInvalid
 from core.releases.manifest import TableManifest
@@ -131,16 +129,3 @@ def _draw(logits: NDArray[np.float32], uniforms: NDArray[np.float32], codes: NDA
     # counted, so the code never leaves its block.
     reached = (weights[:-1] <= threshold).view(np.int8)
     np.add.reduce(reached, axis=0, dtype=np.int16, out=codes)
-
-
-def open_sampler(source: bytes | Path | BinaryIO, *, threads: int = 1) -> Sampler:
-    """Open a bundle for sampling.
-
-    Args:
-        source: The ZIP: its bytes, a path or an open binary file.
-        threads: CPU threads that draw.
-
-    Raises:
-        BundleInvalid: The bundle is damaged or of an unknown version.
-    """
-    return Sampler(unpack(source), threads=threads)

@@ -6,8 +6,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from core.releases.formats import MEDIA_TYPES, stream
-from core.releases.sampler import Sampler, open_sampler
+from core.releases import formats, image_formats
+from core.releases.errors import FormatNotForRelease, TooManyImages
+from core.releases.samples import Samples, open_samples
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.edge.gate import ServiceBusy
 from service.parts import Parts
@@ -33,13 +34,24 @@ _CERTIFICATE: Responses = {
 }
 _SAMPLES: Responses = {
     200: {
-        "description": "The rows.",
-        "content": dict.fromkeys(sorted(MEDIA_TYPES.values()), _BINARY),
+        "description": "The rows or images.",
+        "content": dict.fromkeys(
+            sorted({*formats.MEDIA_TYPES.values(), *image_formats.MEDIA_TYPES.values()}), _BINARY
+        ),
     }
 }
 
-Rows = Annotated[int, Query(ge=1, le=MAX_ROWS, description="How many synthetic rows.")]
-Format = Annotated[SampleFormat, Query(alias="format", description="How they are written.")]
+Rows = Annotated[int, Query(ge=1, le=MAX_ROWS, description="How many synthetic rows or images.")]
+Format = Annotated[
+    SampleFormat | None,
+    Query(
+        alias="format",
+        description=(
+            "How they are written: rows as csv (where nothing is asked for), parquet or jsonl; images as npz (where "
+            "nothing is asked for), zip (PNG files and a table of their labels) or png (one contact sheet)."
+        ),
+    ),
+]
 
 
 @router.get("", summary="List releases")
@@ -95,9 +107,9 @@ def read_certificate(release_id: UUID, principal: CurrentPrincipal, session: Ope
 
 @router.get(
     "/{release_id}/samples",
-    summary="Draw synthetic rows",
+    summary="Draw synthetic rows or images",
     response_class=StreamingResponse,
-    responses={**problems(ReleaseNotFound, ServiceBusy), **_SAMPLES},
+    responses={**problems(ReleaseNotFound, ServiceBusy, FormatNotForRelease, TooManyImages), **_SAMPLES},
 )
 def draw_samples(
     release_id: UUID,
@@ -105,29 +117,23 @@ def draw_samples(
     parts: InjectedParts,
     session: OpenSession,
     rows: Rows = 1000,
-    file_format: Format = SampleFormat.CSV,
+    file_format: Format = None,
 ) -> StreamingResponse:
-    """Rows drawn from the generator and streamed as they are made. This costs no privacy, however many are drawn."""
+    """Rows or images drawn from the generator and streamed as they are made. This costs no privacy, however many."""
     release = repository.visible(session, release_id, principal)
     bundle_key = release.bundle_key
-    sampler = parts.samplers.get(release.id, lambda: _open(parts, bundle_key))
+    samples = parts.samplers.get(release.id, lambda: _open(parts, bundle_key))
+    name = next(iter(samples.MEDIA_TYPES)) if file_format is None else file_format.value
+    pieces = samples.write(rows, name)
     return parts.streams.answer(
-        _sample_pieces(sampler, rows, file_format),
-        media_type=MEDIA_TYPES[file_format.value],
-        headers={"Content-Disposition": f'attachment; filename="samples-{release_id}.{file_format.value}"'},
+        pieces,
+        media_type=samples.MEDIA_TYPES[name],
+        headers={"Content-Disposition": f'attachment; filename="samples-{release_id}.{name}"'},
     )
 
 
-def _open(parts: Parts, bundle_key: str) -> Sampler:
-    return open_sampler(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)
-
-
-def _sample_pieces(sampler: Sampler, rows: int, file_format: SampleFormat) -> Pieces:
-    batches = sampler.batches(rows)
-    try:
-        yield from stream(batches, file_format.value)
-    finally:
-        batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
+def _open(parts: Parts, bundle_key: str) -> Samples:
+    return open_samples(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)
 
 
 def _object_pieces(file: BinaryIO) -> Pieces:

@@ -5,9 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from uuid import UUID
 
-from core.releases.sampler import Sampler
+from core.releases.samples import Samples
 
-Opener = Callable[[], Sampler]
+Opener = Callable[[], Samples]
 
 
 class SamplerCache:
@@ -20,10 +20,10 @@ class SamplerCache:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._lock = threading.Lock()
-        self._opened: OrderedDict[UUID, Sampler] = OrderedDict()
+        self._opened: OrderedDict[UUID, Samples] = OrderedDict()
         self._opening: dict[UUID, threading.Lock] = {}
 
-    def get(self, release_id: UUID, opener: Opener) -> Sampler:
+    def get(self, release_id: UUID, opener: Opener) -> Samples:
         """The sampler of a release, opened by ``opener`` if it is not kept. A failure to open is not kept."""
         with self._lock:
             turn = self._opening.setdefault(release_id, threading.Lock())
@@ -36,13 +36,13 @@ class SamplerCache:
             self._opening.pop(release_id, None)
         return sampler
 
-    def _kept(self, release_id: UUID) -> Sampler | None:
+    def _kept(self, release_id: UUID) -> Samples | None:
         with self._lock:
             if release_id in self._opened:
                 self._opened.move_to_end(release_id)
             return self._opened.get(release_id)
 
-    def _keep(self, release_id: UUID, sampler: Sampler) -> None:
+    def _keep(self, release_id: UUID, sampler: Samples) -> None:
         with self._lock:
             self._opened[release_id] = sampler
             while len(self._opened) > self._capacity:

@@ -12,11 +12,14 @@ from service.wire import coarse
 
 
 class SampleFormat(StrEnum):
-    """How synthetic rows are written."""
+    """How synthetic rows or images are written."""
 
     CSV = "csv"
     PARQUET = "parquet"
     JSONL = "jsonl"
+    NPZ = "npz"
+    ZIP = "zip"
+    PNG = "png"
 
 
 class ReleaseView(BaseModel):

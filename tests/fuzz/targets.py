@@ -15,7 +15,7 @@ from typing import Any, Final
 from core.domain.table import TableDomain
 from core.errors import UnderstudyError
 from core.releases.certificate import verify_certificate
-from core.releases.sampler import open_sampler
+from core.releases.samples import open_samples
 from core.storage.intake import CSV, GZIP, PARQUET, store_rows
 from core.storage.objects import open_store
 from core.storage.unpacking import IntakeLimits
@@ -119,7 +119,7 @@ def _certificate(content: bytes) -> None:
 
 
 def _bundle(content: bytes) -> None:
-    open_sampler(content)
+    open_samples(content)
 
 
 TARGETS: Final[Mapping[str, Target]] = {

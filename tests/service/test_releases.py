@@ -68,13 +68,13 @@ def test_a_generator_is_opened_once_and_least_used_ones_are_closed(world: World,
     from service.releases import endpoints
 
     opened = []
-    plain = endpoints.open_sampler
+    plain = endpoints.open_samples
 
     def counting(source: bytes, *, threads: int) -> object:
         opened.append(threads)
         return plain(source, threads=threads)
 
-    monkeypatch.setattr(endpoints, "open_sampler", counting)
+    monkeypatch.setattr(endpoints, "open_samples", counting)
     releases = [world.release() for _ in range(9)]
     for release_id in [releases[0], releases[0], *releases]:
         assert world.analyst.get(f"/v1/releases/{release_id}/samples?rows=1").status_code == 200

@@ -192,7 +192,7 @@ def test_an_answer_that_fails_midway_is_cut_and_not_ended(
         raise RuntimeError("the row was cAnArY")
 
     release_id = world.release()
-    monkeypatch.setattr("service.releases.endpoints.stream", breaks)
+    monkeypatch.setattr("core.releases.formats.stream", breaks)
     with pytest.raises(httpx.RemoteProtocolError):
         httpx.get(f"{served.url}/v1/releases/{release_id}/samples", headers=headers_of(world))
     assert eventually(lambda: "request-failed" in log_text())

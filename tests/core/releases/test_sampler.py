@@ -8,7 +8,7 @@ import pytest
 from core.releases.bundle import pack
 from core.releases.errors import BundleInvalid
 from core.releases.readme import render_readme
-from core.releases.sampler import Sampler, _draw, open_sampler
+from core.releases.sampler import Sampler, _draw
 from tests.core.releases.stand_in import LABEL_LAW, WARD_LAW, bundle
 
 # Five and a half standard deviations: a false alarm in about 2 of 1e8 comparisons; under 1e-6 a run.
@@ -81,10 +81,3 @@ def test_the_program_in_the_readme_runs_without_this_package(tmp_path):
     assert done.stdout.startswith("[[")
     assert "(1.0, 1e-06)" in readme
     assert "one record" in readme
-
-
-def test_open_sampler_takes_bytes_and_paths(tmp_path):
-    packed = pack(bundle(), readme="x")
-    (tmp_path / "b.zip").write_bytes(packed)
-    for source in (packed, tmp_path / "b.zip"):
-        assert next(open_sampler(source).batches(3)).num_rows == 3
