@@ -109,9 +109,9 @@ def sliced_wasserstein(first: Floats, second: Floats, *, directions: int = DIREC
     if first.shape != second.shape:
         raise ValueError("the sliced distance compares sets of equal shape")
     rng = np.random.default_rng(named_seed("directions"))
-    total = 0.0
+    distances = []
     for _ in range(directions):
-        direction = rng.standard_normal(first.shape[1])
-        direction /= np.linalg.norm(direction)
-        total += float(np.abs(np.sort(first @ direction) - np.sort(second @ direction)).mean())
-    return total / directions
+        direction = rng.standard_normal((first.shape[1],))
+        direction = direction / np.linalg.norm(direction)
+        distances.append(np.abs(np.sort(first @ direction) - np.sort(second @ direction)).mean())
+    return float(np.mean(distances))

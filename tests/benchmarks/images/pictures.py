@@ -9,7 +9,7 @@ def squares(count: int, *, seed: int = 0, classes: int = 4, side: int = 16) -> P
     """Noise with a bright square in the corner that the label names; classes at most 4."""
     rng = np.random.default_rng(seed)
     pixels = rng.integers(0, 60, (count, side, side, 1))
-    labels = np.arange(count) % classes
+    labels = rng.permutation(count) % classes
     half = side // 2
     for corner in range(classes):
         down, right = half * (corner // 2), half * (corner % 2)

@@ -1,0 +1,49 @@
+from benchmarks.images.published import ACCURACY
+from docs.image_figures import grouped, images
+
+
+def run(method, epsilon, seed, accuracy, *, dataset="mnist"):
+    return {
+        "dataset": dataset, "method": method, "epsilon": epsilon, "seed": seed, "accuracy_cnn": accuracy,
+        "inception_score": 9.0, "seconds": 100.0,
+    }  # fmt: skip
+
+
+RUNS = [
+    run("anchor and critic", 4.0, 1, 0.962),
+    run("anchor and critic", 4.0, 0, 0.960),
+    run("mean embedding", 1.0, 0, 0.7),
+    run("real images", None, 0, 0.99),
+    run("anchor only", 10.0, 0, 0.958),
+    run("anchor only", 1.0, 0, 0.93, dataset="faces"),
+]
+
+
+def page():
+    return "\n".join(images({"runs": {str(index): entry for index, entry in enumerate(RUNS)}, "machine": {}}))
+
+
+def test_real_images_come_first_then_ours_then_baselines():
+    order = list(grouped(entry for entry in RUNS if entry["dataset"] == "mnist"))
+    assert order == [
+        ("real images", None), ("anchor only", 10.0), ("anchor and critic", 4.0), ("mean embedding", 1.0),
+    ]  # fmt: skip
+
+
+def test_rows_show_the_mean_over_seeds_with_its_interval_and_one_seed_alone():
+    # t_(1, 0.975) = 12.706, times 0.1 points.
+    assert "| anchor and critic | 4 | 2 | 96.10 ± 1.27 % |" in page()
+    assert "| anchor only | 10 | 1 | 95.80 % |" in page()
+
+
+def test_every_bar_stands_beside_what_was_measured_and_what_others_print():
+    assert "| anchor and critic | 4 | 96.10 % | 96.1 % | 97.5 % | 96.1 % |  |  | +0.00 |" in page()
+    assert "| anchor only | 10 | 95.80 % | 96.5 % | 98.1 % |  | 95.0 % | 98.1 % | -0.70 |" in page()
+    assert "| IDPGAN | 4 | 96.1 % | 8.93 ± 0.03 |" in page()
+    assert "### Faces" in page()
+    assert "Fashion-MNIST" not in page()
+
+
+def test_the_paper_s_claims_are_kept_as_printed():
+    claims = {epsilon: bars.paper for (name, epsilon), bars in ACCURACY.items() if name == "mnist"}
+    assert claims == {1.0: 0.858, 2.0: 0.927, 4.0: 0.961, 8.0: 0.973, 10.0: None}
