@@ -7,7 +7,7 @@ from uuid import UUID
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
-from core.domain.table import TableDomain
+from core.domain.declared import Domain, domain_from_json
 from core.jobs.claims import Claim, held_claim
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys
@@ -29,7 +29,7 @@ class Assignment:
     """
 
     claim: Claim
-    domain: TableDomain
+    domain: Domain
     rows_key: str
     data_key: bytes = field(repr=False)
     randomness_key: bytes = field(repr=False)
@@ -60,7 +60,7 @@ def read_assignment(database: Database, *, job_id: UUID, fence: int, master_keys
         data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
         return Assignment(
             claim=claim,
-            domain=TableDomain.from_json(dataset.domain),
+            domain=domain_from_json(dataset.domain),
             rows_key=dataset.rows_key,
             data_key=data_key,
             randomness_key=open_bytes(data_key, claim.sealed_randomness_key, context=f"job:{job_id}"),

@@ -1,4 +1,4 @@
-"""Stored rows become the coded table that a synthesizer trains on. Row-local; nothing is learnt from the rows."""
+"""Stored rows become the coded table or the images that a synthesizer trains on. Row-local; nothing is learnt from them."""
 
 from collections.abc import Iterable
 
@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.domain.codec import encode
+from core.domain.images import LABEL, PIXELS, ImageDomain
 from core.domain.table import TableDomain
-from models.encoding import PrivateTable
+from models.encoding import PrivateImages, PrivateTable
 
 
 def coded_table(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> PrivateTable:
@@ -32,6 +33,40 @@ def coded_table(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> Priva
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
     )
+
+
+def coded_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> PrivateImages:
+    """Put all images into one array and number the privacy units in the order in which they first appear.
+
+    Args:
+        batches: Images with `storage_schema(domain)`.
+        domain: The declared domain.
+    """
+    shape = (0, domain.height, domain.width, domain.channels)
+    pixels: list[npt.NDArray[np.uint8]] = [np.empty(shape, np.uint8)]
+    labels: list[npt.NDArray[np.int16]] = [np.empty(0, np.int16)]
+    units: list[pa.Array] = []
+    for batch in batches:
+        pixels.append(_values(batch.column(PIXELS)).reshape(-1, *shape[1:]))
+        labels.append(batch.column(LABEL).to_numpy(zero_copy_only=False))
+        if domain.privacy_unit is not None:
+            units.append(batch.column(domain.privacy_unit))
+    images = np.concatenate(pixels)
+    return PrivateImages(
+        pixels=images,
+        labels=np.concatenate(labels),
+        unit_of_record=np.arange(len(images)) if domain.privacy_unit is None else _numbered(units),
+        classes=len(domain.labels),
+    )
+
+
+def _values(column: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint8]:
+    """The bytes of a column of fixed width, one after the other."""
+    width = column.type.byte_width
+    if not len(column):
+        return np.empty(0, np.uint8)
+    start = column.offset * width
+    return np.frombuffer(column.buffers()[1], np.uint8)[start : start + len(column) * width]
 
 
 def _numbered(units: list[pa.Array]) -> npt.NDArray[np.int64]:

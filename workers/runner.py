@@ -20,6 +20,7 @@ import structlog
 import torch
 
 from core.db.session import Database
+from core.domain.table import TableDomain
 from core.jobs.failure_notes import write_failure_note
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
@@ -85,6 +86,7 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
 def _trained(work: Assignment, store: ObjectStore, host: JobHost, record: Record) -> TrainedGenerator:
     """Open the rows and run the plan, recording what is released."""
     plan = work.claim.plan
+    assert isinstance(work.domain, TableDomain), "plans are made for tables"
     with machinery():
         table = coded_table(open_private_rows(store, work.rows_key, work.data_key, work.domain), work.domain)
     streams = KeyedStreams(work.randomness_key, releases=record)

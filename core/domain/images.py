@@ -14,6 +14,10 @@ LARGEST_SIDE: Final = 256
 MOST_LABELS: Final = 1000
 LONGEST_WORD: Final = 200
 """Characters of a label or of the name of the unit's column."""
+FILE: Final = "file"
+PIXELS: Final = "pixels"
+LABEL: Final = "label"
+"""Columns of a label file and of stored images, beside the unit's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +93,11 @@ class ImageDomain:
             _check_word(node, label, f"labels/{index}")
         if self.privacy_unit is not None:
             _check_word(node, self.privacy_unit, "privacy_unit")
+            if self.privacy_unit in {FILE, PIXELS, LABEL}:
+                node.refuse(
+                    "This column of a label file means something else.", "bad-name", key="privacy_unit",
+                    remedy="Give the column that says whose image it is another name.",
+                )  # fmt: skip
 
 
 def _take_side(node: Node, key: str) -> int:

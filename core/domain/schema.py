@@ -3,6 +3,8 @@
 import pyarrow as pa
 
 from core.domain.columns import LabelColumn, Modelled, NumericColumn
+from core.domain.declared import Domain
+from core.domain.images import LABEL, PIXELS, ImageDomain
 from core.domain.table import TableDomain
 
 _PLAIN_WORDS = ("false", "true")
@@ -27,9 +29,19 @@ def sample_schema(domain: TableDomain) -> pa.Schema:
     return pa.schema([pa.field(column.name, arrow_type(column)) for column in domain.modelled])
 
 
-def storage_schema(domain: TableDomain) -> pa.Schema:
-    """Schema of stored rows: the modelled columns, then the privacy unit's column as text if there is one."""
-    schema = sample_schema(domain)
+def image_schema(domain: ImageDomain) -> pa.Schema:
+    """Schema of images: their bytes by row, pixel of the row, channel; and the code of their label, 0 where there is none."""
+    return pa.schema(
+        [
+            pa.field(PIXELS, pa.binary(domain.values), nullable=False),
+            pa.field(LABEL, pa.int16(), nullable=False),
+        ]
+    )
+
+
+def storage_schema(domain: Domain) -> pa.Schema:
+    """Schema of stored rows: the modelled columns or the image, then the privacy unit's column as text if there is one."""
+    schema = image_schema(domain) if isinstance(domain, ImageDomain) else sample_schema(domain)
     if domain.privacy_unit is None:
         return schema
     return schema.append(pa.field(domain.privacy_unit, pa.string(), nullable=False))

@@ -10,15 +10,18 @@ UnderstudyError
     x DamagedUpload             422  truncated or corrupted gzip or Parquet
     x NoAcceptableRows          422  every row was refused; ``report`` says why
     x TooManyUnits              422  far more privacy units than declared
+    x WrongArchive              422  an archive of images does not hold what the domain declares
     x PartSizeDiffers           422  a part of an upload has not the size that its place asks for
     x DigestDiffers             422  a part of an upload has not the announced digest
   * Unavailable
     x StorageUnavailable        503  the object store does not answer
+    x DecoderUnavailable        503  no process can be had that decodes images
   * TooLarge
     x UploadTooLarge            413  more bytes than allowed, as sent or unpacked
     x DecompressionBomb         413  unpacks to far more bytes than any table would
+    x TooManyImages             413  more images than are taken at once
   * Unsupported
-    x UnsupportedUpload         415  not CSV, gzip of CSV, or Parquet
+    x UnsupportedUpload         415  not CSV, gzip of CSV, Parquet, ZIP or NPZ, or not what such a domain takes
     x ContentDisagrees          415  the bytes are something else than the content type says
 
 An upload error is told to the owner who uploads and to nobody else; even so it holds no value of a row and no text
@@ -42,6 +45,19 @@ class StorageUnavailable(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("The object store does not answer.", remedy="Try again in a moment.")
+
+
+class DecoderUnavailable(Unavailable):
+    """No confined process can be started to decode images, or it does not answer."""
+
+    code = "image-decoder-unavailable"
+    title = "Images cannot be decoded now"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The service cannot decode images at the moment.",
+            remedy="Try again later, or send the pixels as NPZ, which needs no decoding.",
+        )
 
 
 class ObjectMissing(NotFound):
@@ -124,6 +140,13 @@ class TooManyUnits(InvalidInput):
     title = "More privacy units than declared"
 
 
+class WrongArchive(InvalidInput):
+    """The archive does not hold the images and labels as the domain declares them."""
+
+    code = "wrong-archive"
+    title = "The archive does not hold what is declared"
+
+
 class PartSizeDiffers(InvalidInput):
     """A part of an upload does not have the size that its place in the file asks for; nothing of it was kept."""
 
@@ -163,6 +186,20 @@ class DecompressionBomb(TooLarge):
 
     code = "decompression-bomb"
     title = "The file unpacks to too many bytes"
+
+
+class TooManyImages(TooLarge):
+    """More images than one upload may hold."""
+
+    code = "too-many-images"
+    title = "The upload holds too many images"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The upload holds more than {limit} images.",
+            remedy="Send fewer images, or ask the operator to raise the limit.",
+            limit_images=limit,
+        )
 
 
 class UnsupportedUpload(Unsupported):

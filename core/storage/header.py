@@ -15,7 +15,15 @@ def check_header(domain: TableDomain, names: Sequence[str]) -> None:
     Raises:
         WrongHeader: a declared column is missing or there twice, or there are undeclared columns.
     """
-    declared = [column.name for column in domain.columns]
+    check_names([column.name for column in domain.columns], names)
+
+
+def check_names(declared: Sequence[str], names: Sequence[str]) -> None:
+    """Check that a file has exactly the declared columns, in any order.
+
+    Raises:
+        WrongHeader: a declared column is missing or there twice, or there are undeclared columns.
+    """
     counts = Counter(names)
     missing = [name for name in declared if counts[name] == 0]
     repeated = [name for name in declared if counts[name] > 1]

@@ -3,37 +3,41 @@
 One pass, constant memory. CSV (and gzip of it) is cut into blocks of whole records while it arrives, parsed and
 cleaned by a few threads, and written in order as an Arrow IPC stream that is sealed on its way to disk: plaintext
 exists in memory only. Arrow's parser runs on text that was checked before, so its errors, which quote values, are never
-shown; cleaning is vectorised and never rounds 3.7 to 4 in silence (benchmarks/ingestion.py has its speed). Parquet is spooled first (``core.storage.parquet_table``).
+shown; cleaning is vectorised and never rounds 3.7 to 4 in silence (benchmarks/ingestion.py has its speed). Parquet is spooled first (``core.storage.parquet_table``),
+and so are archives of images (``core.storage.image_upload``).
 
 Nothing is half-stored: the sink is complete only after the last row, and ``store_rows`` puts it under its key only then.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import BinaryIO, TypeVar, cast
 
+from core.domain.declared import Domain
+from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.storage.clean_rows import CleanBlock
 from core.storage.csv_records import Block, blocks_of, check_text, split_first
 from core.storage.csv_table import CsvTable
 from core.storage.errors import EmptyUpload, NoAcceptableRows
 from core.storage.header import csv_header
+from core.storage.image_upload import image_upload
 from core.storage.intake_report import IntakeReport, Problem, ReportBuilder
 from core.storage.objects import ObjectStore
 from core.storage.parquet_table import ParquetTable, spooled
 from core.storage.sealing import SealedWriter
-from core.storage.sniffing import CSV, GZIP, PARQUET, kind_of, sniffed
+from core.storage.sniffing import CSV, GZIP, NPZ, PARQUET, ZIP, kind_of, require_fitting, sniffed
 from core.storage.stored_rows import open_writer, rows_context
 from core.storage.unit_limit import UnitLimit
 from core.storage.unpacking import IntakeLimits, gunzip, pieces_of
 
-__all__ = ["CSV", "GZIP", "PARQUET", "receive", "store_rows"]
+__all__ = ["CSV", "GZIP", "NPZ", "PARQUET", "ZIP", "receive", "store_rows"]
 
 _T = TypeVar("_T")
 
@@ -42,7 +46,7 @@ def receive(
     stream: Iterable[bytes] | BinaryIO,
     *,
     content_type: str,
-    domain: TableDomain,
+    domain: Domain,
     sink: BinaryIO,
     scratch_folder: Path,
     limits: IntakeLimits | None = None,
@@ -53,37 +57,39 @@ def receive(
 
     Args:
         stream: The upload, in pieces or as a binary file.
-        content_type: ``text/csv``, ``application/gzip`` (of CSV) or ``application/vnd.apache.parquet``.
+        content_type: ``text/csv``, ``application/gzip`` (of CSV) or ``application/vnd.apache.parquet`` for a table,
+            ``application/zip`` or ``application/x-npz`` for images.
         domain: The declared domain.
         sink: Where the Arrow IPC stream goes.
-        scratch_folder: Where Parquet is spooled (sealed, unlinked).
+        scratch_folder: Where Parquet and archives are spooled (sealed, unlinked).
         limits: How much is taken; None for the defaults.
         units: How many privacy units are taken; None for any number.
         threads: Threads that parse and clean.
 
     Raises:
         UnsupportedUpload, ContentDisagrees, EmptyUpload, WrongHeader, NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,
-        DamagedUpload, UploadTooLarge, DecompressionBomb, DomainMismatch: the upload cannot be read; nothing of it
-            may be kept.
+        DamagedUpload, UploadTooLarge, DecompressionBomb, DomainMismatch, WrongArchive, TooManyImages: the upload cannot
+            be read; nothing of it may be kept.
+        DecoderUnavailable: images cannot be decoded at the moment.
         TooManyUnits: more privacy units than ``units`` allows.
         NoAcceptableRows: every row was refused; its facts hold the report.
     """
     limits = limits or IntakeLimits()
     kind = kind_of(content_type)
+    require_fitting(kind, domain)
     pieces = sniffed(pieces_of(stream, limits), kind)
     first = next(pieces, b"")
     if not first:
         raise EmptyUpload("The upload has no bytes.")
     pieces = chain([first], pieces)
-    report = ReportBuilder("row" if kind == PARQUET else "line")
     with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(threads))
-        if kind == PARQUET:
-            table = ParquetTable(stack.enter_context(spooled(pieces, scratch_folder)), domain, limits)
-            blocks = _number_rows(_in_order(pool, threads, table.clean, table.batches()))
+        if isinstance(domain, ImageDomain):
+            spool = stack.enter_context(spooled(pieces, scratch_folder))
+            position, blocks = image_upload(spool, kind=kind, domain=domain, limits=limits)
         else:
-            plain = sniffed(gunzip(pieces, limits), CSV, unpacked=True) if kind == GZIP else pieces
-            blocks = _in_order(pool, threads, *_csv_work(plain, domain, limits))
+            position, blocks = _table(stack, pieces, kind, domain, scratch_folder, limits, threads)
+        stack.enter_context(closing(blocks))
+        report = ReportBuilder(position)
         writer = stack.enter_context(open_writer(sink, domain))
         for block in blocks:
             writer.write_batch(block.batch)
@@ -108,7 +114,7 @@ def store_rows(
     stream: Iterable[bytes] | BinaryIO,
     *,
     content_type: str,
-    domain: TableDomain,
+    domain: Domain,
     store: ObjectStore,
     key: str,
     data_key: bytes,
@@ -132,6 +138,23 @@ def store_rows(
     return report
 
 
+def _table(
+    stack: ExitStack,
+    pieces: Iterator[bytes],
+    kind: str,
+    domain: TableDomain,
+    scratch_folder: Path,
+    limits: IntakeLimits,
+    threads: int,
+) -> tuple[str, Generator[CleanBlock]]:
+    pool = stack.enter_context(ThreadPoolExecutor(threads))
+    if kind == PARQUET:
+        table = ParquetTable(stack.enter_context(spooled(pieces, scratch_folder)), domain, limits)
+        return "row", _number_rows(_in_order(pool, threads, table.clean, table.batches()))
+    plain = sniffed(gunzip(pieces, limits), CSV, unpacked=True) if kind == GZIP else pieces
+    return "line", _in_order(pool, threads, *_csv_work(plain, domain, limits))
+
+
 def _csv_work(
     pieces: Iterable[bytes], domain: TableDomain, limits: IntakeLimits
 ) -> tuple[Callable[[Block], CleanBlock], Iterator[Block]]:
@@ -151,7 +174,7 @@ def _csv_work(
 
 def _in_order(
     pool: ThreadPoolExecutor, threads: int, work: Callable[[_T], CleanBlock], items: Iterable[_T]
-) -> Iterator[CleanBlock]:
+) -> Generator[CleanBlock]:
     """Results in the order of the items, with at most ``threads + 1`` items under way."""
     waiting: deque[Future[CleanBlock]] = deque()
     try:
@@ -166,7 +189,7 @@ def _in_order(
             future.cancel()
 
 
-def _number_rows(blocks: Iterable[CleanBlock]) -> Iterator[CleanBlock]:
+def _number_rows(blocks: Iterable[CleanBlock]) -> Generator[CleanBlock]:
     """Count the rows of problems from 1 through the whole file."""
     start = 1
     for block in blocks:

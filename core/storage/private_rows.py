@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pyarrow as pa
 
+from core.domain.declared import Domain
 from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
 from core.storage.errors import SealBroken
 from core.storage.objects import ObjectStore
 from core.storage.sealing import SealedReader
@@ -14,7 +14,7 @@ from core.storage.stored_rows import rows_context
 
 
 def open_private_rows(
-    store: ObjectStore, key: str, data_key: bytes, domain: TableDomain
+    store: ObjectStore, key: str, data_key: bytes, domain: Domain
 ) -> Iterator[pa.RecordBatch]:
     """The clean rows of a dataset, decrypted while they are read; plaintext never touches a disk.
 
@@ -25,7 +25,7 @@ def open_private_rows(
         domain: The declared domain under which they were taken in.
 
     Yields:
-        Batches with ``storage_schema(domain)``, a few ten thousand rows each.
+        Batches with ``storage_schema(domain)``, a few ten thousand rows or a few megabytes of images each.
 
     Raises:
         ObjectMissing: there are no rows under this key.

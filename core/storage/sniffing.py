@@ -4,12 +4,18 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
+from core.domain.declared import Domain
+from core.domain.images import ImageDomain
 from core.storage.errors import ContentDisagrees, UnsupportedUpload
 
 CSV: Final = "text/csv"
 GZIP: Final = "application/gzip"
 PARQUET: Final = "application/vnd.apache.parquet"
+ZIP: Final = "application/zip"
+NPZ: Final = "application/x-npz"
 
+_OF_TABLES: Final = (CSV, GZIP, PARQUET)
+_OF_IMAGES: Final = (ZIP, NPZ)
 _HEAD_BYTES: Final = 512
 _TAR: Final = (257, b"ustar", "a tar archive")
 _SIGNATURES: Final = (
@@ -42,13 +48,32 @@ def kind_of(content_type: str) -> str:
     """
     kind, _, parameters = content_type.partition(";")
     kind = kind.strip().lower()
-    if kind not in {CSV, GZIP, PARQUET}:
+    if kind not in _OF_TABLES + _OF_IMAGES:
         raise UnsupportedUpload("This content type is not read.", remedy=_remedy())
     for parameter in parameters.split(";"):
         name, _, text = parameter.partition("=")
         if name.strip().lower() == "charset" and text.strip().strip('"').lower() not in _UTF8:
             raise UnsupportedUpload("The text is declared in another encoding than UTF-8.", remedy=_remedy())
     return kind
+
+
+def require_fitting(kind: str, domain: Domain) -> None:
+    """Check that a format can hold what a domain declares.
+
+    Args:
+        kind: As ``kind_of`` gives it.
+        domain: The declared domain.
+
+    Raises:
+        UnsupportedUpload: Images are sent as a table, or a table as images.
+    """
+    fitting, what = (_OF_IMAGES, "images") if isinstance(domain, ImageDomain) else (_OF_TABLES, "a table")
+    if kind not in fitting:
+        raise UnsupportedUpload(
+            f"The dataset is declared to hold {what}, which is not sent as {kind}.",
+            remedy=f"Send one of: {', '.join(fitting)}.",
+            content_types=list(fitting),
+        )
 
 
 _UTF8: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
@@ -59,7 +84,7 @@ def sniffed(pieces: Iterable[bytes], kind: str, *, unpacked: bool = False) -> It
 
     Args:
         pieces: The content, cut anywhere.
-        kind: ``text/csv``, ``application/gzip`` or ``application/vnd.apache.parquet``.
+        kind: One of the content types that are read.
         unpacked: Whether they were packed before; only changes the words of the refusal.
 
     Raises:
@@ -77,6 +102,8 @@ def sniffed(pieces: Iterable[bytes], kind: str, *, unpacked: bool = False) -> It
 
 def _check(head: bytes, kind: str, *, unpacked: bool) -> None:
     if not head or (kind == PARQUET and head.startswith(b"PAR1")):
+        return
+    if kind in _OF_IMAGES and head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return
     found = _found(head)
     if found == kind or (kind == CSV and found is None):
@@ -99,4 +126,4 @@ def _is_text(head: bytes) -> bool:
 
 
 def _remedy() -> str:
-    return f"Send {CSV} (UTF-8), {GZIP} (of CSV) or {PARQUET}, and name it so."
+    return f"Send {CSV} (UTF-8), {GZIP} (of CSV) or {PARQUET} of a table, {ZIP} or {NPZ} of images, and name it so."

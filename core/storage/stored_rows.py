@@ -1,11 +1,11 @@
-"""The stored form of rows: an Arrow IPC stream (zstd) of clean, typed columns, sealed."""
+"""The stored form of rows and images: an Arrow IPC stream (zstd) of clean, typed columns, sealed."""
 
 from typing import BinaryIO, Final
 
 import pyarrow as pa
 
+from core.domain.declared import Domain
 from core.domain.schema import storage_schema
-from core.domain.table import TableDomain
 
 COMPRESSION_LEVEL: Final = 1
 
@@ -15,7 +15,7 @@ def rows_context(key: str) -> str:
     return f"rows:{key}"
 
 
-def open_writer(sink: BinaryIO, domain: TableDomain) -> pa.ipc.RecordBatchStreamWriter:
+def open_writer(sink: BinaryIO, domain: Domain) -> pa.ipc.RecordBatchStreamWriter:
     """A writer of batches with ``storage_schema(domain)``."""
     options = pa.ipc.IpcWriteOptions(
         compression=pa.Codec("zstd", COMPRESSION_LEVEL), use_threads=False, unify_dictionaries=False

@@ -29,6 +29,8 @@ class IntakeLimits:
         max_dictionary_bytes: One Parquet dictionary; writers give up dictionaries at a mebibyte or a few.
         max_open_page_bytes: All Parquet pages that are in memory at once, in one row group.
         max_footer_bytes: A Parquet file's footer.
+        max_images: Images of one upload, and entries of an archive.
+        max_image_bytes: One PNG or JPEG file; at most 256 by 256 pixels need far less.
     """
 
     max_bytes: int = 16 << 30
@@ -40,6 +42,8 @@ class IntakeLimits:
     max_dictionary_bytes: int = 16 << 20
     max_open_page_bytes: int = 256 << 20
     max_footer_bytes: int = 8 << 20
+    max_images: int = 4_000_000
+    max_image_bytes: int = 2 << 20
 
 
 def pieces_of(stream: Iterable[bytes] | BinaryIO, limits: IntakeLimits) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from core.access.roles import Principal
 from core.clock import Clock
 from core.db.tables.dataset import Dataset
-from core.domain.table import TableDomain
+from core.domain.declared import Domain, domain_from_json
 from core.ledger import book
 from core.quotas import room
 from service.datasets import repository
@@ -27,7 +27,7 @@ def declare(
         UnitDiffers: The parent protects another unit.
         QuotaExceeded: The principal has as many datasets as it may.
     """
-    domain = TableDomain.from_json(order.domain)
+    domain = domain_from_json(order.domain)
     room.require_dataset(session, principal.id, limit=quota)
     row = Dataset(
         population_id=_population(session, order, domain, principal, clock),
@@ -45,7 +45,7 @@ def declare(
 
 
 def _population(
-    session: Session, order: DatasetOrder, domain: TableDomain, principal: Principal, clock: Clock
+    session: Session, order: DatasetOrder, domain: Domain, principal: Principal, clock: Clock
 ) -> UUID:
     if order.parent_dataset_id is None:
         return book.open_population(session, rule=order.rule, clock=clock)

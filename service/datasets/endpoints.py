@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 
 from core.db.tables.dataset import Dataset
-from core.domain.errors import DomainInvalid, DomainUnconfirmed
+from core.domain.errors import DomainInvalid, DomainMismatch, DomainUnconfirmed
 from core.quotas.errors import QuotaExceeded
 from core.storage import errors as upload_errors
 from service.audit import record
@@ -40,6 +40,11 @@ _UPLOAD_ERRORS = (
     upload_errors.RecordTooLong,
     upload_errors.DamagedUpload,
     upload_errors.NoAcceptableRows,
+    upload_errors.TooManyUnits,
+    DomainMismatch,
+    upload_errors.WrongArchive,
+    upload_errors.TooManyImages,
+    upload_errors.DecoderUnavailable,
     upload_errors.UploadTooLarge,
     upload_errors.DecompressionBomb,
     upload_errors.UnsupportedUpload,
@@ -48,11 +53,13 @@ _UPLOAD_ERRORS = (
 _ROWS_BODY = {
     "requestBody": {
         "required": True,
-        "description": "The rows, streamed; columns as the domain declares them.",
+        "description": "The rows or images, streamed; as the domain declares them.",
         "content": {
             "text/csv": {"schema": {"type": "string", "format": "binary"}},
             "application/gzip": {"schema": {"type": "string", "format": "binary"}},
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            "application/zip": {"schema": {"type": "string", "format": "binary"}},
+            "application/x-npz": {"schema": {"type": "string", "format": "binary"}},
         },
     }
 }
@@ -67,7 +74,7 @@ _ROWS_BODY = {
 def create_dataset(
     order: DatasetOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
 ) -> DatasetView:
-    """Declare the columns and the size of a table. All of it is public; no row is involved yet."""
+    """Declare what a table or a set of images may hold, and its size. All of it is public; no row is involved yet."""
     row = declare(session, order, principal, quota=parts.settings.quota_datasets, clock=parts.clock)
     record(session, principal, action="dataset.declare", object_id=row.id, clock=parts.clock)
     return _view(session, row)
@@ -105,7 +112,8 @@ def upload_rows(
     """Send the rows once, as the raw body. They are checked row by row, encrypted and never shown again.
 
     The answer is the intake report: what was accepted, refused or mapped, by line, column and kind, never by value.
-    It is for the owner only. If anything fails, nothing is stored.
+    It is for the owner only. If anything fails, nothing is stored. Images come as a ZIP of PNG and JPEG files with a
+    label file, a ZIP of idx files, or an NPZ.
     """
     upload = RowsUpload(parts, principal, dataset_id)
     with parts.uploads.pass_through():

@@ -5,7 +5,7 @@ from typing import Self
 from uuid import UUID
 
 from core.db.tables.dataset import Dataset
-from core.domain.table import TableDomain
+from core.domain.declared import Domain, domain_from_json
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 
 
@@ -16,7 +16,7 @@ class DatasetFacts:
     Args:
         id: Which dataset.
         population_id: Whose budget pays.
-        domain: The declared columns.
+        domain: The declared columns or images.
         declared_size: The public number of units.
         adjacency: What neighbouring datasets differ by.
         privacy_unit: Who is protected.
@@ -25,7 +25,7 @@ class DatasetFacts:
 
     id: UUID
     population_id: UUID
-    domain: TableDomain
+    domain: Domain
     declared_size: int
     adjacency: Adjacency
     privacy_unit: PrivacyUnit
@@ -37,7 +37,7 @@ class DatasetFacts:
         return cls(
             id=row.id,
             population_id=row.population_id,
-            domain=TableDomain.from_json(row.domain),
+            domain=domain_from_json(row.domain),
             declared_size=row.declared_size,
             adjacency=Adjacency(row.adjacency),
             privacy_unit=PrivacyUnit(column=row.privacy_unit),

@@ -35,7 +35,7 @@ class DatasetOrder(BaseModel):
 
     name: Name = Field(description="What people call the dataset.")
     domain: Document = Field(
-        description="The declared domain: columns, types, bounds, categories, target, unit."
+        description="The declared domain: columns, types, bounds, categories, target, unit; or an image's shape, labels, unit."
     )
     declared_size: int = Field(
         ge=1,

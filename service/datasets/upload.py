@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from sqlalchemy.orm import Session
 
 from core.access.roles import Principal
-from core.domain.table import TableDomain
+from core.domain.declared import Domain, domain_from_json
 from core.quotas import room
 from core.storage.intake import store_rows
 from core.storage.intake_report import IntakeReport
@@ -50,7 +50,7 @@ class RowsUpload:
         # A key of its own for each upload: two at once never write over each other.
         self._rows_key = f"datasets/{dataset_id}/rows-{uuid4().hex}.sealed"
 
-    def require_open(self) -> tuple[TableDomain, UnitLimit]:
+    def require_open(self) -> tuple[Domain, UnitLimit]:
         """What to check rows against, if the dataset takes rows.
 
         Raises:
@@ -61,7 +61,7 @@ class RowsUpload:
             dataset = repository.owned(session, self._dataset_id, self._principal)
             if dataset.state != "declared":
                 raise RowsAlreadyStored
-            domain = TableDomain.from_json(dataset.domain)
+            domain = domain_from_json(dataset.domain)
             limit = UnitLimit(declared_size=dataset.declared_size, unit_column=domain.privacy_unit)
             return domain, limit
 
@@ -69,7 +69,7 @@ class RowsUpload:
         self,
         body: Iterable[bytes],
         *,
-        domain: TableDomain,
+        domain: Domain,
         units: UnitLimit,
         content_type: str,
         attached: Callable[[Session], None] = _nothing_more,

@@ -10,10 +10,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from core.domain.images import ImageDomain
 from core.ledger.errors import BudgetNotSet
 from core.privacy.charge import Charge
 from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
+from core.synthesis.errors import InvalidSpec
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.quote import make_quote
 from core.synthesis.spec import SynthesisSpec
@@ -64,6 +66,10 @@ class Planner:
     def _make(
         self, address: str, spec: SynthesisSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts
     ) -> Plan:
+        if isinstance(facts.domain, ImageDomain):
+            raise InvalidSpec(
+                "No plan can be made for a dataset of images.", remedy="Order a generator of a table."
+            )
         with self._gate.pass_through():
             plan = make_plan(
                 spec=spec,

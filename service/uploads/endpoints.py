@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Header, Path, Request, Response
 
 from core.db.tables.upload import Upload
+from core.domain.declared import domain_from_json
 from core.quotas import room
 from core.quotas.errors import QuotaExceeded
 from core.storage.errors import (
@@ -17,7 +18,7 @@ from core.storage.errors import (
     UploadTooLarge,
 )
 from core.storage.sealing import new_data_key
-from core.storage.sniffing import kind_of
+from core.storage.sniffing import kind_of, require_fitting
 from core.uploads import repository
 from core.uploads.ending import end, erase_parts
 from core.uploads.errors import (
@@ -91,7 +92,7 @@ def create_upload(
 ) -> UploadView:
     """Announce a file. Its parts may then be sent in any order, several at once, and again after an interruption."""
     settings = parts.settings
-    kind_of(order.content_type)
+    kind = kind_of(order.content_type)
     if order.bytes > settings.max_upload_bytes:
         raise UploadTooLarge(
             "The upload is larger than the service takes.",
@@ -101,6 +102,7 @@ def create_upload(
     dataset = datasets.owned(session, dataset_id, principal)
     if dataset.state != "declared":
         raise RowsAlreadyStored
+    require_fitting(kind, domain_from_json(dataset.domain))
     room.require_upload(session, principal.id, limit=settings.quota_open_uploads)
     room.require_bytes(session, principal.id, limit=settings.quota_stored_bytes, requested=order.bytes)
     upload_id, now = uuid4(), parts.clock.now()

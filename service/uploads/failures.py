@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from core.datasets.errors import DatasetDeleted
+from core.domain.errors import DomainMismatch
 from core.errors import InternalError, UnderstudyError
 from core.quotas.errors import QuotaExceeded
 from core.storage import errors as storage_errors
@@ -21,6 +22,10 @@ INTAKE_ERRORS: Final[tuple[type[UnderstudyError], ...]] = (
     storage_errors.DamagedUpload,
     storage_errors.NoAcceptableRows,
     storage_errors.TooManyUnits,
+    storage_errors.WrongArchive,
+    storage_errors.TooManyImages,
+    storage_errors.DecoderUnavailable,
+    DomainMismatch,
     storage_errors.UploadTooLarge,
     storage_errors.DecompressionBomb,
     storage_errors.UnsupportedUpload,

@@ -25,7 +25,8 @@ class UploadOrder(BaseModel):
     content_type: str = Field(
         min_length=1,
         max_length=200,
-        description="text/csv, application/gzip (of CSV) or application/vnd.apache.parquet.",
+        description="text/csv, application/gzip (of CSV) or application/vnd.apache.parquet of a table; application/zip "
+        "or application/x-npz of images.",
     )
     sha256: Sha256 | None = Field(
         None, description="SHA-256 of the whole file in hexadecimal, if it is known already."

@@ -5,9 +5,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.domain.images import ImageDomain
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from workers.coding import coded_table
+from workers.coding import coded_images, coded_table
 
 COLUMNS = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9}]
 PLAIN = TableDomain.from_json(
@@ -52,3 +53,49 @@ def test_units_are_numbered_by_first_appearance_whatever_the_batches(pieces):
     assert table.unit_of_record.tolist() == [order.index(person) for person in persons]
     assert table.unit_of_record.dtype == np.int64
     assert table.units == len(order)
+
+
+def image_batch(
+    domain: ImageDomain, pixels: np.ndarray, labels: list[int], persons: list[str]
+) -> pa.RecordBatch:
+    columns = [
+        pa.array([image.tobytes() for image in pixels], pa.binary(domain.values)),
+        pa.array(labels, pa.int16()),
+    ]
+    if domain.privacy_unit is not None:
+        columns.append(pa.array(persons, pa.string()))
+    return pa.RecordBatch.from_arrays(columns, schema=storage_schema(domain))
+
+
+def images_of(unit: str | None) -> ImageDomain:
+    return ImageDomain(height=4, width=5, channels=3, labels=("a", "b"), privacy_unit=unit)
+
+
+def test_images_keep_their_pixels_labels_and_order():
+    domain = images_of(None)
+    pixels = np.random.default_rng(3).integers(0, 256, (5, 4, 5, 3), dtype=np.uint8)
+    batches = [
+        image_batch(domain, pixels[:3], [1, 0, 1], []),
+        image_batch(domain, pixels[:0], [], []),
+        image_batch(domain, pixels[2:], [1, 0, 0], []).slice(1),
+    ]
+    found = coded_images(batches, domain)
+    assert (found.pixels == pixels).all()
+    assert found.labels.tolist() == [1, 0, 1, 0, 0]
+    assert found.unit_of_record.tolist() == [0, 1, 2, 3, 4]
+    assert (found.classes, found.shape, found.labels.dtype) == (2, (4, 5, 3), np.int16)
+
+
+def test_images_of_one_person_have_one_number_in_any_batch():
+    domain = images_of("who")
+    pixels = np.zeros((2, 4, 5, 3), np.uint8)
+    batches = [
+        image_batch(domain, pixels, [0, 1], ["x", "y"]),
+        image_batch(domain, pixels, [0, 1], ["z", "x"]),
+    ]
+    assert coded_images(batches, domain).unit_of_record.tolist() == [0, 1, 2, 0]
+
+
+def test_no_images_are_images_too():
+    found = coded_images([], images_of("who"))
+    assert (found.pixels.shape, found.units) == ((0, 4, 5, 3), 0)

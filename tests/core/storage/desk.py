@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from core.domain import TableDomain
+from core.domain.declared import Domain
 from core.errors import UnderstudyError
 from core.storage.intake import CSV, store_rows
 from core.storage.intake_report import IntakeReport
@@ -38,7 +39,7 @@ class Desk:
     def take(
         self,
         data: bytes | list[bytes],
-        domain: TableDomain,
+        domain: Domain,
         kind: str = CSV,
         limits: IntakeLimits | None = None,
     ) -> IntakeReport:
@@ -51,11 +52,11 @@ class Desk:
         finally:
             assert list(self.scratch.iterdir()) == []
 
-    def rows(self, domain: TableDomain) -> list[dict[str, object]]:
+    def rows(self, domain: Domain) -> list[dict[str, object]]:
         found = pa.Table.from_batches(open_private_rows(self.store, "rows", KEY, domain))
         return found.to_pylist()  # type: ignore[no-any-return]
 
-    def refuse(self, data: bytes, domain: TableDomain, kind: str = CSV, **more: object) -> UnderstudyError:
+    def refuse(self, data: bytes, domain: Domain, kind: str = CSV, **more: object) -> UnderstudyError:
         with pytest.raises(UnderstudyError) as caught:
             self.take(data, domain, kind, **more)  # type: ignore[arg-type]
         assert not self.store.exists("rows")

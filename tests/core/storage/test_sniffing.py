@@ -68,7 +68,7 @@ def test_what_begins_like_something_else_is_refused(kind: str, content: bytes, n
 
 @pytest.mark.parametrize(
     "content_type",
-    ["", "text/html", "application/zip", "text/csv; charset=utf-16", "text/csv;charset=latin1"],
+    ["", "text/html", "application/x-tar", "text/csv; charset=utf-16", "text/csv;charset=latin1"],
 )
 def test_content_types_that_are_not_read(content_type: str) -> None:
     with pytest.raises(UnsupportedUpload):

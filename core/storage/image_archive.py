@@ -1,0 +1,177 @@
+"""A ZIP of PNG and JPEG files, with a label file where labels or units are declared, to rows.
+
+With a label file its lines are the rows, in their order, and each names its image; without one every file is a row.
+What concerns one row refuses that row; what concerns two of them at once (a name that stands twice) refuses the upload, so
+that whether a person's image is stored never depends on another person's.
+"""
+
+from collections.abc import Generator, Iterator
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain.images import FILE, ImageDomain
+from core.storage.clean_rows import CleanBlock
+from core.storage.errors import DamagedUpload, WrongArchive
+from core.storage.image_decoder import Decoded, Decoder
+from core.storage.image_labels import LABEL_FILE, LabelRow, columns_of, label_rows
+from core.storage.image_rows import ImageRows
+from core.storage.unpacking import IntakeLimits
+from core.storage.zip_directory import Directory, key_of
+from core.storage.zip_entry import entry_pieces
+
+_BATCH_FILES: Final = 64
+_BATCH_BYTES: Final = 1 << 20
+
+
+class ImageArchive:
+    """An opened archive of pictures.
+
+    Args:
+        source: The archive, seekable.
+        directory: What it holds.
+        domain: The declared domain.
+        limits: How much is taken.
+
+    Raises:
+        WrongArchive: A label file is missing, there are two, or there is one although nothing is declared that it could say.
+    """
+
+    def __init__(
+        self, source: BinaryIO, directory: Directory, domain: ImageDomain, limits: IntakeLimits
+    ) -> None:
+        self._source = source
+        self._domain = domain
+        self._limits = limits
+        self._entries = directory.entries
+        self._label_file = _label_file(directory, domain)
+        self._folder = b""
+        if self._label_file is not None:
+            place, self._folder = directory.labels[0]
+            self._entries = np.delete(self._entries, place)
+
+    @property
+    def position(self) -> str:
+        """What a row's number counts: lines of the label file, or entries of the archive."""
+        return "entry" if self._label_file is None else "line"
+
+    def blocks(self) -> Generator[CleanBlock]:
+        """The rows, checked and decoded.
+
+        Raises:
+            UnderstudyError: What the label file, two entries at once or the decoder say about the upload as a whole.
+        """
+        rows = ImageRows(self._domain)
+        seen: NDArray[np.bool_] = np.zeros(len(self._entries), bool)
+        shape = self._domain
+        with Decoder(height=shape.height, width=shape.width, channels=shape.channels) as decoder:
+            batch = _Batch(decoder, rows)
+            for row, place in self._rows(seen):
+                flaws = self._flaws(rows, row, place)
+                content = b"" if flaws or place is None else self._content(place, flaws)
+                batch.add(row, content, flaws)
+                if rows.is_full:
+                    yield rows.take()
+            batch.flush()
+        if self._label_file is not None:
+            rows.refuse_unlisted(int((~seen).sum()), "not-listed")
+        yield rows.take()
+
+    def _rows(self, seen: NDArray[np.bool_]) -> Iterator[tuple[LabelRow, int | None]]:
+        """Each row with the place of its entry; None where there is none."""
+        if self._label_file is None:
+            for index, number in enumerate(self._entries["number"].tolist()):
+                yield LabelRow(line=number, file="", label=None, unit=None), index
+            return
+        order = np.argsort(self._entries["name"])
+        names = self._entries["name"][order]
+        for row in label_rows(entry_pieces(self._source, self._label_file), self._domain):
+            place: int | None = None
+            if row.file is not None:
+                key = key_of(self._folder + row.file.encode())
+                found = int(np.searchsorted(names, key))
+                if found < len(names) and names[found] == key:
+                    place = int(order[found])
+                    if seen[place]:
+                        raise WrongArchive(
+                            "The label file names a file twice.", remedy="Name each file once.", line=row.line
+                        )
+                    seen[place] = True
+            yield row, place
+
+    def _flaws(self, rows: ImageRows, row: LabelRow, place: int | None) -> list[tuple[str, str]]:
+        if row.file is None:
+            return [("", "wrong-number-of-fields")]
+        flaws = rows.flaws(row.label, row.unit)
+        if place is None:
+            return [*flaws, (FILE, "file-missing")]
+        entry = self._entries[place]
+        if not entry["plain"]:
+            return [*flaws, ("", "not-a-plain-file")]
+        if max(entry["packed"], entry["unpacked"]) > self._limits.max_image_bytes:
+            return [*flaws, ("", "image-too-large")]
+        return flaws
+
+    def _content(self, place: int, flaws: list[tuple[str, str]]) -> bytes:
+        try:
+            return b"".join(entry_pieces(self._source, self._entries[place]))
+        except DamagedUpload:
+            flaws.append(("", "damaged-image"))
+            return b""
+
+
+class _Batch:
+    """Rows whose images wait to be decoded together; refused ones wait with them, to stay in order."""
+
+    def __init__(self, decoder: Decoder, rows: ImageRows) -> None:
+        self._decoder = decoder
+        self._rows = rows
+        self._waiting: list[tuple[LabelRow, bytes, list[tuple[str, str]]]] = []
+        self._bytes = 0
+
+    def add(self, row: LabelRow, content: bytes, flaws: list[tuple[str, str]]) -> None:
+        self._waiting.append((row, content, flaws))
+        self._bytes += len(content)
+        if len(self._waiting) >= _BATCH_FILES or self._bytes >= _BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Decode what waits, and hand every row on."""
+        images = iter(self._decoder.decode([content for _, content, flaws in self._waiting if not flaws]))
+        for row, _, flaws in self._waiting:
+            if not flaws:
+                self._settle(row, next(images))
+            else:
+                self._rows.refuse(row.line, flaws)
+        self._waiting, self._bytes = [], 0
+
+    def _settle(self, row: LabelRow, image: Decoded) -> None:
+        if image.pixels is None:
+            self._rows.refuse(row.line, [("", image.word)])
+        else:
+            change = "rotated" if image.word == "rotated" else ""
+            self._rows.accept(image.pixels, row.label, row.unit, change=change)
+
+
+def _label_file(directory: Directory, domain: ImageDomain) -> np.void | None:
+    wanted = len(columns_of(domain)) > 1
+    if len(directory.labels) > 1:
+        raise WrongArchive(
+            f"The archive has more than one {LABEL_FILE}.",
+            remedy=f"Keep one {LABEL_FILE}, with a line for each image.",
+        )
+    if wanted and not directory.labels:
+        raise WrongArchive(
+            f"The archive has no {LABEL_FILE}.",
+            remedy=f"Add {LABEL_FILE} with a header line and these columns: {', '.join(columns_of(domain))}.",
+        )
+    if not wanted and directory.labels:
+        raise WrongArchive(
+            f"The archive has a {LABEL_FILE}, but the domain declares neither labels nor a privacy unit.",
+            remedy="Declare what it says, or leave it out.",
+        )
+    if not directory.labels:
+        return None
+    found: np.void = directory.entries[directory.labels[0][0]]
+    return found
