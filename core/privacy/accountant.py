@@ -77,7 +77,7 @@ def _safe(epsilon: float) -> float:
     return max(epsilon, SMALLEST_EPSILON)
 
 
-def rdp_at(mechanism: Mechanism, orders: Sequence[float]) -> tuple[float, ...]:
+def rdp_at(mechanism: Mechanism | Leaf, orders: Sequence[float]) -> tuple[float, ...]:
     """Return the Renyi divergence of `mechanism` at each of `orders`, never negative.
 
     Raises:

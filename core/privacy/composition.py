@@ -28,6 +28,8 @@ _OUTSIDE = 1e-10
 """Tilted mass outside the window, on either side."""
 _UNIT = 2.0**-53
 _LARGEST_EXPONENT = 300.0
+_CURVE_TILTS = (3, 8)
+"""Orders by number that a whole curve is computed with: a quarter of the best, for its body, and the best, for its tail."""
 _RELATIVE = 1e-9
 """What sums and differences over the window may lose, relative to delta."""
 
@@ -119,6 +121,23 @@ def composed_epsilon(runs: Runs, outline: Outline, delta: float, spacing: float)
     return _epsilon(_compose(runs, outline, tilt), aim, spacing) * (1 + _RELATIVE * 1e-3)
 
 
+def composed_deltas(runs: Runs, outline: Outline, spacing: float) -> Floats:
+    """Return upper bounds on delta at 0, `spacing`, 2 `spacing`, ... of the loss of all `runs`; the last holds for ever.
+
+    Each tilt bounds every delta from its window on; of two bounds the smaller counts.
+    """
+    windows = [outline.window(tilt) for tilt in _CURVE_TILTS]
+    bounds = np.ones(max(highest for _, highest in windows) + 1)
+    for tilt in _CURVE_TILTS:
+        composed = _compose(runs, outline, tilt)
+        indices, deltas, _, slack = _deltas(composed, spacing)
+        upper = np.minimum(deltas + slack + outline.infinite, 1.0)
+        first, end = int(indices[0]), int(indices[-1]) + 1
+        np.minimum(bounds[first:end], upper, out=bounds[first:end])
+        np.minimum(bounds[end:], upper[-1], out=bounds[end:])
+    return np.minimum.accumulate(bounds)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tilted:
     """A composed loss: P(loss = index) = masses * exp(log_scale - order * index), and what may be missing in it."""
@@ -174,12 +193,11 @@ def _compose(runs: Runs, outline: Outline, tilt: int) -> Tilted:
     )
 
 
-def _epsilon(composed: Tilted, aim: float, spacing: float) -> float:
-    """Return the smallest epsilon >= 0 whose delta is at most `aim`, exactly on the grid's distribution.
+def _deltas(composed: Tilted, spacing: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return indices >= 0 of the grid, delta there, W there, and by how much rounding may have lowered delta.
 
     With P the probabilities and W(k) = sum over j >= k of P(j) exp(-(j - k) spacing), delta at grid point i is
-    (1 - exp(-spacing)) times the sum of W(k) over k > i: positive terms, nothing cancels. Between grid points
-    delta(epsilon) = delta(i) + W(i) (1 - exp(epsilon - i spacing)).
+    (1 - exp(-spacing)) times the sum of W(k) over k > i: positive terms, nothing cancels.
     """
     first = max(0, -composed.lowest)  # negative losses count for no epsilon >= 0
     indices = np.arange(first, len(composed.masses), dtype=np.float64) + composed.lowest
@@ -193,7 +211,15 @@ def _epsilon(composed: Tilted, aim: float, spacing: float) -> float:
     # The error weighs on delta at point i by its norm times that of (1 - exp(-(j - i) spacing)) / tilt over j > i.
     ratio = math.exp(-2 * composed.order)
     reach = min(math.sqrt(ratio / (1 - ratio)), spacing * math.sqrt(ratio * (1 + ratio) / (1 - ratio) ** 3))
-    slack = composed.error * reach * scale
+    return indices, deltas, weighted, composed.error * reach * scale
+
+
+def _epsilon(composed: Tilted, aim: float, spacing: float) -> float:
+    """Return the smallest epsilon >= 0 whose delta is at most `aim`, exactly on the grid's distribution.
+
+    Between grid points delta(epsilon) = delta(i) + W(i) (1 - exp(epsilon - i spacing)).
+    """
+    indices, deltas, weighted, slack = _deltas(composed, spacing)
     below = deltas + slack <= aim
     if not below[-1]:
         return math.inf

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.privacy.hockey_stick import Direction, Floats, hockey_stick
+from core.privacy.hockey_stick import Direction, Floats, HockeyStick, hockey_stick
 from core.privacy.mechanism import Leaf
 
 _UNIT = 2.0**-53
@@ -67,6 +67,12 @@ class Losses:
             infinite=self.infinite,
         )
 
+    def on_finer_grid(self, factor: int) -> "Losses":
+        """Return the same distribution on a grid of a `factor`-th of the spacing."""
+        probabilities = np.zeros((len(self.probabilities) - 1) * factor + 1)
+        probabilities[::factor] = self.probabilities
+        return Losses(lowest=self.lowest * factor, probabilities=probabilities, infinite=self.infinite)
+
     def _indices(self) -> Floats:
         return np.arange(self.lowest, self.highest + 1, dtype=np.float64)
 
@@ -90,7 +96,20 @@ def connect_dots(leaf: Leaf, direction: Direction, spacing: float, *, reach: flo
         spacing: Of the grid.
         reach: Losses below minus this are raised to it, losses above it are counted as infinite.
     """
-    curve, reverse = hockey_stick(leaf, direction), hockey_stick(leaf, direction.other)
+    return connect_curve(
+        hockey_stick(leaf, direction), hockey_stick(leaf, direction.other), spacing, reach=reach
+    )
+
+
+def connect_curve(curve: HockeyStick, reverse: HockeyStick, spacing: float, *, reach: float) -> Losses:
+    """Return the smallest distribution on the grid whose delta(epsilon) is nowhere below a curve.
+
+    Args:
+        curve: Asked at epsilons of at least zero.
+        reverse: The curve of the other direction; likewise.
+        spacing: Of the grid.
+        reach: As above.
+    """
     lowest = min(math.floor(max(curve.lowest, -reach) / spacing), -1)
     highest = max(math.ceil(min(curve.highest, reach) / spacing), 1)
     grid = np.arange(highest + 1, dtype=np.float64) * spacing

@@ -6,7 +6,15 @@ most of a second.
 
 import dp_accounting
 
-from core.privacy.mechanism import DiscreteGaussian, Gaussian, Laplace, Mechanism, PoissonSampled, Repeated
+from core.privacy.mechanism import (
+    Composed,
+    DiscreteGaussian,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    PoissonSampled,
+    Repeated,
+)
 
 
 def to_event(mechanism: Mechanism) -> dp_accounting.DpEvent:
@@ -14,7 +22,8 @@ def to_event(mechanism: Mechanism) -> dp_accounting.DpEvent:
 
     The library has no event for the discrete Gaussian. It is given as the Gaussian of the same multiplier,
     whose Renyi divergence bounds it at every order (Canonne, Kamath and Steinke 2020, proposition 5); the
-    loss distribution in `core.privacy.loss` uses the discrete mechanism itself.
+    loss distribution in `core.privacy.loss` uses the discrete mechanism itself. It has none for choices and parallel parts
+    under adding or removing a unit either, and is given one that it refuses.
     """
     match mechanism:
         case Gaussian(noise_multiplier=multiplier) | DiscreteGaussian(noise_multiplier=multiplier):
@@ -25,5 +34,7 @@ def to_event(mechanism: Mechanism) -> dp_accounting.DpEvent:
             return dp_accounting.PoissonSampledDpEvent(rate, to_event(inner))
         case Repeated(mechanism=repeated, count=count):
             return dp_accounting.SelfComposedDpEvent(to_event(repeated), count)
+        case Composed(parts=parts):
+            return dp_accounting.ComposedDpEvent([to_event(part) for part in parts])
         case _:
-            return dp_accounting.ComposedDpEvent([to_event(part) for part in mechanism.parts])
+            return dp_accounting.UnsupportedDpEvent()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
-from core.privacy.mechanism import DiscreteGaussian, Gaussian, Leaf, PoissonSampled
+from core.privacy.mechanism import DiscreteGaussian, Gaussian, Laplace, Leaf, PermuteAndFlip, PoissonSampled
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -63,8 +63,10 @@ def hockey_stick(leaf: Leaf, direction: Direction) -> HockeyStick:
             return _sampled_gaussian(rate, inner.noise_multiplier, direction)
         case DiscreteGaussian(noise_multiplier=multiplier):
             return _discrete_gaussian(multiplier)
-        case _:
-            pure = 1 / leaf.noise_multiplier
+        case PermuteAndFlip(epsilon=epsilon):
+            return _randomised_response(epsilon)
+        case Laplace(noise_multiplier=multiplier):
+            pure = 1 / multiplier
             return HockeyStick(
                 deltas=lambda epsilons: _raised(
                     np.where(
@@ -76,10 +78,22 @@ def hockey_stick(leaf: Leaf, direction: Direction) -> HockeyStick:
                 lowest=-pure,
                 highest=pure,
             )
+        case _:
+            raise TypeError("the curve of several compositions is made where they are composed")
 
 
 def _raised(deltas: Floats) -> Floats:
     return np.clip(deltas * _SAFETY, 0.0, 1.0)
+
+
+def _randomised_response(pure: float) -> HockeyStick:
+    """Return the curve that dominates every mechanism of pure epsilon (Kairouz, Oh and Viswanath 2015): losses of +-epsilon."""
+
+    def deltas(epsilons: Floats) -> Floats:
+        inside = -np.expm1(np.minimum(epsilons, pure) - pure) / (1 + math.exp(-pure))
+        return _raised(np.where(epsilons >= -pure, inside, -np.expm1(np.minimum(epsilons, 0.0))))
+
+    return HockeyStick(deltas=deltas, lowest=-pure, highest=pure)
 
 
 def _between(lower: Floats, width: float) -> Floats:

@@ -10,13 +10,17 @@ instead of one by one is what lets a quote of sixteen different mechanisms answe
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
-from core.privacy import gaussian
-from core.privacy.composition import Outline, Runs, composed_epsilon
-from core.privacy.connected_dots import connect_dots, spacing_of
-from core.privacy.hockey_stick import Direction
-from core.privacy.mechanism import Gaussian, Leaf, PoissonSampled
-from core.privacy.renyi import FINE_ORDERS, epsilon_of_rdp, rdp_of_leaves
+import numpy as np
+
+from core.privacy import gaussian, mechanism
+from core.privacy.composition import Outline, Runs, composed_deltas, composed_epsilon
+from core.privacy.connected_dots import Losses, connect_curve, connect_dots, spacing_of
+from core.privacy.hockey_stick import Direction, HockeyStick, hockey_stick
+from core.privacy.largest import largest_of, through_points
+from core.privacy.mechanism import Gaussian, Largest, Leaf, PoissonSampled
+from core.privacy.renyi import FINE_ORDERS, epsilon_of_rdp, rdp_of_leaf, rdp_of_leaves
 
 GRID_SHARE = 3e-4
 """The share of a composition's squared mu that its grid may cost."""
@@ -29,6 +33,10 @@ _LOST = 1e-7
 _LARGEST_LOSS = 300.0
 """Above this exponentials leave float64's range: such losses count as infinite, and if delta does not cover them the Renyi
 bound answers alone."""
+_CURVE_DELTA = 1e-12
+"""Down to which a whole curve keeps its digits: the smallest delta that is answered."""
+_CURVE_SPACING = 0.02
+"""Spacing of the grid of a largest curve, over the deviation of its loss."""
 
 
 def epsilon_of_leaves(counts: Mapping[Leaf, int], delta: float) -> float:
@@ -37,14 +45,8 @@ def epsilon_of_leaves(counts: Mapping[Leaf, int], delta: float) -> float:
     if not others:
         return gaussian.epsilon_of(mu, delta) if mu > 0 else 0.0
     rdp = rdp_of_leaves(counts, FINE_ORDERS)
-    reach = min(epsilon_of_rdp(rdp, FINE_ORDERS, delta * _LOST) + 1, _LARGEST_LOSS)
-    runs = dict(sorted(others.items(), key=repr))
-    if mu > 0:
-        runs[Gaussian(noise_multiplier=1 / mu)] = 1
-    # The loss's variance is near RDP(2) where the loss is small; where it is not, near (reach / 8)^2.
-    variance = min(float(rdp[FINE_ORDERS.index(2.0)]), (reach / 8) ** 2)
     epsilon = math.inf
-    if discretised := _discretised(runs, delta, variance=variance, reach=reach):
+    if discretised := _on_a_grid(counts, delta):
         spacing, both = discretised
         epsilon = max(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)
     return epsilon_of_rdp(rdp, FINE_ORDERS, delta) if math.isinf(epsilon) else epsilon
@@ -63,6 +65,58 @@ def merge_gaussians(counts: Mapping[Leaf, int]) -> tuple[float, dict[Leaf, int]]
     return math.sqrt(math.fsum(squares)), others
 
 
+def _on_a_grid(counts: Mapping[Leaf, int], delta: float) -> tuple[float, list[tuple[Runs, Outline]]] | None:
+    """Return a grid's spacing and all runs on it with their outline, per direction, for `delta`; None if none fits."""
+    rdp = rdp_of_leaves(counts, FINE_ORDERS)
+    reach = min(epsilon_of_rdp(rdp, FINE_ORDERS, delta * _LOST) + 1, _LARGEST_LOSS)
+    mu, others = merge_gaussians(counts)
+    runs = dict(sorted(others.items(), key=repr))
+    if mu > 0:
+        runs[Gaussian(noise_multiplier=1 / mu)] = 1
+    # The loss's variance is near RDP(2) where the loss is small; where it is not, near (reach / 8)^2.
+    variance = min(float(rdp[FINE_ORDERS.index(2.0)]), (reach / 8) ** 2)
+    return _discretised(runs, delta, variance=variance, reach=reach)
+
+
+@lru_cache(maxsize=256)
+def curves_of(runs: mechanism.Runs) -> dict[Direction, HockeyStick] | None:
+    """Return delta(epsilon), at epsilons of at least zero, of several runs together, per direction: never below the truth.
+
+    In closed form for plain Gaussians and for a single run, else through the points of a grid. None where none fits.
+    """
+    mu, others = merge_gaussians(dict(runs))
+    if not others:
+        return {way: hockey_stick(Gaussian(noise_multiplier=1 / mu), way) for way in Direction}
+    if mu == 0 and sum(others.values()) == 1:
+        return {way: hockey_stick(next(iter(others)), way) for way in Direction}
+    discretised = _on_a_grid(dict(runs), _CURVE_DELTA)
+    if discretised is None:
+        return None
+    spacing, both = discretised
+    removed, added = (composed_deltas(directed, outline, spacing) for directed, outline in both)
+    return {
+        Direction.REMOVED: through_points(removed, spacing=spacing, lowest=-spacing * len(added)),
+        Direction.ADDED: through_points(added, spacing=spacing, lowest=-spacing * len(removed)),
+    }
+
+
+def _connected(leaf: Leaf, direction: Direction, spacing: float, *, reach: float) -> Losses | None:
+    """Return one run's losses on the grid; None where a curve in it is beyond every grid.
+
+    A largest curve is one run among many, and second differences of its points lose digits on a fine grid, so it gets a
+    coarser one: that costs no more than one Gaussian of an 80th of its deviation.
+    """
+    if not isinstance(leaf, Largest):
+        return connect_dots(leaf, direction, spacing, reach=reach)
+    curves = [curves for runs in leaf.alternatives if (curves := curves_of(runs)) is not None]
+    if len(curves) < len(leaf.alternatives):
+        return None
+    deviation = math.sqrt(float(rdp_of_leaf(leaf, np.asarray([2.0]))[0]))
+    factor = 2 ** max(0, math.floor(math.log2(_CURVE_SPACING * deviation / spacing)))
+    curve, reverse = (largest_of([one[way] for one in curves]) for way in (direction, direction.other))
+    return connect_curve(curve, reverse, spacing * factor, reach=reach).on_finer_grid(factor)
+
+
 def _discretised(
     runs: Mapping[Leaf, int], delta: float, *, variance: float, reach: float
 ) -> tuple[float, list[tuple[Runs, Outline]]] | None:
@@ -76,9 +130,15 @@ def _discretised(
     settled = False
     while True:
         both = [
-            [(connect_dots(leaf, direction, spacing, reach=reach), times) for leaf, times in runs.items()]
+            [
+                (losses, times)
+                for leaf, times in runs.items()
+                if (losses := _connected(leaf, direction, spacing, reach=reach)) is not None
+            ]
             for direction in Direction
         ]
+        if any(len(directed) < len(runs) for directed in both):
+            return None
         outlines = [Outline.of(directed, delta, spacing) for directed in both]
         epsilons, tilts = zip(*(outline.epsilon(delta, spacing) for outline in outlines), strict=True)
         windows = [outline.window(tilt) for outline, tilt in zip(outlines, tilts, strict=True)]

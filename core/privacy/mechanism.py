@@ -2,7 +2,8 @@
 
 A noise multiplier is always the standard deviation of the noise over the L2 sensitivity of the query (for
 Laplace: the scale over the L1 sensitivity). Meanings never change and kinds are never removed; a document of
-an unknown version or kind is refused, because a mechanism that is not understood must not be accounted for.
+an unknown version or kind is refused, because a mechanism that is not understood must not be accounted for. Adjacency is
+always adding or removing one privacy unit.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,10 @@ from typing import Any
 from core.privacy.errors import InvalidMechanism, UnknownMechanism
 
 VERSION = 1
+MOST_PARTS = 64
+"""Parts of a `Parallel` or a `Chosen`, and candidates of one choice."""
+SMALLEST_CHOICE, LARGEST_CHOICE = 1e-6, 100.0
+"""Epsilon of one choice."""
 SMALLEST_NOISE, LARGEST_NOISE = 1e-9, 1e12
 """Outside, squares leave the range in which float64 keeps its digits."""
 LARGEST_COUNT = 10**12
@@ -90,14 +95,126 @@ class Composed:
     parts: tuple["Mechanism", ...]
 
 
-Mechanism = Gaussian | DiscreteGaussian | Laplace | PoissonSampled | Repeated | Composed
-Leaf = Gaussian | DiscreteGaussian | Laplace | PoissonSampled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermuteAndFlip:
+    """One of `candidates` chosen by a number of errors each: fewest errors most probable, pure `epsilon`.
+
+    McKenna and Sheldon 2020, "Permute-and-Flip": the candidates are met in a random order, and one with z errors is
+    taken with probability exp(-epsilon (z - fewest)). There is *no* factor 1/2 in the exponent, which rests on two
+    conditions that whoever counts the errors must keep:
+
+    1. Adjacency is adding or removing one unit (not replacing one).
+    2. A unit adds 0 or 1 to the errors of each candidate, whatever the other units are. So when a unit is added, no
+       count falls and none rises by more than one (the scores are monotone with sensitivity one).
+
+    Proof of pure epsilon. The law is that of the fewest "z - Exponential(rate epsilon)" (Ding, Kifer, Steinke and others
+    2021). Fix candidate i and the noise of all others. i is chosen if its noise exceeds
+    r = max over k of (noise_k - z_k) + z_i. Adding a unit, with b_k in {0, 1} the errors it adds, changes r by at least
+    b_i - max b_k >= -1 and at most b_i - min b_k <= 1. As P(noise > r) = exp(-epsilon max(r, 0)), the probability of i
+    changes by a factor between exp(-epsilon) and exp(epsilon); so does its mean over the others' noise. With changes of
+    both signs r could move by 2: there the factor 1/2 is needed (`tests/core/privacy/test_choice.py` has such a case).
+    """
+
+    epsilon: float
+    candidates: int
+
+    def __post_init__(self) -> None:
+        if not SMALLEST_CHOICE <= self.epsilon <= LARGEST_CHOICE:
+            raise InvalidMechanism(
+                f"the epsilon of a choice must lie between {SMALLEST_CHOICE:g} and {LARGEST_CHOICE:g}"
+            )
+        if not 2 <= self.candidates <= MOST_PARTS:  # noqa: PLR2004 - a choice is between two at least
+            raise InvalidMechanism(f"a choice is between 2 and {MOST_PARTS} candidates")
 
 
-def leaves(mechanism: Mechanism) -> dict[Leaf, int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    """Mechanisms on disjoint parts of the units, one part each; each may look at the outputs before it.
+
+    To which part a unit belongs must depend on nothing but that unit and fresh randomness (a keyed hash of it). Then one
+    unit more or less changes one part: given the outputs before that part's, its mechanism is what it was, and all others
+    see the same rows. So the loss is dominated by one whose delta(epsilon) is at *every* epsilon the largest of the
+    parts' (docs/mechanisms/selection.md). Parts of equal realised sizes would break this: a unit more moves others.
+    """
+
+    parts: tuple["Mechanism", ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """One of several mechanisms, which one depending on anything that was released before it.
+
+    Whatever was released, what runs is one of the parts; so the loss is dominated as that of `Parallel` is.
+    """
+
+    parts: tuple["Mechanism", ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.parts)
+
+
+def _check_parts(parts: tuple["Mechanism", ...]) -> None:
+    if not 1 <= len(parts) <= MOST_PARTS:
+        raise InvalidMechanism(f"there are 1 to {MOST_PARTS} parts")
+    pending = list(parts)
+    while pending:
+        match pending.pop():
+            case Parallel() | Chosen():
+                raise InvalidMechanism("a part holds no parts of its own")
+            case Repeated(mechanism=inner):
+                pending.append(inner)
+            case Composed(parts=more):
+                pending.extend(more)
+            case _:
+                pass
+
+
+Mechanism = (
+    Gaussian
+    | DiscreteGaussian
+    | Laplace
+    | PoissonSampled
+    | Repeated
+    | Composed
+    | PermuteAndFlip
+    | Parallel
+    | Chosen
+)
+Runs = tuple[tuple["Leaf", int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Largest:
+    """What accountants see of `Parallel` and `Chosen`: at every epsilon the largest delta of several compositions.
+
+    In one order whatever the order of the parts, and without those that another one contains.
+    """
+
+    alternatives: tuple[Runs, ...]
+
+
+Leaf = Gaussian | DiscreteGaussian | Laplace | PoissonSampled | PermuteAndFlip | Largest
+
+
+def _alternatives(parts: tuple[Mechanism, ...]) -> tuple[Runs, ...]:
+    counted = {tuple(sorted(leaves(part).items(), key=repr)) for part in parts}
+    kept = (runs for runs in counted if not any(_contained(runs, others) for others in counted - {runs}))
+    return tuple(sorted(kept, key=repr))
+
+
+def _contained(runs: Runs, others: Runs) -> bool:
+    """Whether every leaf of `runs` runs at least as often in `others`."""
+    larger = dict(others)
+    return all(larger.get(leaf, 0) >= count for leaf, count in runs)
+
+
+def leaves(mechanism: Mechanism | Leaf) -> dict[Leaf, int]:
     """Return every elementary mechanism with the number of times it runs; equal ones are counted together."""
     counts: dict[Leaf, int] = {}
-    pending: list[tuple[Mechanism, int]] = [(mechanism, 1)]
+    pending: list[tuple[Mechanism | Leaf, int]] = [(mechanism, 1)]
     while pending:
         current, times = pending.pop()
         match current:
@@ -105,9 +222,28 @@ def leaves(mechanism: Mechanism) -> dict[Leaf, int]:
                 pending.append((inner, times * count))
             case Composed(parts=parts):
                 pending.extend((part, times) for part in parts)
+            case Parallel(parts=parts) | Chosen(parts=parts):
+                alternatives = _alternatives(parts)
+                runs = (
+                    alternatives[0] if len(alternatives) == 1 else ((Largest(alternatives=alternatives), 1),)
+                )
+                for leaf, count in runs:
+                    counts[leaf] = counts.get(leaf, 0) + count * times
             case _:
                 counts[current] = counts.get(current, 0) + times
     return counts
+
+
+_NOISES: dict[str, type[Gaussian | DiscreteGaussian | Laplace]] = {
+    "gaussian": Gaussian,
+    "discrete-gaussian": DiscreteGaussian,
+    "laplace": Laplace,
+}
+_OF_PARTS: dict[str, type[Composed | Parallel | Chosen]] = {
+    "composed": Composed,
+    "parallel": Parallel,
+    "chosen": Chosen,
+}
 
 
 def to_json(mechanism: Mechanism) -> dict[str, Any]:
@@ -117,18 +253,26 @@ def to_json(mechanism: Mechanism) -> dict[str, Any]:
 
 def _body(mechanism: Mechanism) -> dict[str, Any]:
     match mechanism:
-        case Gaussian(noise_multiplier=multiplier):
-            return {"kind": "gaussian", "noise_multiplier": multiplier}
-        case DiscreteGaussian(noise_multiplier=multiplier):
-            return {"kind": "discrete-gaussian", "noise_multiplier": multiplier}
-        case Laplace(noise_multiplier=multiplier):
-            return {"kind": "laplace", "noise_multiplier": multiplier}
+        case (
+            Gaussian(noise_multiplier=multiplier)
+            | DiscreteGaussian(noise_multiplier=multiplier)
+            | Laplace(noise_multiplier=multiplier)
+        ):
+            kind = next(kind for kind, made in _NOISES.items() if isinstance(mechanism, made))
+            return {"kind": kind, "noise_multiplier": multiplier}
+        case PermuteAndFlip(epsilon=epsilon, candidates=candidates):
+            return {"kind": "permute-and-flip", "epsilon": epsilon, "candidates": candidates}
         case PoissonSampled(sampling_rate=rate, mechanism=inner):
             return {"kind": "poisson-sampled", "sampling_rate": rate, "mechanism": _body(inner)}
-        case Repeated(mechanism=repeated, count=count):
-            return {"kind": "repeated", "count": count, "mechanism": _body(repeated)}
         case _:
-            return {"kind": "composed", "parts": [_body(part) for part in mechanism.parts]}
+            return _body_of_several(mechanism)
+
+
+def _body_of_several(mechanism: Repeated | Composed | Parallel | Chosen) -> dict[str, Any]:
+    if isinstance(mechanism, Repeated):
+        return {"kind": "repeated", "count": mechanism.count, "mechanism": _body(mechanism.mechanism)}
+    kind = next(kind for kind, made in _OF_PARTS.items() if isinstance(mechanism, made))
+    return {"kind": kind, "parts": [_body(part) for part in mechanism.parts]}
 
 
 def from_json(document: Mapping[str, Any]) -> Mechanism:
@@ -149,24 +293,21 @@ def from_json(document: Mapping[str, Any]) -> Mechanism:
 
 
 def _parse(document: Mapping[str, Any]) -> Mechanism:
-    match document["kind"]:
-        case "gaussian":
-            return Gaussian(noise_multiplier=float(document["noise_multiplier"]))
-        case "discrete-gaussian":
-            return DiscreteGaussian(noise_multiplier=float(document["noise_multiplier"]))
-        case "laplace":
-            return Laplace(noise_multiplier=float(document["noise_multiplier"]))
-        case "poisson-sampled":
-            inner = _parse(document["mechanism"])
-            if not isinstance(inner, Gaussian):
-                raise UnknownMechanism("only a Gaussian may be run on a Poisson sample")
-            return PoissonSampled(sampling_rate=float(document["sampling_rate"]), mechanism=inner)
-        case "repeated":
-            return Repeated(mechanism=_parse(document["mechanism"]), count=_count(document["count"]))
-        case "composed":
-            return Composed(parts=tuple(_parse(part) for part in document["parts"]))
-        case _:
-            raise UnknownMechanism("the mechanism's kind is not known")
+    kind = document["kind"]
+    if kind == "poisson-sampled":
+        inner = _parse(document["mechanism"])
+        if not isinstance(inner, Gaussian):
+            raise UnknownMechanism("only a Gaussian may be run on a Poisson sample")
+        return PoissonSampled(sampling_rate=float(document["sampling_rate"]), mechanism=inner)
+    if kind == "repeated":
+        return Repeated(mechanism=_parse(document["mechanism"]), count=_count(document["count"]))
+    if kind == "permute-and-flip":
+        return PermuteAndFlip(epsilon=float(document["epsilon"]), candidates=_count(document["candidates"]))
+    if kind in _NOISES:
+        return _NOISES[kind](noise_multiplier=float(document["noise_multiplier"]))
+    if kind in _OF_PARTS:
+        return _OF_PARTS[kind](parts=tuple(_parse(part) for part in document["parts"]))
+    raise UnknownMechanism("the mechanism's kind is not known")
 
 
 def _count(value: object) -> int:

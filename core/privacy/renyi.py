@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, logsumexp
 
-from core.privacy.mechanism import DiscreteGaussian, Gaussian, Laplace, Leaf
+from core.privacy.mechanism import DiscreteGaussian, Gaussian, Laplace, Largest, Leaf, PermuteAndFlip
 
 _LARGEST = 512
 INTEGERS = (*range(1, 65), *range(66, 129, 2), *range(136, _LARGEST + 1, 8))
@@ -52,6 +52,15 @@ def laplace_rdp(noise_multiplier: float, orders: npt.NDArray[np.float64]) -> npt
     return np.clip(exact * (1 + 1e-9), 0.0, bound)
 
 
+def pure_rdp(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the largest divergence of any mechanism of pure `epsilon`: randomised response's (Kairouz and others 2015)."""
+    bound = np.minimum(orders * epsilon**2 / 2, epsilon)  # Bun and Steinke 2016, proposition 3.3
+    if epsilon < _PURE_LIMIT:
+        return bound
+    exact = np.logaddexp(orders * epsilon, (1 - orders) * epsilon) - np.logaddexp(0.0, epsilon)
+    return np.asarray(np.clip(exact / (orders - 1) * (1 + 1e-9), 0.0, bound))
+
+
 @lru_cache(maxsize=1024)
 def sampled_gaussian_log_moments(sampling_rate: float, noise_multiplier: float) -> npt.NDArray[np.float64]:
     """Return K(a) of the Poisson-sampled Gaussian at `INTEGERS`."""
@@ -80,6 +89,12 @@ def rdp_of_leaf(leaf: Leaf, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.f
             return gaussian_rdp(multiplier, orders)
         case Laplace(noise_multiplier=multiplier):
             return laplace_rdp(multiplier, orders)
+        case PermuteAndFlip(epsilon=epsilon):
+            return pure_rdp(epsilon, orders)
+        case Largest(alternatives=alternatives):
+            # At a fixed order the largest of several divergences bounds whichever of them it is.
+            divergences = [rdp_of_leaves(dict(runs), orders.tolist()) for runs in alternatives]
+            return np.asarray(np.max(divergences, axis=0))
         case _:
             inner = leaf.mechanism
             moments = sampled_gaussian_log_moments(leaf.sampling_rate, inner.noise_multiplier)

@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 from core.privacy.dp_events import to_event
 from core.privacy.errors import InvalidMechanism, UnknownMechanism
 from core.privacy.mechanism import (
+    Chosen,
     Composed,
     DiscreteGaussian,
     Gaussian,
     Laplace,
     Mechanism,
+    Parallel,
+    PermuteAndFlip,
     PoissonSampled,
     Repeated,
     from_json,
@@ -27,12 +30,16 @@ _leaves = st.one_of(
     _multipliers.map(lambda m: DiscreteGaussian(noise_multiplier=m)),
     _multipliers.map(lambda m: Laplace(noise_multiplier=m)),
     st.builds(sampled, st.floats(1e-9, 1.0), _multipliers),
+    st.builds(PermuteAndFlip, epsilon=st.floats(1e-6, 100.0), candidates=st.integers(2, 64)),
 )
+_parts = st.lists(_leaves, min_size=1, max_size=3).map(tuple)
 mechanisms = st.recursive(
     _leaves,
     lambda inner: st.one_of(
         st.builds(lambda m, n: Repeated(mechanism=m, count=n), inner, st.integers(1, 10**6)),
         st.lists(inner, max_size=4).map(lambda parts: Composed(parts=tuple(parts))),
+        st.builds(Parallel, parts=_parts),
+        st.builds(Chosen, parts=_parts),
     ),
     max_leaves=8,
 )
