@@ -10,7 +10,7 @@ from typing import Any
 
 from core.clock import Clock
 from core.db.session import Database
-from core.domain.table import TableDomain
+from core.domain.declared import domain_from_json
 from core.jobs.claims import Claim
 from core.ledger.evidence import payment_of
 from core.ledger.reservation import EntryKind
@@ -61,7 +61,7 @@ def certify_staged(
         issued_at=datetime.fromisoformat(report["ordered_at"]),
         reserved=payment[EntryKind.RESERVED],
         spent=payment[EntryKind.SPENT],
-        domain_digest=TableDomain.from_json(staged.domain).digest(),
+        domain_digest=domain_from_json(staged.domain).digest(),
         cardinalities=staged.manifest.cardinalities,
         noise_grid=report["noise_grid"],
         software=report["software"],
