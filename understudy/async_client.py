@@ -360,14 +360,22 @@ class AsyncClient:
         await asyncio.to_thread(keep_if_verified, waiting, target, public_keys=public_keys)
 
     async def download_samples(
-        self, release_id: str, target: Path, *, rows: int, file_format: str = "csv", seen: Seen = unseen
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        rows: int,
+        file_format: str | None = None,
+        seen: Seen = unseen,
     ) -> None:
-        """Write synthetic rows to a file, whole or not at all. It costs nothing, however many."""
+        """Write synthetic rows or images to a file, whole or not at all; as `Client.download_samples`."""
         call = calls.draw_samples(release_id, rows=rows, file_format=file_format)
         await self.download(call, target, seen=seen)
 
-    def stream_samples(self, release_id: str, *, rows: int, file_format: str = "csv") -> AsyncIterator[bytes]:
-        """Yield synthetic rows as the bytes of a file, as they are drawn."""
+    def stream_samples(
+        self, release_id: str, *, rows: int, file_format: str | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
         return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format))
 
     async def read_ledger(self, dataset_id: str) -> Statement:

@@ -20,12 +20,12 @@ from understudy.results import (
     Upload,
     take,
 )
+from understudy.sample_formats import FORMATS
 
 Result = TypeVar("Result")
 Read = Callable[[Any], Result]
 
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
-FORMATS = ("csv", "parquet", "jsonl")
 CONTENT_TYPES: Mapping[str, str] = {
     ".csv": "text/csv",
     ".gz": "application/gzip",
@@ -298,20 +298,20 @@ def download_bundle(release_id: str) -> Call[None]:
     return Call(method="GET", path=f"/v1/releases/{release_id}/bundle", read=_nothing)
 
 
-def draw_samples(release_id: str, *, rows: int, file_format: str) -> Call[None]:
-    """Ask for synthetic rows; the answer is streamed.
+def draw_samples(release_id: str, *, rows: int, file_format: str | None) -> Call[None]:
+    """Ask for synthetic rows or images; the answer is streamed. Without a format the usual one of their kind comes.
 
     Raises:
         InputUnusable: if the format is none of ``FORMATS``.
     """
-    if file_format not in FORMATS:
+    if file_format is not None and file_format not in FORMATS:
         message = f"unknown format {file_format!r}; it is one of {', '.join(FORMATS)}"
         raise InputUnusable(message)
     return Call(
         method="GET",
         path=f"/v1/releases/{release_id}/samples",
         read=_nothing,
-        query={"rows": rows, "format": file_format},
+        query={"rows": rows} | ({} if file_format is None else {"format": file_format}),
     )
 
 

@@ -375,14 +375,25 @@ class Client:
         keep_if_verified(waiting, target, public_keys=public_keys)
 
     def download_samples(
-        self, release_id: str, target: Path, *, rows: int, file_format: str = "csv", seen: Seen = unseen
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        rows: int,
+        file_format: str | None = None,
+        seen: Seen = unseen,
     ) -> None:
-        """Write synthetic rows to a file, whole or not at all. It costs nothing, however many."""
+        """Write synthetic rows or images to a file, whole or not at all. It costs nothing, however many.
+
+        Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`.
+        """
         call = calls.draw_samples(release_id, rows=rows, file_format=file_format)
         self.download(call, target, seen=seen)
 
-    def stream_samples(self, release_id: str, *, rows: int, file_format: str = "csv") -> Iterator[bytes]:
-        """Yield synthetic rows as the bytes of a file, as they are drawn."""
+    def stream_samples(
+        self, release_id: str, *, rows: int, file_format: str | None = None
+    ) -> Iterator[bytes]:
+        """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
         return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format))
 
     def read_ledger(self, dataset_id: str) -> Statement:

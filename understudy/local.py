@@ -4,61 +4,61 @@ The only module of the client that imports `core`; needs the extra ``understudy[
 reachable from here: a bundle holds the generator and nothing else.
 """
 
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-import pyarrow as pa
-
 from core.errors import UnderstudyError as EngineError
-from core.releases.formats import stream
-from core.releases.sampler import open_sampler
+from core.releases.samples import Samples, open_samples
 from understudy.client import Seen
 from understudy.errors import InputUnusable
 
 
-def sample_bundle(bundle: Path, *, rows: int, file_format: str, threads: int) -> Iterator[bytes]:
-    """Yield synthetic rows as the bytes of a file.
+def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
+    """Open a bundle for sampling.
 
     Args:
         bundle: the ZIP that the service sent.
-        rows: number of rows.
-        file_format: ``csv``, ``parquet`` or ``jsonl``.
         threads: CPU threads that draw.
 
     Raises:
         InputUnusable: if the file is no bundle that this version can read.
     """
-    return stream(_batches(bundle, rows, threads), file_format)
-
-
-def _batches(bundle: Path, rows: int, threads: int) -> Iterator[pa.RecordBatch]:
     try:
-        sampler = open_sampler(bundle, threads=threads)
+        return open_samples(bundle, threads=threads)
     except EngineError as error:
         raise InputUnusable(f"{bundle}: {error}") from error
-    return sampler.batches(rows)
 
 
-def sample_to_file(
-    bundle: Path, target: Path, *, rows: int, file_format: str, threads: int, seen: Seen
-) -> None:
-    """Write synthetic rows to a file, whole or not at all.
+def usual_format(samples: Samples) -> str:
+    """Give the format of what a bundle generates where none is asked for.
 
     Args:
-        bundle: the ZIP that the service sent.
+        samples: the opened bundle.
+    """
+    return next(iter(samples.MEDIA_TYPES))
+
+
+def sample_to_file(samples: Samples, target: Path, *, rows: int, file_format: str, seen: Seen) -> None:
+    """Write synthetic rows or images to a file, whole or not at all.
+
+    Args:
+        samples: the opened bundle.
         target: the file.
-        rows: number of rows.
-        file_format: ``csv``, ``parquet`` or ``jsonl``.
-        threads: CPU threads that draw.
+        rows: number of rows or images.
+        file_format: one of `understudy.sample_formats.FORMATS`.
         seen: told the number of bytes of each piece.
 
     Raises:
-        InputUnusable: if the file is no bundle that this version can read.
+        InputUnusable: if what the bundle generates is not written in this format, or not so much of it.
     """
+    try:
+        pieces = samples.write(rows, file_format)
+    except EngineError as error:
+        raise InputUnusable(f"{error} {error.remedy}") from error
     partial = target.with_name(f"{target.name}.part")
     try:
-        with partial.open("wb") as file:
-            for piece in sample_bundle(bundle, rows=rows, file_format=file_format, threads=threads):
+        with closing(pieces), partial.open("wb") as file:
+            for piece in pieces:
                 file.write(piece)
                 seen(len(piece))
         partial.replace(target)

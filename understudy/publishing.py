@@ -18,12 +18,15 @@ from understudy.connection import Connection
 from understudy.errors import InputUnusable, NotFound, Refused, ServiceUnreachable
 from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
 from understudy.results import Dataset, IntakeReport, Job, Json, Quote, Statement, take
+from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 from understudy.uploading import Remembered
 
-SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER = "synthetic.csv", "bundle.zip", "certificate.json", "ledger.json"
+BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
 KEYS = "signing-keys.json"
 """The service's public keys, as it shows them itself: what `understudy verify --keys` takes."""
+SHEET = "contact-sheet.png"
+"""Of synthetic images."""
 MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3
@@ -109,6 +112,11 @@ class Published:
     certificate: Json
     statement: Statement
     files: tuple[Path, ...]
+
+    @property
+    def sheet(self) -> Path | None:
+        """The contact sheet, where images were published."""
+        return next((file for file in self.files if file.name == SHEET), None)
 
 
 def smallest_budget(epsilon: float, delta: float) -> tuple[float, float]:
@@ -198,8 +206,19 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
             f"A dataset named {order.name!r} exists: this one counts as a new version of the same population and "
             "shares its budget. If these are other people, give another --name."
         )
-    screen.say(f"Dataset {dataset.id}: {len(order.table.domain.get('columns', ()))} columns declared.")
+    screen.say(f"Dataset {dataset.id}: {declared(order.table.domain)} declared.")
     return dataset
+
+
+def declared(domain: Json) -> str:
+    """Say in a few words what a domain declares.
+
+    Args:
+        domain: the domain document.
+    """
+    if formats_of(domain) == IMAGE_FORMATS:
+        return f"images of {domain['height']} x {domain['width']} pixels, {len(domain['labels'])} labels"
+    return f"{len(domain.get('columns', ()))} columns"
 
 
 def interrupted(owner: Client, order: Order) -> Dataset | None:
@@ -381,16 +400,32 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
     write_json(out / KEYS, {"items": analyst.auditing.list_signing_keys()})
     with screen.transfer("bundle", None) as seen:
         analyst.download_bundle(release_id, out / BUNDLE, seen=seen)
-    with screen.transfer(f"{order.sample_rows} synthetic rows", None) as seen:
-        analyst.download_samples(release_id, out / SYNTHETIC, rows=order.sample_rows, seen=seen)
+    samples = sample_files(order)
+    for name, rows in samples.items():
+        with screen.transfer(name, None) as seen:
+            analyst.download_samples(
+                release_id, out / name, rows=rows, file_format=name.rpartition(".")[2], seen=seen
+            )
     return Published(
         dataset=dataset,
         job=job,
         release_id=release_id,
         certificate=certificate,
         statement=statement,
-        files=tuple(out / name for name in (SYNTHETIC, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
+        files=tuple(out / name for name in (*samples, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
     )
+
+
+def sample_files(order: Order) -> dict[str, int]:
+    """Give the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too.
+
+    Args:
+        order: what to publish.
+    """
+    domain = order.table.domain
+    usual = formats_of(domain)[0]
+    sheet = {SHEET: sheet_images(domain)} if usual in IMAGE_FORMATS else {}
+    return {f"synthetic.{usual}": order.sample_rows} | sheet
 
 
 def write_json(file: Path, document: Json) -> None:

@@ -1,12 +1,16 @@
 import csv
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.releases.bundle import pack
+from tests.core.releases import image_stand_in
 from tests.core.releases.stand_in import bundle
 from understudy import InputUnusable
 from understudy.cli import main
+from understudy.contact_sheet import read_sheet
 
 
 @pytest.fixture
@@ -66,9 +70,90 @@ def test_wrong_words_are_explained(
 
 
 def test_a_bundle_error_is_an_error_of_the_client(tmp_path: Path) -> None:
-    from understudy.local import sample_bundle
+    from understudy.local import open_bundle_samples
 
     file = tmp_path / "bundle.zip"
     file.write_text("no zip")
     with pytest.raises(InputUnusable, match=r"bundle\.zip"):
-        list(sample_bundle(file, rows=1, file_format="csv", threads=1))
+        open_bundle_samples(file, threads=1)
+
+
+@pytest.fixture
+def image_bundle(tmp_path: Path) -> Path:
+    file = tmp_path / "images.bundle"
+    file.write_bytes(pack(image_stand_in.bundle(), readme="how to"))
+    return file
+
+
+@pytest.mark.parametrize("ending", ["npz", "zip", "png"])
+def test_a_bundle_of_images_is_sampled_offline(
+    image_bundle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ending: str,
+) -> None:
+    target = tmp_path / f"images.{ending}"
+    assert run(monkeypatch, "sample", "--bundle", image_bundle, "--rows", 30, "--out", target) == 0
+    assert "30 synthetic images: " in capsys.readouterr().out
+    if ending == "npz":
+        with np.load(target, allow_pickle=False) as arrays:
+            assert len(arrays["images"]) == 30
+    elif ending == "zip":
+        assert len(zipfile.ZipFile(target).namelist()) == 31
+    else:
+        assert read_sheet(target).channels == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("image_bundle", "synthetic.npz"), ("bundle_file", "synthetic.csv")]
+)
+def test_without_a_name_the_file_is_called_after_what_the_bundle_generates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, kind: str, name: str
+) -> None:
+    file = request.getfixturevalue(kind)
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "sample", "--bundle", file, "--rows", 5) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([file.name, name])
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "message"),
+    [
+        ("image_bundle", ("--rows", 5, "--out", "rows.csv"), "written as one of: npz, zip, png"),
+        (
+            "bundle_file",
+            ("--rows", 5, "--out", "sheet.png", "--show"),
+            "written as one of: csv, parquet, jsonl",
+        ),
+        ("image_bundle", ("--rows", 5, "--show"), "--show needs a contact sheet"),
+        ("image_bundle", ("--rows", 5, "--out", "images.npz", "--show"), "--show needs a contact sheet"),
+        ("image_bundle", ("--rows", 10**9, "--out", "sheet.png"), "at most"),
+    ],
+)
+def test_what_a_bundle_cannot_be_written_as_is_explained_and_leaves_no_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+    kind: str,
+    words: tuple[object, ...],
+    message: str,
+) -> None:
+    file = request.getfixturevalue(kind)
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "sample", "--bundle", file, *words) == 1
+    assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+def test_a_sheet_is_shown_where_asked_for(
+    image_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    words = ("sample", "--bundle", image_bundle, "--rows", 6, "--out", tmp_path / "sheet.png", "--show")
+    assert run(monkeypatch, *words) == 0
+    assert "▀" in capsys.readouterr().out

@@ -85,6 +85,9 @@ def demo(
         "",
     ]:
         screen.say(line)
+    if published.sheet is not None:
+        screen.show(published.sheet)
+        return
     for line in sanity_lines(published.files[0], files.domain):
         screen.say(line)
 

@@ -91,6 +91,8 @@ def publish(
 ) -> None:
     """Publish a private table under a guarantee: synthetic.csv, bundle.zip, certificate.json, ledger.json.
 
+    Of images: synthetic.npz and contact-sheet.png instead of synthetic.csv.
+
     Uses the service named by --url or running on the data folder, else starts the local stack for the purpose and
     stops it at the end. The analyst asks for a grant and an admin or the owner approves it; where none of the keys may,
     the request stays filed, and the same command draws on the grant later. Ctrl-C cancels the job. The exit status is 0
@@ -116,6 +118,8 @@ def publish(
         published = publish_order(connection, order, screen)
     for line in summary(published, order):
         screen.say(line)
+    if published.sheet is not None:
+        screen.show(published.sheet)
 
 
 def check_guarantee(epsilon: float, delta: float) -> None:
@@ -192,7 +196,7 @@ def summary(published: Published, order: Order) -> list[str]:
     spent = published.statement.spent
     cap = published.statement.cap or {}
     headline = (
-        f"Published {order.name!r}: {order.sample_rows} synthetic rows under (epsilon {order.epsilon:g}, "
+        f"Published {order.name!r}: {order.sample_rows} synthetic records under (epsilon {order.epsilon:g}, "
         f"delta {order.delta:g}) differential privacy."
     )
     paid = (
@@ -200,5 +204,5 @@ def summary(published: Published, order: Order) -> list[str]:
         f"of a cap of epsilon {cap.get('epsilon')}, delta {cap.get('delta')} "
         f"(carried by filter {published.statement.carried_by})."
     )
-    more = f"More rows cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
+    more = f"More of them cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
     return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid, more]

@@ -1,4 +1,4 @@
-"""``understudy sample``: draw synthetic rows from a release, or offline from a bundle file."""
+"""``understudy sample``: draw synthetic rows or images from a release, or offline from a bundle file."""
 
 import os
 from pathlib import Path
@@ -7,15 +7,21 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.calls import FORMATS
 from understudy.cli.options import MOST_ROWS, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
+from understudy.client import Client
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable, NotInstalled
+from understudy.results import take
+from understudy.sample_formats import FORMATS, IMAGE_FORMATS, formats_of
+
+SHEET = "png"
 
 
 def sample(
-    rows: Annotated[int, typer.Option("--rows", min=1, max=MOST_ROWS, help="Number of synthetic rows.")],
+    rows: Annotated[
+        int, typer.Option("--rows", min=1, max=MOST_ROWS, help="Number of synthetic rows or images.")
+    ],
     bundle: Annotated[
         Path | None, typer.Option("--bundle", help="Draw from this bundle file; no service is needed.")
     ] = None,
@@ -24,55 +30,111 @@ def sample(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="File to write; its ending is the format. Else synthetic.csv."),
+        typer.Option(
+            "--out", help="File to write; its ending is the format. Else synthetic.csv, or .npz for images."
+        ),
     ] = None,
     file_format: Annotated[
-        str | None, typer.Option("--format", help="csv, parquet or jsonl; else by the ending of --out.")
+        str | None,
+        typer.Option(
+            "--format",
+            help="Rows: csv, parquet or jsonl. Images: npz (arrays), zip (PNG files with a table of their labels) or "
+            "png (one contact sheet). Else by the ending of --out.",
+        ),
     ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Show the contact sheet in the terminal, too.")
+    ] = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Draw synthetic rows from a release of the service, or offline from a bundle. It costs nothing, however many."""
+    """Draw synthetic rows or images from a release of the service, or offline from a bundle. It costs nothing."""
     if (bundle is None) == (release is None):
         raise InputUnusable("give either --bundle FILE or --release ID")
-    target = out or Path(f"synthetic.{file_format or FORMATS[0]}")
-    chosen = file_format or target.suffix.lstrip(".")
-    if chosen not in FORMATS:
+    chosen = file_format or (None if out is None else out.suffix.lstrip("."))
+    if chosen is not None and chosen not in FORMATS:
         raise InputUnusable(f"unknown format {chosen!r}; --format is one of {', '.join(FORMATS)}")
+    if show and chosen != SHEET:
+        raise InputUnusable("--show needs a contact sheet of images: --out FILE.png")
     screen = TerminalScreen(Console())
     if bundle is not None:
-        sample_offline(bundle, target, rows, chosen, screen)
+        target = sample_offline(bundle, out, rows, chosen, screen)
     else:
         connection = find_connection(url=url, key=key, data_folder=data_folder)
-        with connection.any_client() as client, screen.transfer(f"{rows} synthetic rows", None) as seen:
-            client.download_samples(str(release), target, rows=rows, file_format=chosen, seen=seen)
-    screen.say(f"{rows} synthetic rows: {target.resolve()}")
+        with connection.any_client() as client:
+            target = sample_online(client, str(release), out, rows, chosen, screen)
+    if show:
+        screen.show(target)
 
 
-def sample_offline(bundle: Path, target: Path, rows: int, file_format: str, screen: TerminalScreen) -> None:
-    """Draw from a bundle file with the engine of the service.
+def sample_online(
+    client: Client, release: str, out: Path | None, rows: int, file_format: str | None, screen: TerminalScreen
+) -> Path:
+    """Have the service draw. Returns the file written.
+
+    Args:
+        client: a client that may see the release.
+        release: its id.
+        out: the file to write, or None to call it after what the release generates.
+        rows: number of rows or images.
+        file_format: how they are written, or None for the usual way.
+        screen: told of the progress.
+    """
+    chosen = file_format or _usual_format(client, release)
+    target = out or Path(f"synthetic.{chosen}")
+    with screen.transfer(title(rows, chosen), None) as seen:
+        client.download_samples(release, target, rows=rows, file_format=chosen, seen=seen)
+    screen.say(f"{title(rows, chosen)}: {target.resolve()}")
+    return target
+
+
+def _usual_format(client: Client, release: str) -> str:
+    dataset = client.read_dataset(client.read_release(release).dataset_id)
+    (domain,) = take(dataset.document, "domain")
+    return formats_of(domain)[0]
+
+
+def title(rows: int, file_format: str) -> str:
+    """Say what a file of a format holds.
+
+    Args:
+        rows: how many.
+        file_format: the format.
+    """
+    return f"{rows} synthetic {'images' if file_format in IMAGE_FORMATS else 'rows'}"
+
+
+def sample_offline(
+    bundle: Path, out: Path | None, rows: int, file_format: str | None, screen: TerminalScreen
+) -> Path:
+    """Draw from a bundle file with the engine of the service. Returns the file written.
 
     Args:
         bundle: the bundle.
-        target: the file to write.
-        rows: number of rows.
-        file_format: how they are written.
+        out: the file to write, or None to call it after what the bundle generates.
+        rows: number of rows or images.
+        file_format: how they are written, or None for the usual way.
         screen: told of the progress.
 
     Raises:
-        InputUnusable: if there is no such bundle.
+        InputUnusable: if there is no such bundle, or what it generates is not written so.
         NotInstalled: if the engine is missing.
     """
     if not bundle.is_file():
         raise InputUnusable(f"there is no file {bundle}")
     try:
-        from understudy.local import sample_to_file
+        from understudy.local import open_bundle_samples, sample_to_file, usual_format
     except ImportError as error:
         raise NotInstalled(
             f"sampling offline needs {error.name}: pip install 'understudy[offline]'; the README in the bundle shows a "
             "program without understudy"
         ) from None
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with screen.transfer(f"{rows} synthetic rows", None) as seen:
-        sample_to_file(bundle, target, rows=rows, file_format=file_format, threads=threads, seen=seen)
+    samples = open_bundle_samples(bundle, threads=threads)
+    chosen = file_format or usual_format(samples)
+    target = out or Path(f"synthetic.{chosen}")
+    with screen.transfer(title(rows, chosen), None) as seen:
+        sample_to_file(samples, target, rows=rows, file_format=chosen, seen=seen)
+    screen.say(f"{title(rows, chosen)}: {target.resolve()}")
+    return target

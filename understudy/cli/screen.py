@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +17,7 @@ from rich.progress import (
 )
 
 from understudy.client import Seen
+from understudy.contact_sheet import half_blocks, read_sheet
 from understudy.results import Job
 
 LINE_SECONDS = 15.0
@@ -52,6 +54,13 @@ class TerminalScreen:
             yield lambda count: progress.advance(task, count)
             if total is None:
                 progress.update(task, total=progress.tasks[0].completed)
+
+    def show(self, sheet: Path) -> None:
+        """Show a contact sheet of synthetic images, where the terminal has colours."""
+        if self.console.color_system is None:
+            self.say(f"This terminal has no colours; open {sheet} to see the images.")
+            return
+        self.console.print(half_blocks(read_sheet(sheet), columns=self.console.width), end="")
 
     @contextmanager
     def training(self) -> Iterator[Callable[[Job], None]]:
