@@ -89,6 +89,10 @@ def decoded(content: bytes, *, height: int, width: int, channels: int) -> tuple[
         Refusal: It is not a picture of the declared kind.
     """
     image = _opened(content)
+    if sorted(image.size) != sorted(
+        (height, width)
+    ):  # before anything else: the library may decode to find the orientation
+        raise Refusal("wrong-size")
     turn = _orientation(image)
     expected = (height, width) if turn in _LYING else (width, height)
     if image.size != expected:
