@@ -15,3 +15,10 @@ class InvalidPlan(InvalidInput):
 
     code = "invalid-plan"
     title = "This plan does not agree with itself"
+
+
+class InvalidSelection(InvalidInput):
+    """Candidates that no private selection can choose from."""
+
+    code = "invalid-selection"
+    title = "These candidates do not make a selection"

@@ -1,0 +1,233 @@
+"""The plan of a selection: candidates trained on disjoint parts, one chosen on a further part, the winner trained on all.
+
+Of `m` candidates each gets a part of the units, and the choice a part of its own; a unit's part is its own keyed coin. One
+unit more or less changes one part, so that selecting costs the largest of the parts (`Parallel`). Training the winner on
+all units comes on top; which of the candidates' plans that is depends on what was released (`Chosen`). All is fixed
+before a row is read (docs/mechanisms/selection.md).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from core.privacy import mechanism as mechanisms
+from core.privacy.accountant import Epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.privacy.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
+from core.synthesis.errors import InvalidPlan, InvalidSelection
+from core.synthesis.plan import Plan
+from core.synthesis.spec import SynthesisSpec
+
+VERSION = 1
+KIND = "selection"
+FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionSpec:
+    """What is chosen from, and what choosing may cost.
+
+    Raises:
+        InvalidSelection: too few candidates, too many, or two alike.
+    """
+
+    candidates: tuple[SynthesisSpec, ...]
+    epsilon: float
+    """Of every candidate's training on its part, at the order's delta."""
+    choice_epsilon: float
+    """Of the choice among them; pure."""
+
+    def __post_init__(self) -> None:
+        if not FEWEST_CANDIDATES <= len(self.candidates) <= MOST_CANDIDATES:
+            raise InvalidSelection(
+                f"a selection has {FEWEST_CANDIDATES} to {MOST_CANDIDATES} candidates",
+                remedy="name as many; each gets a part of the units, so few are better than many",
+            )
+        told = [json.dumps(spec.to_json(), sort_keys=True) for spec in self.candidates]
+        for number, text in enumerate(told):
+            if (first := told.index(text)) < number:
+                raise InvalidSelection(
+                    f"candidates {first} and {number} are the same", remedy="leave out one of them"
+                )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec as a JSON object."""
+        return {
+            "candidates": [spec.to_json() for spec in self.candidates],
+            "epsilon": self.epsilon,
+            "choice_epsilon": self.choice_epsilon,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidSelection: a member is missing or of the wrong type, or see the class.
+            InvalidSpec: a candidate is none.
+        """
+        try:
+            return cls(
+                candidates=tuple(SynthesisSpec.from_json(spec) for spec in document["candidates"]),
+                epsilon=float(document["epsilon"]),
+                choice_epsilon=float(document["choice_epsilon"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InvalidSelection(
+                "a selection needs candidates and the numbers epsilon and choice_epsilon"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionPlan:
+    """What one selection will do; stands where a `Plan` stands.
+
+    Raises:
+        InvalidPlan: the plans in it do not belong together, or its epsilon exceeds its guarantee.
+    """
+
+    synthesizer: ClassVar[str] = KIND
+
+    guarantee: PrivacyGuarantee
+    """Of everything together: selection and the winner's training."""
+    declared_size: int
+    part_size: int
+    """The declared size of every part: a public share of the declared size."""
+    choice: PermuteAndFlip
+    candidates: tuple[Plan, ...]
+    """Each candidate's plan on its part."""
+    finals: tuple[Plan, ...]
+    """Each candidate's plan on all units; the winner's is what runs."""
+    epsilons: Epsilons
+    """Of everything together."""
+
+    def __post_init__(self) -> None:
+        count = len(self.candidates)
+        if not (
+            FEWEST_CANDIDATES <= count <= MOST_CANDIDATES
+            and count == len(self.finals) == self.choice.candidates
+        ):
+            raise InvalidPlan("the selection's candidates, final plans and choice are not of one number")
+        for plans, size in ((self.candidates, self.part_size), (self.finals, self.declared_size)):
+            same = {(plan.guarantee, plan.adjacency, plan.privacy_unit) for plan in plans}
+            if len(same) != 1 or any(plan.declared_size != size for plan in plans):
+                raise InvalidPlan("the selection's plans are not for the same guarantee, unit and size")
+        one, final = self.candidates[0], self.finals[0]
+        if (one.adjacency, one.privacy_unit) != (final.adjacency, final.privacy_unit):
+            raise InvalidPlan("the selection's plans are not for the same unit")
+        if not one.guarantee.delta == final.guarantee.delta == self.guarantee.delta:
+            raise InvalidPlan("the selection's plans are not for one delta")
+        if self.part_size != part_size(self.declared_size, candidates=count):
+            raise InvalidPlan("the selection's parts are not the public share of the declared size")
+        if self.epsilons.reported > self.guarantee.epsilon:
+            raise InvalidPlan("the selection's epsilon exceeds its guarantee")
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """What neighbouring datasets differ by."""
+        return self.finals[0].adjacency
+
+    @property
+    def privacy_unit(self) -> PrivacyUnit:
+        """Who is protected."""
+        return self.finals[0].privacy_unit
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the units fall: one a candidate, and one to choose on."""
+        return len(self.candidates) + 1
+
+    @property
+    def steps(self) -> int:
+        """Training steps that progress is told in: of the longest final plan."""
+        return max(plan.steps for plan in self.finals)
+
+    @property
+    def selecting(self) -> Mechanism:
+        """What selecting alone releases."""
+        return Parallel(parts=(*(plan.mechanism for plan in self.candidates), self.choice))
+
+    @property
+    def training(self) -> Mechanism:
+        """What training the winner releases, whichever it is."""
+        return Chosen(parts=tuple(plan.mechanism for plan in self.finals))
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """All that the job releases."""
+        return self.executed(None)
+
+    def executed(self, step_count: int | None) -> Mechanism:
+        """Return what a job has released that has begun `step_count` steps of the winner's training; None: all of them.
+
+        Selecting and the winner's measurement are always included: marks do not tell how far selecting came.
+
+        Raises:
+            InvalidPlan: `step_count` is negative or above the plan's steps.
+        """
+        count = self.steps if step_count is None else step_count
+        if not 0 <= count <= self.steps:
+            raise InvalidPlan("more steps than the plan has, or fewer than none, cannot have been executed")
+        begun = tuple(plan.executed(min(count, plan.steps)) for plan in self.finals)
+        return Composed(parts=(self.selecting, Chosen(parts=begun)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans."""
+        return {
+            "version": VERSION,
+            "kind": KIND,
+            "guarantee": self.guarantee.to_json(),
+            "declared_size": self.declared_size,
+            "part_size": self.part_size,
+            "choice_epsilon": self.choice.epsilon,
+            "candidates": [plan.to_json() for plan in self.candidates],
+            "finals": [plan.to_json() for plan in self.finals],
+            "epsilons": self.epsilons.to_json(),
+            "mechanism": mechanisms.to_json(self.mechanism),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidPlan: the version is unknown, a member is missing or wrong, or the mechanism in the document is
+                not the one that the plan's numbers give.
+            InvalidGuarantee, InvalidMechanism: a number is out of range.
+        """
+        if (document.get("version"), document.get("kind")) != (VERSION, KIND):
+            raise InvalidPlan(
+                "the plan's version is not known", remedy="use the software version that wrote it"
+            )
+        try:
+            candidates = tuple(Plan.from_json(plan) for plan in document["candidates"])
+            plan = cls(
+                guarantee=PrivacyGuarantee.from_json(document["guarantee"]),
+                declared_size=int(document["declared_size"]),
+                part_size=int(document["part_size"]),
+                choice=PermuteAndFlip(epsilon=float(document["choice_epsilon"]), candidates=len(candidates)),
+                candidates=candidates,
+                finals=tuple(Plan.from_json(plan) for plan in document["finals"]),
+                epsilons=Epsilons.from_json(document["epsilons"]),
+            )
+            stated = mechanisms.from_json(document["mechanism"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InvalidPlan("the plan lacks a member or has one of the wrong type") from None
+        if stated != plan.mechanism:
+            raise InvalidPlan("the plan's mechanism is not the one its numbers give")
+        return plan
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the canonical JSON, in hexadecimal."""
+        text = json.dumps(
+            self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def part_size(declared_size: int, *, candidates: int) -> int:
+    """Return the declared size of a part: the public share of one part in the declared size, rounded down."""
+    return declared_size // (candidates + 1)

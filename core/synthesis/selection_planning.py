@@ -1,0 +1,167 @@
+"""Making a selection's plan, and saying what it would cost: the price of selecting beside that of the winner's training.
+
+Pure and data-free, like `core.synthesis.plan.make_plan`, which plans each candidate twice: on its part and on all units.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.domain.images import ImageDomain
+from core.privacy.accountant import epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.calibration import round_up
+from core.privacy.charge import Charge, charge_of
+from core.privacy.errors import InvalidGuarantee, InvalidMechanism, TargetOutOfReach
+from core.privacy.filters import Cap, admit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.privacy.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
+from core.privacy.remaining import remaining_epsilon
+from core.synthesis.errors import InvalidSelection, InvalidSpec
+from core.synthesis.plan import DomainShape, Plan, make_plan
+from core.synthesis.quote import filters_of
+from core.synthesis.selection import KIND, SelectionPlan, SelectionSpec, part_size
+from core.synthesis.spec import SynthesisSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """What all the plans of one selection share."""
+
+    domain: DomainShape
+    adjacency: Adjacency
+    privacy_unit: PrivacyUnit
+
+    def plan(self, number: int, spec: SynthesisSpec, guarantee: PrivacyGuarantee, size: int) -> Plan:
+        """Return the plan of a candidate on so many units."""
+        try:
+            return make_plan(
+                spec=spec,
+                guarantee=guarantee,
+                declared_size=size,
+                domain=self.domain,
+                adjacency=self.adjacency,
+                privacy_unit=self.privacy_unit,
+            )
+        except (InvalidSpec, TargetOutOfReach) as error:
+            raise InvalidSelection(
+                f"candidate {number} makes no plan for {size} units: {error.detail}", remedy=error.remedy
+            ) from None
+
+
+def make_selection_plan(
+    *,
+    selection: SelectionSpec,
+    guarantee: PrivacyGuarantee,
+    declared_size: int,
+    domain: DomainShape,
+    adjacency: Adjacency,
+    privacy_unit: PrivacyUnit,
+) -> SelectionPlan:
+    """Return the plan of a selection: every candidate on its part and on all units, and what all of it costs together.
+
+    Args:
+        selection: The candidates, and what choosing may cost.
+        guarantee: Of the winner's training alone; its delta is everybody's.
+        declared_size: The public number of units.
+        domain: With a target, or labels.
+        adjacency: What neighbouring datasets differ by.
+        privacy_unit: Who is protected.
+
+    Raises:
+        InvalidSelection: There is nothing to judge by, or a candidate makes no plan on a part or on all units.
+        InvalidGuarantee: The epsilon of the candidates or of the choice is out of range.
+    """
+    _require_labels(domain)
+    count = len(selection.candidates)
+    size = part_size(declared_size, candidates=count)
+    if size < 1:
+        raise InvalidSelection(
+            "the declared size is too small for so many parts", remedy="name fewer candidates"
+        )
+    try:
+        choice = PermuteAndFlip(epsilon=selection.choice_epsilon, candidates=count)
+    except InvalidMechanism as error:
+        raise InvalidGuarantee(error.detail, remedy="choose a choice_epsilon between 0.05 and 1") from None
+    each = PrivacyGuarantee(epsilon=selection.epsilon, delta=guarantee.delta)
+    facts = _Facts(domain=domain, adjacency=adjacency, privacy_unit=privacy_unit)
+    numbered = list(enumerate(selection.candidates))
+    candidates = tuple(facts.plan(number, spec, each, size) for number, spec in numbered)
+    finals = tuple(facts.plan(number, spec, guarantee, declared_size) for number, spec in numbered)
+    together = Composed(
+        parts=(
+            Parallel(parts=(*(plan.mechanism for plan in candidates), choice)),
+            Chosen(parts=tuple(plan.mechanism for plan in finals)),
+        )
+    )
+    found = epsilons(together, delta=guarantee.delta)
+    return SelectionPlan(
+        guarantee=PrivacyGuarantee(epsilon=round_up(found.reported), delta=guarantee.delta),
+        declared_size=declared_size,
+        part_size=size,
+        choice=choice,
+        candidates=candidates,
+        finals=finals,
+        epsilons=found,
+    )
+
+
+def _require_labels(domain: DomainShape | ImageDomain) -> None:
+    labelled = bool(domain.labels) if isinstance(domain, ImageDomain) else domain.target_index is not None
+    if not labelled:
+        raise InvalidSelection(
+            "candidates are judged by the label that a classifier predicts, and the domain declares none",
+            remedy="declare a target or labels, or order one generator with options of your own",
+        )
+
+
+def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+    """Return the quote as a JSON object: the price of selecting, of the winner's training, and of both together.
+
+    Args:
+        plan: What would run.
+        cap: The population's cap; None while no budget is set, and then nothing fits.
+        charges: Everything spent and reserved so far.
+    """
+    delta = plan.guarantee.delta
+    charge = charge_of(plan.mechanism, delta=delta)
+    admission = None if cap is None else admit(cap, [*charges, charge])
+    fits = admission is not None and admission.admitted
+    after = [*charges, charge] if fits else [*charges]
+    return {
+        "synthesizer": KIND,
+        "guarantee": plan.guarantee.to_json(),
+        "adjacency": plan.adjacency.value,
+        "privacy_unit": plan.privacy_unit.to_json(),
+        "declared_size": plan.declared_size,
+        "selection": {
+            "parts": plan.parts,
+            "part_size": plan.part_size,
+            "choice_epsilon": plan.choice.epsilon,
+            "epsilon": epsilons(plan.selecting, delta=delta).to_json(),
+            "candidates": [_told(one) for one in plan.candidates],
+        },
+        "final": {
+            "epsilon": epsilons(plan.training, delta=delta).to_json(),
+            "candidates": [_told(one) for one in plan.finals],
+        },
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge.to_json(),
+        "fits": fits,
+        "carried_by": None if admission is None else admission.carried_by,
+        "filters": {} if admission is None else filters_of(admission),
+        "remaining_epsilon": None if cap is None else remaining_epsilon(cap, charges),
+        "remaining_epsilon_after": None if cap is None else remaining_epsilon(cap, after),
+        "plan_digest": plan.digest(),
+    }
+
+
+def _told(plan: Plan) -> dict[str, Any]:
+    return {
+        "synthesizer": plan.synthesizer,
+        "epsilon": plan.epsilons.to_json(),
+        "declared_size": plan.declared_size,
+        "steps": plan.steps,
+        "sampling_rate": plan.sampling_rate,
+        "expected_batch_size": plan.expected_batch_size,
+    }
