@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.releases.bundle import pack
+from tests.core.releases import image_stand_in
 from tests.core.releases.certified import REFRESHING, certified
 from tests.core.releases.stand_in import DOMAIN as BUNDLE_DOMAIN
 from tests.core.releases.stand_in import bundle
@@ -57,7 +58,11 @@ def seeds() -> Mapping[str, Mapping[str, bytes]]:
             "whole": json.dumps(certified().certificate).encode(),
             "refreshing": json.dumps(certified(REFRESHING).certificate).encode(),
         },
-        "bundle": {"whole": pack(bundle(), readme="read me"), "signed": certified().packed},
+        "bundle": {
+            "whole": pack(bundle(), readme="read me"),
+            "signed": certified().packed,
+            "images": pack(image_stand_in.bundle(), readme="read me"),
+        },
     }
 
 
