@@ -92,7 +92,7 @@ def test_the_exported_network_gives_what_the_trained_one_does(classes, channels)
         label = np.eye(max(classes, 1), classes, dtype=np.float32)[np.arange(rows) % max(classes, 1)]
         (images,) = session.run(None, {"latent": latent, "label": label})
         with torch.no_grad():
-            known = generator.network(torch.from_numpy(latent), torch.from_numpy(label)).numpy()
+            known = generator.network.eval()(torch.from_numpy(latent), torch.from_numpy(label)).numpy()
         assert images.shape == (rows, channels, SIDE, SIDE)
         np.testing.assert_allclose(images, known, atol=1e-5)
 
