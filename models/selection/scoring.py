@@ -1,0 +1,101 @@
+"""How good a candidate is: the errors, on private units that no candidate saw, of a classifier trained on its sample.
+
+The sample and the classifier are post-processing of a generator that is differentially private; only the counting sees
+private rows. One unit counts once, by its first record, so it adds 0 or 1 to the errors of each candidate, whatever the
+other units are: what `core.privacy.mechanism.PermuteAndFlip` asks for.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.ensemble import ExtraTreesClassifier
+
+from models.encoding import PrivateImages, PrivateTable, block_starts
+from models.idpgan.generator import draw, probabilities
+from models.idpgan.labels import drawn_labels
+from models.randomness import KeyedStreams, Purpose
+from models.selection.split import first_records
+from models.synthesizer import TrainedGenerator, TrainedImageGenerator
+
+SAMPLE_ROWS: Final = 5000
+"""Synthetic records that a classifier is trained on."""
+TREES: Final = 50
+_SEED: Final = 0
+"""Of the classifier; public. With it the same sample always gives the same trees, and so the same count."""
+_AT_ONCE: Final = 500
+_WHITE: Final = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labelled:
+    """Records to learn from or to be judged on.
+
+    Args:
+        features: (rows, width) float32: the codes of a table's other columns, or pixels between 0 and 1.
+        labels: (rows,) int64.
+    """
+
+    features: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.int64]
+
+
+def errors(
+    generator: TrainedGenerator | TrainedImageGenerator, judged: Labelled, streams: KeyedStreams
+) -> int:
+    """How many of the judged records a classifier that learnt from a sample of the generator gets wrong.
+
+    Args:
+        generator: of a candidate.
+        judged: one record of each unit; private.
+        streams: of the candidate.
+    """
+    learnt = sample(generator, streams, rows=SAMPLE_ROWS)
+    if not len(judged.labels):
+        return 0
+    trees = ExtraTreesClassifier(n_estimators=TREES, random_state=_SEED, n_jobs=1)
+    trees.fit(learnt.features, learnt.labels)
+    return int((trees.predict(judged.features) != judged.labels).sum())
+
+
+def sample(
+    generator: TrainedGenerator | TrainedImageGenerator, streams: KeyedStreams, *, rows: int
+) -> Labelled:
+    """Synthetic records of a generator with labels; the same for the same key."""
+    labels = drawn_labels(generator.label_probabilities, streams.uniforms(Purpose.SELECTION_SAMPLE, 0, rows))
+    latent = streams.torch_normals(Purpose.SELECTION_SAMPLE, 1, (rows, generator.latent_dimension))
+    with torch.no_grad():
+        made = torch.cat(
+            [
+                generator.network(z, y)
+                for z, y in zip(torch.split(latent, _AT_ONCE), torch.split(labels, _AT_ONCE), strict=True)
+            ]
+        )
+    classes = labels.argmax(dim=1).numpy()
+    if isinstance(generator, TrainedImageGenerator):
+        return Labelled(features=made.flatten(start_dim=1).float().numpy(), labels=classes)
+    assert generator.label_index is not None, "a selection has labels to judge by"
+    sizes = generator.cardinalities
+    uniforms = streams.torch_uniforms(Purpose.SELECTION_SAMPLE, 2, (rows, len(sizes)))
+    cells = draw(probabilities(made, sizes), uniforms, sizes).argwhere()[:, 1].reshape(rows, len(sizes))
+    codes = cells.numpy() - block_starts(sizes)[:-1]
+    return _of_codes(codes, generator.label_index)
+
+
+def judged_by(private: PrivateTable | PrivateImages) -> Labelled:
+    """The first record of every unit, as records to be judged on."""
+    first = first_records(private.unit_of_record)
+    if isinstance(private, PrivateTable):
+        assert private.target_index is not None, "a selection has labels to judge by"
+        return _of_codes(private.codes[first].astype(np.int64), private.target_index)
+    pixels = private.pixels[first].transpose(0, 3, 1, 2).reshape(len(first), -1)
+    return Labelled(
+        features=(pixels / np.float32(_WHITE)).astype(np.float32),
+        labels=private.labels[first].astype(np.int64),
+    )
+
+
+def _of_codes(codes: npt.NDArray[np.int64], target: int) -> Labelled:
+    return Labelled(features=np.delete(codes, target, axis=1).astype(np.float32), labels=codes[:, target])
