@@ -26,7 +26,7 @@ from core.releases.manifest import ImageManifest
 
 CHUNK_VALUES = 2**17
 """Numbers of the images of one call of the network, whose inner layers are up to a hundred times as large."""
-BATCH_VALUES = 2**22
+BATCH_VALUES = 2**20
 """Numbers of the images of one batch, a byte each."""
 
 

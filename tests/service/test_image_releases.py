@@ -7,16 +7,13 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from core.releases.bundle import pack
 from tests.core.releases.image_stand_in import HEIGHT, LABELS, WIDTH, bundle
 from tests.service.world import World, require_problem
 
 
 @pytest.fixture
 def samples(world: World) -> str:
-    release_id = world.release()
-    world.store.put_bytes(f"releases/{release_id}/bundle.zip", pack(bundle(), readme="read me"))
-    return f"/v1/releases/{release_id}/samples"
+    return f"/v1/releases/{world.release(bundle())}/samples"
 
 
 def test_images_come_in_every_format_under_its_media_type(world: World, samples: str) -> None:

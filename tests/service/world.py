@@ -18,7 +18,7 @@ from core.db.session import Database
 from core.db.tables import Dataset, Release
 from core.jobs.queue import MemoryQueue
 from core.ledger import book
-from core.releases.bundle import pack
+from core.releases.bundle import Bundle, pack
 from core.storage.objects import ObjectStore
 from tests.core.releases.stand_in import DOMAIN, bundle
 
@@ -165,12 +165,12 @@ class World:
         document: dict[str, Any] = answer.json()
         return document
 
-    def release(self) -> str:
-        """A release as a worker would have left it. Returns its id."""
+    def release(self, made: Bundle | None = None) -> str:
+        """A release as a worker would have left it, of rows where no bundle is given. Returns its id."""
         job = self.job()
         release_id = uuid4()
         key = f"releases/{release_id}/bundle.zip"
-        self.store.put_bytes(key, pack(bundle(), readme="read me"))
+        self.store.put_bytes(key, pack(made or bundle(), readme="read me"))
         with self.database.transaction() as session:
             session.add(
                 Release(

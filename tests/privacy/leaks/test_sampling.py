@@ -39,7 +39,7 @@ def loaded_by(what: str) -> str:
 
 
 def test_what_serves_samples_loads_nothing_that_opens_rows():
-    assert loaded_by("service.app, core.releases.sampler") == "[]"
+    assert loaded_by("service.app, core.releases.samples") == "[]"
 
 
 def test_loading_it_would_be_noticed():
