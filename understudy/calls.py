@@ -30,6 +30,8 @@ CONTENT_TYPES: Mapping[str, str] = {
     ".csv": "text/csv",
     ".gz": "application/gzip",
     ".parquet": "application/vnd.apache.parquet",
+    ".zip": "application/zip",
+    ".npz": "application/x-npz",
 }
 
 
