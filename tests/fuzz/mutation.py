@@ -4,7 +4,9 @@ import hashlib
 import io
 import json
 import random
+import re
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -212,6 +214,62 @@ def bundle_files(random: random.Random, content: bytes, corpus: Sequence[bytes])
     return target.getvalue()
 
 
+def archive_files(random: random.Random, content: bytes, corpus: Sequence[bytes]) -> bytes:
+    """Change, drop, rename or double files of an archive, and write it again with its sums in order."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            files = [(name, archive.read(name)) for name in archive.namelist()]
+        for _ in range(random.choice((1, 1, 2))):
+            place = random.randrange(len(files))
+            name, inside = files[place]
+            match random.randrange(6):
+                case 0:
+                    del files[place]
+                case 1:
+                    files.insert(
+                        place,
+                        (random.choice(("../x.png", "b.png", "labels.csv", "", name + "/", "é.png")), inside),
+                    )
+                case _:
+                    change = csv_cells if name.endswith(".csv") else random.choice((bytes_anywhere, one_byte))
+                    files[place] = (name, change(random, inside, corpus))
+        target = io.BytesIO()
+        with warnings.catch_warnings(), zipfile.ZipFile(target, "w", random.choice((0, 8))) as archive:
+            warnings.simplefilter("ignore")
+            for name, inside in files:
+                archive.writestr(name, inside)
+    except Exception:  # noqa: BLE001 - what is no archive any more is changed as bytes
+        return bytes_anywhere(random, content, corpus)
+    return target.getvalue()[:MAX_BYTES]
+
+
+def one_byte(random: random.Random, content: bytes, _corpus: Sequence[bytes]) -> bytes:
+    """Change one byte near the beginning, where formats say what they hold."""
+    changed = bytearray(content)
+    if changed:
+        changed[random.randrange(min(len(changed), 160))] = random.randrange(256)
+    return bytes(changed)
+
+
+def archive_headers(random: random.Random, content: bytes, corpus: Sequence[bytes]) -> bytes:
+    """Change numbers in an archive's directory or local headers."""
+    places = [
+        place for mark in (b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06") for place in _places(content, mark)
+    ]
+    if not places:
+        return bytes_anywhere(random, content, corpus)
+    changed = bytearray(content)
+    for _ in range(random.choice((1, 1, 2, 4))):
+        place = random.choice(places) + random.randrange(4, 46)
+        value = random.choice((b"\0", b"\1", b"\xff\xff", b"\xff" * 4, b"\0" * 4, random.randbytes(2)))
+        changed[place : place + len(value)] = value
+    return bytes(changed[:MAX_BYTES])
+
+
+def _places(content: bytes, mark: bytes) -> list[int]:
+    return [found.start() for found in re.finditer(re.escape(mark), content)]
+
+
 def parquet_headers(random: random.Random, content: bytes, corpus: Sequence[bytes]) -> bytes:
     """Change numbers in the footer or near the pages' beginnings, keeping every length, so that the frame stays whole."""
     if len(content) < 64:
@@ -285,6 +343,7 @@ MUTATORS: Final[dict[str, tuple[Mutator, ...]]] = {
     "csv": (csv_cells, bytes_anywhere),
     "gzip": (gzip_members, bytes_anywhere),
     "parquet": (parquet_headers, parquet_headers, bytes_anywhere),
+    "images": (archive_files, archive_files, archive_headers, bytes_anywhere),
     "domain": (json_nodes, json_nodes, bytes_anywhere),
     "certificate": (certificate_nodes, certificate_nodes, json_nodes, bytes_anywhere),
     "bundle": (bundle_files, bundle_files, bytes_anywhere),

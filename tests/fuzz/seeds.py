@@ -3,10 +3,12 @@
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -15,7 +17,8 @@ from tests.core.releases import image_stand_in
 from tests.core.releases.certified import REFRESHING, certified
 from tests.core.releases.stand_in import DOMAIN as BUNDLE_DOMAIN
 from tests.core.releases.stand_in import bundle
-from tests.fuzz.targets import CANARY, DOMAIN
+from tests.core.storage.pictures import archive, mnist, noise, npz, picture
+from tests.fuzz.targets import CANARY, DIGITS, DOMAIN, IMAGES
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 _HEADER: Final = "age,pay,work,sick,seen,who,note\n"
@@ -50,9 +53,19 @@ def seeds() -> Mapping[str, Mapping[str, bytes]]:
             "prefixes": _parquet(use_dictionary=False, column_encoding={"who": "DELTA_BYTE_ARRAY"}),
             "differences": _parquet(use_dictionary=False, column_encoding={"age": "DELTA_BINARY_PACKED"}),
         },
+        "images": {
+            "packed": archive(_pictures(), zipfile.ZIP_DEFLATED),
+            "stored": archive(_pictures(), zipfile.ZIP_STORED),
+            "words": npz(
+                images=noise(IMAGES, 4), labels=np.array(["cat", "dog"] * 2), units=np.array([CANARY] * 4)
+            ),
+            "numbers": npz(images=noise(IMAGES, 4)[..., 0], labels=np.arange(4) % 3, units=np.arange(4)),
+            "idx": mnist(noise(DIGITS, 4), np.arange(4, dtype=np.uint8)),
+        },
         "domain": {
             "every-kind": json.dumps(DOMAIN.to_json()).encode(),
             "released": json.dumps(BUNDLE_DOMAIN).encode(),
+            "images": json.dumps(IMAGES.to_json()).encode(),
         },
         "certificate": {
             "whole": json.dumps(certified().certificate).encode(),
@@ -63,6 +76,23 @@ def seeds() -> Mapping[str, Mapping[str, bytes]]:
             "signed": certified().packed,
             "images": pack(image_stand_in.bundle(), readme="read me"),
         },
+    }
+
+
+def _pictures() -> dict[str, bytes]:
+    """Pictures of every kind that is told apart, and their label file."""
+    grey, colour = noise(IMAGES, 1)[0], noise(IMAGES, 1)[0].repeat(3, axis=2)
+    files = {
+        f"{CANARY}.png": picture(grey),
+        "a.jpg": picture(grey, "JPEG"),
+        "b.png": picture(colour),
+        "c.jpg": picture(colour, "JPEG", mode="CMYK", progressive=True),
+        "d.png": picture(grey, mode="P"),
+        "e.png": picture(grey, exif=b"Exif\0\0MM\0*\0\0\0\x08\0\1\x01\x12\0\3\0\0\0\1\0\3\0\0\0\0\0\0"),
+    }
+    lines = [f"{name},{word},{CANARY}" for name, word in zip(files, ("cat", "dog") * 3, strict=True)]
+    return {"set/labels.csv": "\n".join(["file,label,who", *lines, ""]).encode()} | {
+        f"set/{name}": content for name, content in files.items()
     }
 
 

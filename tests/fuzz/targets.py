@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from core.domain.table import TableDomain
+from core.domain.declared import Domain, domain_from_json
 from core.errors import UnderstudyError
 from core.releases.certificate import verify_certificate
 from core.releases.samples import open_samples
-from core.storage.intake import CSV, GZIP, PARQUET, store_rows
+from core.storage.intake import CSV, GZIP, NPZ, PARQUET, ZIP, store_rows
 from core.storage.objects import open_store
 from core.storage.unpacking import IntakeLimits
 from tests.core.domain.examples import table
+from tests.core.storage.pictures import images
 
 FIRST_SERVER_ERROR: Final = 500
 # Stands in every seed where a person's value would; no error may repeat it.
@@ -35,6 +36,9 @@ DOMAIN: Final = table(
     {"name": "note", "kind": "ignored"},
     privacy_unit="who",
 )
+# Images whose labels are words, and images like MNIST's.
+IMAGES: Final = images(labels=("cat", "dog"), unit="who")
+DIGITS: Final = images()
 
 
 class Broken(AssertionError):
@@ -78,14 +82,14 @@ def check(target: Target, content: bytes) -> str:
     return "taken"
 
 
-def _intake(kind: str) -> Callable[[bytes], None]:
+def _intake(kind: str, domain: Domain = DOMAIN) -> Callable[[bytes], None]:
     def parse(content: bytes) -> None:
         store = open_store("memory://")
         with tempfile.TemporaryDirectory() as folder:
             taken = False
             try:
                 store_rows(
-                    io.BytesIO(content), content_type=kind, domain=DOMAIN, store=store, key="rows",
+                    io.BytesIO(content), content_type=kind, domain=domain, store=store, key="rows",
                     data_key=bytes(32), scratch_folder=Path(folder), limits=LIMITS, threads=1,
                 )  # fmt: skip
                 taken = True
@@ -94,6 +98,14 @@ def _intake(kind: str) -> Callable[[bytes], None]:
                     raise Broken(f"{kind}: something is half-stored")
 
     return parse
+
+
+def _images(content: bytes) -> None:
+    """Send it as what the names in it look like."""
+    if b".npy" in content:
+        _intake(NPZ, IMAGES)(content)
+    else:
+        _intake(ZIP, DIGITS if b"ubyte" in content else IMAGES)(content)
 
 
 def _document(content: bytes) -> Any:
@@ -106,8 +118,8 @@ def _document(content: bytes) -> Any:
 
 def _domain(content: bytes) -> None:
     document = _document(content)
-    domain = TableDomain.from_json(document)
-    again = TableDomain.from_json(json.loads(json.dumps(domain.to_json())))
+    domain = domain_from_json(document)
+    again = domain_from_json(json.loads(json.dumps(domain.to_json())))
     if again != domain:
         raise Broken("domain: not the same after its own JSON")
 
@@ -128,6 +140,7 @@ TARGETS: Final[Mapping[str, Target]] = {
         Target("csv", _intake(CSV), private=True),
         Target("gzip", _intake(GZIP), private=True),
         Target("parquet", _intake(PARQUET), private=True),
+        Target("images", _images, private=True),
         Target("domain", _domain, private=False),
         Target("certificate", _certificate, private=False),
         Target("bundle", _bundle, private=False),
