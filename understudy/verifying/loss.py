@@ -71,11 +71,71 @@ def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Boun
         delta: between 0 and 1.
         scale: epsilon, roughly; sets how fine the grid is.
     """
-    mu = math.sqrt(math.fsum(part.count / part.noise_multiplier**2 for part in parts if _plain(part)))
     others = [part for part in parts if not _plain(part)]
     if not others:
-        exact = gaussian_epsilon(mu, delta)
+        exact = gaussian_epsilon(_plain_mu(parts), delta)
         return Bounds(low=exact * (1 - 1e-9), high=exact * (1 + 1e-9))
+    grid = _grid_for(parts, delta, scale=scale)
+    if grid is None:
+        return None
+    both = [_directed(grid, delta, removed=removed) for removed in (True, False)]
+    return Bounds(low=max(one.low for one in both), high=max(one.high for one in both))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """What runs, its plain Gaussians as one, and the grid on which their losses are rounded.
+
+    Attributes:
+        parts: what runs.
+        reach: standard deviations of noise that are looked at.
+        spread: t over h.
+        spacing: h.
+    """
+
+    parts: list[Part]
+    reach: float
+    spread: float
+    spacing: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossLaw:
+    """The loss of everything together, enclosed: delta~(epsilon + off) - error <= delta(epsilon) <= delta~(epsilon - off) + error.
+
+    Attributes:
+        values: of the loss, rising.
+        probabilities: of each.
+        off: by how much a loss may be off.
+        error: by how much delta may be, besides.
+        lost: the probability of what was left away.
+    """
+
+    values: Floats
+    probabilities: Floats
+    off: float
+    error: float
+    lost: float
+
+
+def laws_of(parts: Sequence[Part], delta: float, *, scale: float) -> tuple[LossLaw, LossLaw] | None:
+    """Enclose the loss of everything that ran, a unit removed and a unit added; None where it can exceed `LARGEST_LOSS`.
+
+    Args:
+        parts: what ran; not empty.
+        delta: where the law is needed.
+        scale: epsilon, roughly; sets how fine the grid is.
+    """
+    grid = _grid_for(parts, delta, scale=scale)
+    return None if grid is None else (_law(grid, delta, removed=True), _law(grid, delta, removed=False))
+
+
+def _plain_mu(parts: Sequence[Part]) -> float:
+    return math.sqrt(math.fsum(part.count / part.noise_multiplier**2 for part in parts if _plain(part)))
+
+
+def _grid_for(parts: Sequence[Part], delta: float, *, scale: float) -> Grid | None:
+    mu, others = _plain_mu(parts), [part for part in parts if not _plain(part)]
     if mu > 0:
         others.append(Part(law=Law.GAUSSIAN, noise_multiplier=1 / mu, sampling_rate=1.0, count=1))
     runs = sum(part.count for part in others)
@@ -85,11 +145,7 @@ def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Boun
         return None
     spread = math.sqrt(runs / 2 * math.log(2 / (_RARE * delta)))
     spacing = max(WIDTH * scale / spread, 1e-9, 2 * largest / _most_points(others))
-    both = [
-        _directed(others, delta, reach=reach, spread=spread, spacing=spacing, removed=removed)
-        for removed in (True, False)
-    ]
-    return Bounds(low=max(one.low for one in both), high=max(one.high for one in both))
+    return Grid(parts=others, reach=reach, spread=spread, spacing=spacing)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -125,35 +181,43 @@ def _largest_loss(part: Part, reach: float) -> float:
     return (2 * (2 + reach * part.noise_multiplier) + 1) / (2 * part.noise_multiplier**2)
 
 
-def _directed(
-    parts: Sequence[Part], delta: float, *, reach: float, spread: float, spacing: float, removed: bool
-) -> Bounds:
+def _directed(grid: Grid, delta: float, *, removed: bool) -> Bounds:
     """Enclose epsilon in one direction.
 
     Args:
-        parts: what ran.
+        grid: what ran.
         delta: between 0 and 1.
-        reach: standard deviations of noise that are looked at.
-        spread: t over h.
-        spacing: h.
         removed: whether the output comes from the table that has the unit.
     """
+    law = _law(grid, delta, removed=removed)
+    values, probabilities, error = law.values, law.probabilities, law.error
+    return Bounds(
+        low=max(_epsilon(values, probabilities, (delta + error) / (1 - law.lost)) - law.off, 0.0),
+        high=max(_epsilon(values, probabilities, delta - error), 0.0) + law.off
+        if delta > error
+        else math.inf,
+    )
+
+
+def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
+    parts, spacing = grid.parts, grid.spacing
     runs = sum(part.count for part in parts)
     rare = _RARE * delta
     lost = rare / 1000
     while True:
-        singles = [_rounded(part, reach=reach, spacing=spacing, removed=removed) for part in parts]
+        singles = [_rounded(part, reach=grid.reach, spacing=spacing, removed=removed) for part in parts]
         lowest, highest = _window(singles, tail=rare / 1000)
         points = max(highest - lowest + 1, *(len(one.probabilities) for one in singles))
         if points <= _most_points(parts):
             break
         spacing *= 2 * points / _most_points(parts)
     values, probabilities = _sum_of(singles, lowest, points, spacing)
-    error = rare + lost + 2 * rare / 1000 + runs * _ROUNDING
-    off = spacing * spread
-    return Bounds(
-        low=max(_epsilon(values, probabilities, (delta + error) / (1 - lost)) - off, 0.0),
-        high=max(_epsilon(values, probabilities, delta - error), 0.0) + off if delta > error else math.inf,
+    return LossLaw(
+        values=values,
+        probabilities=probabilities,
+        off=spacing * grid.spread,
+        error=rare + lost + 2 * rare / 1000 + runs * _ROUNDING,
+        lost=lost,
     )
 
 

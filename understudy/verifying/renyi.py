@@ -6,7 +6,7 @@ statement can be. Its figure must lie between the two.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -31,17 +31,27 @@ def epsilon_bounds(parts: Sequence[Part], delta: float) -> Bounds:
         parts: what ran; not empty.
         delta: between 0 and 1.
     """
-    high = min(_converted(divergence(parts, order), order, delta) for order in WHOLE_ORDERS)
-    coarse = [_between(parts, order, delta) for order in _BETWEEN]
+    high = min(converted(divergence(parts, order), order, delta) for order in WHOLE_ORDERS)
+    return enclosed(lambda order: converted(integrated(parts, order), order, delta), high)
+
+
+def enclosed(between: Callable[[float], float], high: float) -> Bounds:
+    """Enclose a statement: from below by the least epsilon of any order, from above by the one of whole orders.
+
+    Args:
+        between: epsilon by the integrated divergence at an order.
+        high: the least epsilon by sums at whole orders.
+    """
+    coarse = [between(order) for order in _BETWEEN]
     best = coarse.index(min(coarse))
     around = np.linspace(_BETWEEN[max(best - 1, 0)], _BETWEEN[min(best + 1, len(_BETWEEN) - 1)], 48)
-    low = min(high, coarse[best], *(_between(parts, float(order), delta) for order in around))
+    low = min(high, coarse[best], *(between(float(order)) for order in around))
     return Bounds(low=low - abs(low) * _NEIGHBOURS, high=high + abs(high) * 1e-9)
 
 
-def _between(parts: Sequence[Part], order: float, delta: float) -> float:
-    """Return epsilon by the divergence at any one order."""
-    return _converted(sum(part.count * _integrated(part, order) for part in parts), order, delta)
+def integrated(parts: Sequence[Part], order: float) -> float:
+    """Return the divergence of everything together at any one order above 1."""
+    return sum(part.count * _integrated(part, order) for part in parts)
 
 
 def divergence(parts: Sequence[Part], order: int) -> float:
@@ -96,6 +106,6 @@ def _integrated(part: Part, order: float) -> float:
     return min(max(moment, 0.0) / (order - 1), plain)
 
 
-def _converted(total: float, order: float, delta: float) -> float:
+def converted(total: float, order: float, delta: float) -> float:
     """Return the epsilon of a divergence at an order: Canonne, Kamath and Steinke 2020, proposition 12."""
     return total + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)

@@ -1,0 +1,166 @@
+"""Epsilon of a selection, enclosed: one of several parts meets the unit, then one of several trainings, whichever was chosen.
+
+With L the loss of the part that the unit lies in, and delta_i(epsilon) the curve of training i, the worst that a choice
+which looks at everything before it can do is
+
+    delta(epsilon) = max over parts of E[ max over i of delta_i(epsilon - L) ]
+
+Here it is computed like that, on a grid of losses rounded to the nearest point, with every error carried to both sides; the
+service instead puts largest curves back on a grid and composes. The two share no code.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from understudy.verifying import loss, renyi
+from understudy.verifying.accounting import LARGEST_EPSILON, SMALLEST, Recomputed
+from understudy.verifying.bounds import Bounds, Part
+from understudy.verifying.loss import Floats, LossLaw
+
+Composition = tuple[Part, ...]
+_STEP: Final = 2e-4
+"""Spacing of the grid over epsilon."""
+_SMALL_CHOICE: Final = 1e-2
+"""Below this pure epsilon a divergence is stated as order * epsilon^2 / 2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selecting:
+    """What a selection releases.
+
+    Attributes:
+        candidates: each candidate's training on its part.
+        choice_epsilon: of the choice on the last part; pure.
+        finals: each candidate's training on all units, of which one runs.
+    """
+
+    candidates: tuple[Composition, ...]
+    choice_epsilon: float
+    finals: tuple[Composition, ...]
+
+
+@lru_cache(maxsize=16)
+def recompute(selecting: Selecting, delta: float) -> Recomputed:
+    """Compute epsilon again.
+
+    Args:
+        selecting: what ran.
+        delta: between 0 and 1.
+    """
+    rdp = _renyi_bounds(selecting, delta)
+    if rdp.high > LARGEST_EPSILON:
+        return Recomputed(pld=None, rdp=rdp)
+    return Recomputed(pld=_loss_bounds(selecting, delta, scale=max(rdp.high, SMALLEST)), rdp=rdp)
+
+
+def divergence(selecting: Selecting, order: int) -> float:
+    """Return the Renyi divergence of everything together at a whole order: the largest part's and the largest training's."""
+    parts = [renyi.divergence(one, order) for one in selecting.candidates]
+    pure = _pure_divergence(selecting.choice_epsilon, order)
+    return max(*parts, pure) + max(renyi.divergence(one, order) for one in selecting.finals)
+
+
+def _pure_divergence(epsilon: float, order: float) -> float:
+    """Of randomised response, which no mechanism of this pure epsilon exceeds."""
+    bound = min(order * epsilon**2 / 2, epsilon)
+    if epsilon < _SMALL_CHOICE:
+        return bound
+    up, down = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    moment = math.log(up) * order + math.log(down) * (1 - order)
+    other = math.log(down) * order + math.log(up) * (1 - order)
+    return min(float(np.logaddexp(moment, other)) / (order - 1), bound)
+
+
+def _renyi_bounds(selecting: Selecting, delta: float) -> Bounds:
+    high = min(renyi.converted(divergence(selecting, order), order, delta) for order in renyi.WHOLE_ORDERS)
+
+    def between(order: float) -> float:
+        parts = [renyi.integrated(one, order) for one in selecting.candidates]
+        finals = [renyi.integrated(one, order) for one in selecting.finals]
+        total = max(*parts, _pure_divergence(selecting.choice_epsilon, order)) + max(finals)
+        return renyi.converted(total, order, delta)
+
+    return renyi.enclosed(between, high)
+
+
+def _loss_bounds(selecting: Selecting, delta: float, *, scale: float) -> Bounds | None:
+    """Enclose epsilon at `delta` by loss distributions, the larger direction; None where a loss is too large."""
+    compositions = (*selecting.candidates, *selecting.finals)
+    laws = {one: loss.laws_of(one, delta, scale=scale) for one in set(compositions)}
+    ends: list[Bounds] = []
+    for direction in (0, 1):
+        directed: dict[Composition, LossLaw] = {}
+        for one, both in laws.items():
+            if both is None:
+                return None
+            directed[one] = both[direction]
+        parts = [directed[one] for one in selecting.candidates]
+        parts.append(_randomised_response(selecting.choice_epsilon))
+        finals = [directed[one] for one in selecting.finals]
+        ends.append(_directed(parts, finals, delta, spacing=_STEP * scale))
+    return Bounds(low=max(one.low for one in ends), high=max(one.high for one in ends))
+
+
+def _randomised_response(epsilon: float) -> LossLaw:
+    up = 1 / (1 + math.exp(-epsilon))
+    return LossLaw(
+        values=np.asarray([-epsilon, epsilon]),
+        probabilities=np.asarray([1 - up, up]),
+        off=0.0,
+        error=0.0,
+        lost=0.0,
+    )
+
+
+def _directed(parts: Sequence[LossLaw], finals: Sequence[LossLaw], delta: float, *, spacing: float) -> Bounds:
+    on_grid = [_rounded(one, spacing) for one in parts]
+    reach = max(max(-lowest, lowest + len(masses)) for lowest, masses in on_grid)
+    farthest = max(float(one.values[-1]) for one in finals)
+    last = reach + math.ceil(max(farthest, 0.0) / spacing) + 2
+    grid = np.arange(-reach - 1, last + reach + 1, dtype=np.float64) * spacing
+    # The largest curve of the trainings: table[k] belongs to the point (k - reach - 1) * spacing.
+    table = np.max([_deltas(one, grid) for one in finals], axis=0)
+
+    def delta_at(index: int) -> float:
+        """Of the largest part, at epsilon index * spacing."""
+        found = 0.0
+        for lowest, masses in on_grid:
+            top = index - lowest + reach + 1
+            found = max(found, float(masses @ table[top - len(masses) + 1 : top + 1][::-1]))
+        return found
+
+    def first_at_most(aim: float) -> int:
+        low, high = -1, last
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if delta_at(middle) <= aim else (middle, high)
+        return high
+
+    # Half a spacing from rounding each loss, one from the grid of epsilons.
+    off = max(one.off for one in parts) + max(one.off for one in finals) + 1.5 * spacing
+    error = max(one.error for one in parts) + max(one.error for one in finals)
+    lost = max(one.lost for one in parts) + max(one.lost for one in finals)
+    return Bounds(
+        low=max(first_at_most((delta + error) / (1 - lost)) * spacing - off, 0.0),
+        high=first_at_most(delta - error) * spacing + off if delta > error else math.inf,
+    )
+
+
+def _rounded(law: LossLaw, spacing: float) -> tuple[int, Floats]:
+    """The law's masses at multiples of the spacing, each value at the nearest one; the index of the first."""
+    index = np.rint(law.values / spacing).astype(np.int64)
+    first = int(index.min())
+    return first, np.bincount(index - first, weights=law.probabilities).astype(np.float64)
+
+
+def _deltas(law: LossLaw, epsilons: Floats) -> Floats:
+    """Delta at each epsilon: mass above it, less exp(epsilon) times the sum of p exp(-value) above it."""
+    mass = np.append(np.cumsum(law.probabilities[::-1])[::-1], 0.0)
+    weighted = np.append(np.cumsum((law.probabilities * np.exp(-law.values))[::-1])[::-1], 0.0)
+    above = np.searchsorted(law.values, epsilons, side="right")
+    return np.asarray(np.clip(mass[above] - np.exp(epsilons) * weighted[above], 0.0, 1.0))
