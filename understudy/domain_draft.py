@@ -301,7 +301,7 @@ def _document(facts: dict[str, _Facts], rows: int, dialect: _Dialect | None) -> 
         NOTE: "A draft: check every value listed under _from_data, edit it, then delete the _from_data keys.",
         "target": None,
         "privacy_unit": None,
-        "declared_size": _nice_size(rows),
+        "declared_size": nice_size(rows),
     }
     marked = ["declared_size"]
     if dialect is not None:
@@ -417,7 +417,7 @@ def _plain(value: float) -> float | int:
     return int(rounded) if rounded.is_integer() else rounded
 
 
-def _nice_size(rows: int) -> int:
+def nice_size(rows: int) -> int:
     """The number of rows to one significant digit."""
     power = int(10 ** (len(str(rows)) - 1))
     return max(1, round(rows / power)) * power

@@ -9,18 +9,25 @@ from rich.console import Console
 from understudy.cli.screen import TerminalScreen
 from understudy.domain_draft import MARK, draft_domain, render_draft
 from understudy.errors import InputUnusable
+from understudy.image_draft import draft_images, is_of_images, render_images
 
-app = typer.Typer(help="Declare what may be said about a table.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Declare what may be said about a table or a set of images.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @app.callback()
 def group() -> None:
-    """Declare what may be said about a table."""
+    """Declare what may be said about a table or a set of images."""
 
 
 @app.command("draft")
 def draft(
-    rows: Annotated[Path, typer.Argument(help="The private rows: .csv, .csv.gz or .parquet.")],
+    rows: Annotated[
+        Path, typer.Argument(help="The private rows or images: .csv, .csv.gz, .parquet, .zip or .npz.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="File for the draft.")] = Path("domain.json"),
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
@@ -30,11 +37,16 @@ def draft(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a first draft of a table's domain, on this machine, every value from the data marked for you to confirm."""
+    """Write a first draft of the domain, on this machine, every value from the data marked for you to confirm."""
     if out.exists() and not force:
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
-    document = draft_domain(rows, header=header, delimiter=delimiter)
-    out.write_text(render_draft(document) + "\n")
+    if is_of_images(rows):
+        if header is not None or delimiter is not None:
+            raise InputUnusable("--header and --delimiter are about CSV; an archive of images has neither")
+        text = render_images(draft_images(rows))
+    else:
+        text = render_draft(draft_domain(rows, header=header, delimiter=delimiter))
+    out.write_text(text + "\n")
     screen = TerminalScreen(Console())
     screen.say(f"Draft: {out.resolve()}")
     screen.say(
