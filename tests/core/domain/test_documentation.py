@@ -9,11 +9,13 @@ import pytest
 
 from core.domain import TableDomain
 from core.domain.cleaned import Change, Refusal
+from core.domain.images import ImageDomain
 from core.errors import UnderstudyError
-from core.storage import errors
+from core.storage import errors, image_archive, image_child, image_decoder, image_rows
 from tests.core.domain.examples import EVERY_KIND
 
 PAGE = (Path(__file__).parents[3] / "docs" / "domain.md").read_text()
+IMAGES = (Path(__file__).parents[3] / "docs" / "images.md").read_text()
 EXAMPLES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -52,4 +54,20 @@ def test_every_upload_error_is_documented():
         and issubclass(error, UnderstudyError)
         and error.__module__ == errors.__name__
     } - {"seal-broken", "object-missing"}
-    assert [code for code in sorted(codes) if f"`{code}`" not in PAGE] == []
+    assert [code for code in sorted(codes) if f"`{code}`" not in PAGE + IMAGES] == []
+
+
+def test_the_example_of_images_is_valid_and_has_every_key():
+    (example,) = re.findall(r"```json\n(.*?)```", IMAGES, re.DOTALL)
+    domain = ImageDomain.from_json(json.loads(example))
+    assert domain.to_json() == json.loads(example)
+    assert [key for key in domain.to_json() if f"`{key}`" not in IMAGES] == []
+
+
+def test_every_refusal_of_an_image_is_documented():
+    """The words are told by the decoder, or stand in the source of the two modules that refuse rows."""
+    words = set(image_child.ANSWERS) - {"taken"}
+    for module in (image_archive, image_rows, image_decoder):
+        words |= set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', Path(module.__file__).read_text()))
+    assert words >= {"rotated", "not-listed", "unit-too-long", "decoding-limit"}
+    assert [word for word in sorted(words) if f"`{word}`" not in IMAGES] == []

@@ -1,7 +1,9 @@
 """Uploads of images that are taken, and rows of them that are not."""
 
 import io
+import struct
 import zipfile
+import zlib
 from collections import Counter
 
 import numpy as np
@@ -134,6 +136,21 @@ def test_a_jpeg_is_taken_as_its_decoder_gives_it(desk: Desk) -> None:
     content = picture(noise(domain, 1)[0], "JPEG", quality=90)
     desk.take(archive({"a.jpg": content}), domain, ZIP)
     assert stored(desk, domain)[0][0].tobytes() == Image.open(io.BytesIO(content)).tobytes()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_grey_of_fewer_bits_is_scaled_to_eight(desk: Desk, depth: int) -> None:
+    domain = ImageDomain(height=4, width=8, channels=1, labels=(), privacy_unit=None)
+    lines = b"".join(b"\0" + bytes([0b11011000] * depth) for _ in range(4))
+    head = struct.pack(">IIBBBBB", 8, 4, depth, 0, 0, 0, 0)
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in ((b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
+    )
+    desk.take(archive({"a.png": content}), domain, ZIP)
+    most = 2**depth - 1
+    values = [(0b11011000 >> (8 - depth - shift)) & most for shift in range(0, 8, depth)] * depth
+    assert stored(desk, domain)[0][0, 0, :, 0].tolist() == [value * 255 // most for value in values]
 
 
 # What is sent, and what becomes of it: the word of the refusal, or "" where it is taken.
