@@ -5,8 +5,18 @@ costs budget on a refresh step.
 """
 
 from itertools import pairwise
+from typing import Final
 
+from core.domain.images import ImageDomain
+from core.synthesis.errors import InvalidSpec
 from core.synthesis.options import IdpganOptions
+
+KERNEL: Final = 4
+"""Pixels of a side of a patch, in the critic of images."""
+STRIDE, PADDING = 2, 1
+"""Every convolution halves an image."""
+WIDTH_UNIT: Final = 16
+"""The channels of a critic of images are multiples of this."""
 
 
 def critic_shapes(options: IdpganOptions, cells: int) -> tuple[tuple[int, int], ...]:
@@ -20,6 +30,32 @@ def critic_shapes(options: IdpganOptions, cells: int) -> tuple[tuple[int, int], 
     return tuple((outputs, inputs) for inputs, outputs in pairwise(widths))
 
 
+def critic_channels(options: IdpganOptions) -> tuple[int, ...]:
+    """Return the channels of every convolution of a critic of images: each layer has twice those below."""
+    return tuple(options.critic_width * 2**layer for layer in range(options.critic_layers))
+
+
+def image_critic_shapes(options: IdpganOptions, image: ImageDomain) -> tuple[tuple[int, int], ...]:
+    """Return (outputs, inputs) of every matrix of the critic of images: convolutions by channels and patches, then classes.
+
+    Raises:
+        InvalidSpec: there is no such critic for images of this size.
+    """
+    if options.critic_width % WIDTH_UNIT:
+        raise InvalidSpec(
+            f"critic_width must be a multiple of {WIDTH_UNIT} for images", remedy=f"choose {WIDTH_UNIT} or 32"
+        )
+    height, width, below = image.height, image.width, image.channels
+    shapes: list[tuple[int, int]] = []
+    for above in critic_channels(options):
+        shapes.append((above, KERNEL**2 * below))
+        height, width = ((side + 2 * PADDING - KERNEL) // STRIDE + 1 for side in (height, width))
+        below = above
+    if min(height, width) < 1:
+        raise InvalidSpec("critic_layers are too many for images of this size", remedy="choose fewer layers")
+    return (*shapes, (max(len(image.labels), 1), height * width * below))
+
+
 def blocks_per_layer(options: IdpganOptions, cells: int) -> tuple[int, ...]:
     """Return into how many blocks of rows each weight matrix is cut; one each unless the grouping is "rows"."""
     if options.grouping != "rows":
@@ -29,4 +65,12 @@ def blocks_per_layer(options: IdpganOptions, cells: int) -> tuple[int, ...]:
 
 def group_count(options: IdpganOptions, cells: int) -> int:
     """Return the number of groups: one in all for "flat", else the blocks of all layers and one for all biases."""
-    return 1 if options.grouping == "flat" else sum(blocks_per_layer(options, cells)) + 1
+    return groups_of_shapes(options, critic_shapes(options, cells))
+
+
+def groups_of_shapes(options: IdpganOptions, shapes: tuple[tuple[int, int], ...]) -> int:
+    """Return the number of groups of a critic with weight matrices of these (outputs, inputs), convolutions included."""
+    if options.grouping == "flat":
+        return 1
+    most = options.row_blocks if options.grouping == "rows" else 1
+    return sum(min(most, outputs) for outputs, _ in shapes) + 1

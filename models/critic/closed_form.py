@@ -55,7 +55,7 @@ class ClosedForm:
         return self._pass(real, fake, mix, partition)[0]
 
     def sum_and_squares(
-        self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition
+        self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The clipped sum and the squared norms of one batch, in one pass.
 
@@ -64,12 +64,14 @@ class ClosedForm:
             fake: (batch, inputs).
             mix: (batch,) in [0, 1): the weight of the real record in the interpolation.
             partition: groups and thresholds.
+            labels: None; a label of a table's record is among its cells.
 
         Returns:
             (coordinates,) float64, valid until the next call; (batch, blocks) float64 squared norms, raised by
             `3 CANCELLATION_SHARE` of the squares of their three terms, so that rounding never lowers them; not finite
             for a record that must not count. A record's squared norms are the same to the bit in every batch.
         """
+        assert labels is None, "a critic of tables has no classes"
         return self._pass(real, fake, mix, partition)
 
     @torch.no_grad()

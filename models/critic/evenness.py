@@ -7,6 +7,7 @@ through at the critic's own shapes: if any copy's factors or norms differ in a b
 record from moving the others' gradients, and nothing is trained on it.
 """
 
+import math
 from typing import Final
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from models.critic.chunks import CHUNK
 from models.critic.closed_form import ClosedForm
+from models.critic.conv_form import ConvForm
 from models.dp.errors import UnevenRounding
 
 _COLUMNS: Final = 5
@@ -40,6 +42,28 @@ def require_even_rounding(form: ClosedForm, *, inputs: int, dtype: torch.dtype) 
                 raise UnevenRounding
 
 
+def require_even_images(
+    form: ConvForm, *, image: tuple[int, int, int], labelled: bool, dtype: torch.dtype
+) -> None:
+    """Work through a chunk of copies of one image.
+
+    Args:
+        form: of a critic with weights that are no round numbers.
+        image: channels, height and width.
+        labelled: whether the critic has classes.
+        dtype: the critic's precision.
+
+    Raises:
+        UnevenRounding: some copy came out differently.
+    """
+    numbers = torch.sin(torch.arange(1, 2 * math.prod(image) + 1, dtype=torch.float64)).to(dtype)
+    real, fake = (record.expand(form.at_once, *image) for record in numbers.view(2, *image))
+    labels = torch.zeros(form.at_once, dtype=torch.int64) if labelled else None
+    for made in form.of_records(real, fake, torch.full((form.at_once,), 0.3), labels=labels):
+        if not _alike(made):
+            raise UnevenRounding
+
+
 def _alike(numbers: Tensor) -> bool:
-    """Whether all places of (..., CHUNK, d) hold the same numbers."""
+    """Whether all places of (..., records, d) hold the same numbers."""
     return bool((numbers == numbers[..., :1, :]).all())

@@ -7,6 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from core.synthesis.groups import group_count
+from core.synthesis.options import IdpganOptions
 from models.randomness import KeyedStreams, Purpose
 
 _aten = torch.ops.aten
@@ -102,16 +104,13 @@ class Critic(nn.Module):
         """The layers, from the input upwards."""
         return tuple(layer for layer in self.layers if isinstance(layer, nn.Linear))
 
+    def public_groups(self, options: IdpganOptions) -> int:
+        """The number of groups that a plan of these options counts on."""
+        return group_count(options, self.linear_layers()[0].in_features)
+
     def initialise(self, streams: KeyedStreams, *, step: int = 0) -> "Critic":
         """Draw He-scaled normal weights (gain sqrt 2, fan-in) and zero biases from the keyed stream."""
-        layers = self.linear_layers()
-        counts = [layer.weight.numel() for layer in layers]
-        drawn = torch.split(streams.torch_normals(Purpose.CRITIC_INIT, step, sum(counts)), counts)
-        with torch.no_grad():
-            for layer, values in zip(layers, drawn, strict=True):
-                scale = math.sqrt((2.0 if layer is not layers[-1] else 1.0) / layer.in_features)
-                layer.weight.copy_(values.reshape(layer.weight.shape) * scale)
-                layer.bias.zero_()
+        draw_weights(self.linear_layers(), streams, step=step)
         return self
 
     def forward(self, x: Tensor) -> Tensor:
@@ -120,3 +119,14 @@ class Critic(nn.Module):
         for layer in hidden:
             x = self.activation(layer(x))
         return torch.as_tensor(last(x)).squeeze(-1)
+
+
+def draw_weights(layers: tuple[nn.Linear, ...], streams: KeyedStreams, *, step: int) -> None:
+    """Draw He-scaled normal weights (fan-in; gain sqrt 2, but 1 in the last layer) and zero biases."""
+    counts = [layer.weight.numel() for layer in layers]
+    drawn = torch.split(streams.torch_normals(Purpose.CRITIC_INIT, step, sum(counts)), counts)
+    with torch.no_grad():
+        for layer, values in zip(layers, drawn, strict=True):
+            scale = math.sqrt((2.0 if layer is not layers[-1] else 1.0) / layer.in_features)
+            layer.weight.copy_(values.reshape(layer.weight.shape) * scale)
+            layer.bias.zero_()

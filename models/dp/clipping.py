@@ -135,19 +135,20 @@ def each_block_alone(sizes: Sequence[int], thresholds: Sequence[float]) -> Parti
     )
 
 
-def rounding_allowance(max_batch: int) -> float:
+def rounding_allowance(max_batch: int, terms: int = 3) -> float:
     """Relative room left below a threshold for the floating point of the whole sum.
 
-    With at most `n` records, three terms each and float64 accumulation in any order, the computed sum differs from
-    the exact sum of the clipped records by at most `gamma(3n)` times the sum of the norms of the terms (Higham 2002,
+    With at most `n` records, `t` terms each and float64 accumulation in any order, the computed sum differs from
+    the exact sum of the clipped records by at most `gamma(t n)` times the sum of the norms of the terms (Higham 2002,
     section 3.1), and those are below `2**14` thresholds a record. Two neighbours differ by at most twice that:
 
-        2 * 3n * 2**-53 * n * 2**14   (7e-5 for 2,500 records)
+        2 * t n * 2**-53 * n * 2**14   (7e-5 for 2,500 records of three terms)
 
     Args:
         max_batch: public cap on the records of one batch.
+        terms: of one record in a coordinate; three in a critic of linear layers.
     """
-    return 6.0 * max_batch**2 * _UNIT_ROUNDOFF / math.sqrt(CANCELLATION_SHARE) + 2.0**-30
+    return 2.0 * terms * max_batch**2 * _UNIT_ROUNDOFF / math.sqrt(CANCELLATION_SHARE) + 2.0**-30
 
 
 class ClipRule:
@@ -156,13 +157,14 @@ class ClipRule:
     Args:
         partition: groups and thresholds.
         max_batch: public cap on the records of one batch, for the rounding allowance.
+        terms: of one record in a coordinate of the sum, for the same.
     """
 
-    def __init__(self, partition: Partition, *, max_batch: int) -> None:
+    def __init__(self, partition: Partition, *, max_batch: int, terms: int = 3) -> None:
         groups = torch.tensor(partition.group_of_block)
         self._alone = len(partition.thresholds) == len(groups)
         self._groups = groups
-        allowance = rounding_allowance(max_batch)
+        allowance = rounding_allowance(max_batch, terms)
         assert allowance < 1.0, "rounding leaves room for the gradients"
         self._allowed = torch.tensor(partition.thresholds, dtype=torch.float64) * (1.0 - allowance)
 

@@ -6,12 +6,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from core.synthesis.groups import group_count
 from core.synthesis.plan import Plan
 from models.acts import AdaptiveThresholds
-from models.critic.closed_form import ClosedForm
-from models.critic.evenness import require_even_rounding
-from models.critic.network import Critic
+from models.critic.forms import PrivateNetwork, record_form
 from models.dp.adam import FlatAdam
 from models.dp.clipping import Layout, Partition
 from models.dp.errors import BatchOverCap
@@ -27,7 +24,7 @@ class PrivateCritic:
     """The critic and everything its private training needs.
 
     Args:
-        critic: trained in place; its parameters become views of one flat buffer.
+        critic: trained in place; its parameters become views of one flat buffer. `models.critic.forms` has its form.
         plan: public constants of every step.
         streams: all randomness.
         betas: of Adam; its learning rate is the plan's.
@@ -37,7 +34,12 @@ class PrivateCritic:
     """
 
     def __init__(
-        self, critic: Critic, plan: Plan, streams: KeyedStreams, *, betas: tuple[float, float] = ADAM_BETAS
+        self,
+        critic: PrivateNetwork,
+        plan: Plan,
+        streams: KeyedStreams,
+        *,
+        betas: tuple[float, float] = ADAM_BETAS,
     ) -> None:
         options = plan.options
         layers = critic.linear_layers()
@@ -48,17 +50,14 @@ class PrivateCritic:
             grouping=options.grouping,
             row_blocks=options.row_blocks,
         )
-        assert self.layout.blocks == group_count(options, layers[0].in_features), (
-            "the public number of groups"
-        )
+        assert self.layout.blocks == critic.public_groups(options), "the public number of groups"
         assert plan.acts is None or plan.acts.groups == self.layout.blocks, "the charged number of histograms"
         self._flat = _flatten(critic)
         self._gradient = torch.zeros_like(self._flat)
         self._adam = FlatAdam(self._flat, learning_rate=options.critic_learning_rate, betas=betas)
-        self._closed_form = ClosedForm(
+        self._closed_form = record_form(
             critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
         )
-        require_even_rounding(self._closed_form, inputs=layers[0].in_features, dtype=self._flat.dtype)
         self._mean = NoisyMean(self.layout)
         self._noise_ahead = NoiseAhead()
         self._acts = AdaptiveThresholds(plan.acts, smoothing=options.acts_smoothing) if plan.acts else None
@@ -71,7 +70,7 @@ class PrivateCritic:
         """The groups and thresholds that the next step uses; public, for they come from noisy releases."""
         return self._partition
 
-    def step(self, step: int, real: Tensor, fake: Tensor) -> None:
+    def step(self, step: int, real: Tensor, fake: Tensor, labels: Tensor | None = None) -> None:
         """Perform ONE complete private step.
 
         On a refresh step the noisy histograms of this very batch set the thresholds from the next step on.
@@ -79,8 +78,10 @@ class PrivateCritic:
         Args:
             step: number of the step, from 0.
             real: the realised Poisson batch, possibly empty: (batch, cells) vectors in the critic's precision, or
-                (batch, columns) int64 cells that are one (the same records in one-hot form, and faster).
-            fake: (batch, cells), one generated record per real one.
+                (batch, columns) int64 cells that are one (the same records in one-hot form, and faster), or
+                (batch, channels, height, width) images.
+            fake: (batch, cells) or images, one generated record per real one, of the same label.
+            labels: (batch,) int64 where the critic has classes.
 
         Raises:
             BatchOverCap: the batch exceeds the plan's public cap.
@@ -96,7 +97,7 @@ class PrivateCritic:
         reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)
         self._noise_ahead.begin(partial(self._mean.draw, noise, reader))
         mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, real.shape[0])
-        total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition)
+        total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition, labels=labels)
         drawn = self._noise_ahead.take()
         parts = self._mean.parts(total, noise)
         stated = _sensitivity(self._partition, noise)
@@ -148,7 +149,7 @@ def _sensitivity(partition: Partition, noise: NoisePlan) -> float:
     return math.hypot(*(c / std for c, std in zip(partition.thresholds, least, strict=True)))
 
 
-def _flatten(critic: Critic) -> Tensor:
+def _flatten(critic: PrivateNetwork) -> Tensor:
     """One buffer in flat layout; the critic's parameters become views of it."""
     layers = critic.linear_layers()
     parts = [*(layer.weight for layer in layers), *(layer.bias for layer in layers)]

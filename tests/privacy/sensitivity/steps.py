@@ -10,6 +10,8 @@ from torch import Tensor
 
 from core.privacy.joint import joint_noise_multiplier
 from core.synthesis.plan import Plan
+from models.critic.conv_network import ConvCritic
+from models.critic.convolution import Convolution
 from models.critic.network import Critic
 from models.critic.reference import Reference
 from models.dp.noise import noise_plan
@@ -105,10 +107,10 @@ class Stage:
     def __init__(
         self, options: dict[str, Any], *, dtype: torch.dtype = torch.float32, reference: bool = False
     ) -> None:
-        self.plan: Plan = replace(small_plan(**options), max_sampled_batch=64)
-        self.dtype = dtype
         self._streams = StagedStreams(KEY)
-        network = Critic(inputs=CELLS, widths=WIDTHS).initialise(self._streams).to(dtype)
+        self.plan: Plan = self._planned(replace(small_plan(**options), max_sampled_batch=64))
+        self.dtype = dtype
+        network = self._network().to(dtype)
         self.private = PrivateCritic(network, self.plan, self._streams)
         if reference:
             self.private._closed_form = Reference(  # type: ignore[assignment]
@@ -144,7 +146,8 @@ class Stage:
         """(n, blocks) norms of the records' gradients, as clipping sees them."""
         self.private.load_state_dict(self._state)
         form = self.private._closed_form
-        return form.sum_and_squares(batch.real, batch.fake, batch.mix, self.private.partition)[1].sqrt()
+        real, fake, labels = self._records(batch)
+        return form.sum_and_squares(real, fake, batch.mix, self.private.partition, labels=labels)[1].sqrt()
 
     def whitened(self, step: int, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the step releases of a batch, all releases together, before noise and in units of it.
@@ -165,7 +168,8 @@ class Stage:
             noise_multiplier=self.plan.noise_multiplier_at(step),
             max_batch=self.plan.max_sampled_batch,
         )
-        self.private.step(step, batch.real, batch.fake)
+        real, fake, labels = self._records(batch)
+        self.private.step(step, real, fake, labels)
         assert math.hypot(*listener.stated) <= self.paid(step) * (1.0 + 1e-13), "the step states what is paid"
         whitened, total = torch.cat(listener.whitened), torch.cat(listener.exact_sum)
         sizes = torch.tensor(self.private.layout.sizes)
@@ -187,3 +191,40 @@ class Stage:
         return 1.0 / joint_noise_multiplier(
             sigma, histograms=acts.groups, histogram_noise_multiplier=acts.noise_multiplier
         )
+
+    def _network(self) -> Any:
+        return Critic(inputs=CELLS, widths=WIDTHS).initialise(self._streams)
+
+    def _planned(self, plan: Plan) -> Plan:
+        return plan
+
+    def _records(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What the step takes of a batch: real, fake, labels."""
+        return batch.real, batch.fake, None
+
+
+class ImageStage(Stage):
+    """A stage with a critic of images: the 12 numbers of a record as 4 by 3 pixels, its label told by its mix.
+
+    Its first layer is summed by materialised gradients, its second by products of factors.
+    """
+
+    CLASSES = 3
+
+    def _network(self) -> Any:
+        return ConvCritic(
+            image=(1, 4, 3),
+            widths=(16, 32),
+            classes=self.CLASSES,
+            convolution=Convolution(kernel=3, stride=2, padding=1),
+        ).initialise(self._streams)
+
+    def _planned(self, plan: Plan) -> Plan:
+        """The plan with as many histograms as this critic has groups."""
+        if plan.acts is None:
+            return plan
+        return replace(plan, acts=replace(plan.acts, groups=self._network().public_groups(plan.options)))
+
+    def _records(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None]:
+        labels = (batch.mix * 64.0).long() % self.CLASSES
+        return batch.real.view(-1, 1, 4, 3), batch.fake.view(-1, 1, 4, 3), labels
