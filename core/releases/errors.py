@@ -4,7 +4,7 @@ UnderstudyError
   * InvalidInput
     x BundleInvalid        the ZIP is damaged, foreign or of an unknown version
     x FormatNotForRelease  rows are not written as images, nor images as rows
-    x TooManyImages        a format that holds only so many images
+    x TooManyForFormat     a format that holds only so many images
     x InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
   * InternalError
     x ExecutionDiffers     a training released something else than its plan; nothing is published
@@ -39,10 +39,10 @@ class FormatNotForRelease(InvalidInput):
         )
 
 
-class TooManyImages(InvalidInput):
+class TooManyForFormat(InvalidInput):
     """More images than a file of this format holds."""
 
-    code = "too-many-images"
+    code = "too-many-for-format"
     title = "Too many images for this format"
 
     def __init__(self, *, most: int) -> None:

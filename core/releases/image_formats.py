@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from core.releases.drawing import in_order
-from core.releases.errors import TooManyImages
+from core.releases.errors import TooManyForFormat
 from core.releases.image_sampler import ImageSample
 from core.releases.outbox import Outbox
 from core.releases.png import encode_png, stream_png
@@ -178,9 +178,9 @@ def stream_images(sample: ImageSample, name: str) -> Iterator[bytes]:
         The file's bytes, piece by piece; closing the iterator stops the work.
 
     Raises:
-        TooManyImages: The format is for fewer images.
+        TooManyForFormat: The format is for fewer images.
     """
     most = most_images(sample, name)
     if most is not None and sample.images > most:
-        raise TooManyImages(most=most)
+        raise TooManyForFormat(most=most)
     return _WRITERS[name](sample)

@@ -30,7 +30,7 @@ class Samples(Protocol):
 
         Raises:
             FormatNotForRelease: What is generated has no such format.
-            TooManyImages: The format is for fewer images.
+            TooManyForFormat: The format is for fewer images.
         """
         ...
 

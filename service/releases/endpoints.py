@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from core.releases import formats, image_formats
-from core.releases.errors import FormatNotForRelease, TooManyImages
+from core.releases.errors import FormatNotForRelease, TooManyForFormat
 from core.releases.samples import Samples, open_samples
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.edge.gate import ServiceBusy
@@ -109,7 +109,7 @@ def read_certificate(release_id: UUID, principal: CurrentPrincipal, session: Ope
     "/{release_id}/samples",
     summary="Draw synthetic rows or images",
     response_class=StreamingResponse,
-    responses={**problems(ReleaseNotFound, ServiceBusy, FormatNotForRelease, TooManyImages), **_SAMPLES},
+    responses={**problems(ReleaseNotFound, ServiceBusy, FormatNotForRelease, TooManyForFormat), **_SAMPLES},
 )
 def draw_samples(
     release_id: UUID,

@@ -58,6 +58,6 @@ def test_formats_of_images_are_refused_for_tables(world: World, name: str) -> No
 @pytest.mark.parametrize("name", ["zip", "png"])
 def test_more_images_than_a_format_holds_are_refused(world: World, samples: str, name: str) -> None:
     told = require_problem(
-        world.analyst.get(f"{samples}?rows=1000000&format={name}"), status=422, code="too-many-images"
+        world.analyst.get(f"{samples}?rows=1000000&format={name}"), status=422, code="too-many-for-format"
     )
     assert 1000 <= told["facts"]["most"] < 1_000_000

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.releases import image_formats
 from core.releases.bundle import Bundle
-from core.releases.errors import TooManyImages
+from core.releases.errors import TooManyForFormat
 from core.releases.image_formats import GAP, GAP_SHADE, MEDIA_TYPES, sheet_grid, stream_images
 from core.releases.image_sampler import ImageSample, ImageSampler
 from core.releases.outbox import Outbox
@@ -124,7 +124,7 @@ def test_a_format_that_holds_only_so_many_images_says_how_many(monkeypatch, name
     monkeypatch.setattr(image_formats, "MOST_FILES", 20)
     monkeypatch.setattr(image_formats, "LARGEST_SHEET", 20 * (HEIGHT + GAP) * (WIDTH + GAP))
     assert _file(name, 20)
-    with pytest.raises(TooManyImages) as caught:
+    with pytest.raises(TooManyForFormat) as caught:
         stream_images(_sample(21), name)
     assert caught.value.facts == {"most": 20}
 
