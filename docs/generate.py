@@ -22,8 +22,10 @@ import workers
 from core.errors import UnderstudyError
 from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
 from core.releases.certificate_schema import schema_text
+from core.releases.selection_form import selection_schema_text
 from core.settings import Settings
 from docs.figures import benchmarks_page
+from docs.image_figures import image_plots
 from service.app import create_app
 from understudy.cli import app as command
 from workers.outcomes import MACHINERY_FAILED
@@ -112,6 +114,8 @@ PAGES = {
 DOCUMENTS = {
     "certificate.schema.json": schema_text,
     "../../understudy/verifying/certificate.schema.json": schema_text,
+    "selection.schema.json": selection_schema_text,
+    "../../understudy/verifying/selection.schema.json": selection_schema_text,
 }
 
 
@@ -127,6 +131,8 @@ def _texts() -> Iterator[tuple[str, str]]:
         yield name, _NOTICE + render()
     for name, write in DOCUMENTS.items():
         yield name, write()
+    for name, plot in image_plots().items():
+        yield f"../benchmarks/{name}", plot
 
 
 def _error_classes() -> set[type[UnderstudyError]]:
@@ -168,8 +174,8 @@ def main() -> None:
             print("stale: " + ", ".join(stale) + "; run `make docs`")
             sys.exit(1)
         return
-    FOLDER.mkdir(exist_ok=True)
     for name, text in _texts():
+        (FOLDER / name).parent.mkdir(exist_ok=True)
         (FOLDER / name).write_text(text)
         print(f"docs/reference/{name}")
 

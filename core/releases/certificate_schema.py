@@ -9,19 +9,19 @@ _LEFT_OUT: Final = frozenset({"title", "default", "description"})
 """Of every type; a member may still have such a name."""
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the published JSON Schema (draft 2020-12): every member required, no other allowed."""
+def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> dict[str, Any]:
+    """Return the published JSON Schema (draft 2020-12) of a form: every member required, no other allowed."""
     head: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{SCHEMA.replace('/', ':')}",
+        "$id": f"urn:{name.replace('/', ':')}",
         "title": "Certificate of a differentially private release",
     }
-    return head | _object(CertificateForm.model_json_schema(by_alias=True))
+    return head | _object(form.model_json_schema(by_alias=True))
 
 
-def schema_text() -> str:
+def schema_text(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> str:
     """Return the file that is published and shipped with the client."""
-    return json.dumps(json_schema(), indent=1, sort_keys=True) + "\n"
+    return json.dumps(json_schema(form, name=name), indent=1, sort_keys=True) + "\n"
 
 
 def _object(node: dict[str, Any]) -> dict[str, Any]:

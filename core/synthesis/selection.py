@@ -182,6 +182,7 @@ class SelectionPlan:
             "guarantee": self.guarantee.to_json(),
             "declared_size": self.declared_size,
             "part_size": self.part_size,
+            "steps": self.steps,
             "choice_epsilon": self.choice.epsilon,
             "candidates": [plan.to_json() for plan in self.candidates],
             "finals": [plan.to_json() for plan in self.finals],
@@ -194,8 +195,8 @@ class SelectionPlan:
         """Read what `to_json` wrote.
 
         Raises:
-            InvalidPlan: the version is unknown, a member is missing or wrong, or the mechanism in the document is
-                not the one that the plan's numbers give.
+            InvalidPlan: the version is unknown, a member is missing or wrong, or the mechanism or the steps in the
+                document are not those that the plan's numbers give.
             InvalidGuarantee, InvalidMechanism: a number is out of range.
         """
         if (document.get("version"), document.get("kind")) != (VERSION, KIND):
@@ -213,10 +214,10 @@ class SelectionPlan:
                 finals=tuple(Plan.from_json(plan) for plan in document["finals"]),
                 epsilons=Epsilons.from_json(document["epsilons"]),
             )
-            stated = mechanisms.from_json(document["mechanism"])
+            stated = mechanisms.from_json(document["mechanism"]), int(document["steps"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InvalidPlan("the plan lacks a member or has one of the wrong type") from None
-        if stated != plan.mechanism:
+        if stated != (plan.mechanism, plan.steps):
             raise InvalidPlan("the plan's mechanism is not the one its numbers give")
         return plan
 
@@ -231,3 +232,18 @@ class SelectionPlan:
 def part_size(declared_size: int, *, candidates: int) -> int:
     """Return the declared size of a part: the public share of one part in the declared size, rounded down."""
     return declared_size // (candidates + 1)
+
+
+OrderedPlan = Plan | SelectionPlan
+"""What an order may be for: one training, or a selection among several."""
+
+
+def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
+    """Read a plan of either kind.
+
+    Raises:
+        InvalidPlan: see the kinds.
+        InvalidGuarantee, InvalidMechanism: a number is out of range.
+    """
+    kind = SelectionPlan if document.get("kind") == KIND else Plan
+    return kind.from_json(document)

@@ -28,7 +28,7 @@ from core.synthesis.spec import SynthesisSpec
 class _Facts:
     """What all the plans of one selection share."""
 
-    domain: DomainShape
+    domain: DomainShape | ImageDomain
     adjacency: Adjacency
     privacy_unit: PrivacyUnit
 
@@ -54,7 +54,7 @@ def make_selection_plan(
     selection: SelectionSpec,
     guarantee: PrivacyGuarantee,
     declared_size: int,
-    domain: DomainShape,
+    domain: DomainShape | ImageDomain,
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
 ) -> SelectionPlan:

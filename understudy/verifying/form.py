@@ -36,43 +36,49 @@ _ELSEWHERE: Final = frozenset({
 
 
 @cache
-def schema() -> Mapping[str, Any]:
-    """The JSON Schema of a certificate, as this version of the client ships it."""
-    text = files(__package__).joinpath("certificate.schema.json").read_text("utf-8")
+def schema(kind: str = "certificate") -> Mapping[str, Any]:
+    """The JSON Schema of a certificate, or of a "selection"'s, as this version of the client ships it."""
+    text = files(__package__).joinpath(f"{kind}.schema.json").read_text("utf-8")
     loaded: Mapping[str, Any] = json.loads(text)
     return loaded
 
 
-def problems(document: object) -> Iterator[str]:
-    """Say where a certificate leaves the schema; nothing if it does not."""
-    yield from _problems(document, schema(), "")
+def problems(document: object, *, kind: str = "certificate") -> Iterator[str]:
+    """Say where a certificate leaves its schema; nothing if it does not."""
+    yield from _problems(document, schema(kind), "", schema(kind)["$defs"])
 
 
 def plan_form_problems(document: object) -> Iterator[str]:
     """Say where a plan alone does; its form is the one of certificates of the first form, too."""
-    yield from _problems(document, schema()["$defs"]["PlanForm"], "/plan")
+    forms = schema()["$defs"]
+    yield from _problems(document, forms["PlanForm"], "/plan", forms)
 
 
 def epsilon_form_problems(document: object) -> Iterator[str]:
     """Say where epsilon and charge of a certificate of the first form leave theirs."""
     members = document if isinstance(document, Mapping) else {}
     for name, form in (("epsilon", "Epsilon"), ("charge", "ChargeForm"), ("guarantee", "Parameters")):
-        yield from _problems(members.get(name), schema()["$defs"][form], f"/{name}")
+        forms = schema()["$defs"]
+        yield from _problems(members.get(name), forms[form], f"/{name}", forms)
 
 
-def _problems(value: object, rule: Mapping[str, Any], place: str) -> Iterator[str]:
+def _problems(
+    value: object, rule: Mapping[str, Any], place: str, forms: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
     assert rule.keys() <= _ELSEWHERE | _BOUNDS.keys(), "a word of the schema that nobody reads"
     if "$ref" in rule:
-        yield from _problems(value, schema()["$defs"][rule["$ref"].removeprefix("#/$defs/")], place)
+        yield from _problems(value, forms[rule["$ref"].removeprefix("#/$defs/")], place, forms)
     elif "anyOf" in rule:
-        found = [list(_problems(value, choice, place)) for choice in rule["anyOf"]]
+        found = [list(_problems(value, choice, place, forms)) for choice in rule["anyOf"]]
         if all(found):
             yield min(found, key=len)[0]
     else:
-        yield from _of_value(value, rule, place)
+        yield from _of_value(value, rule, place, forms)
 
 
-def _of_value(value: object, rule: Mapping[str, Any], place: str) -> Iterator[str]:
+def _of_value(
+    value: object, rule: Mapping[str, Any], place: str, forms: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
     here = place or "the certificate"
     if "type" in rule and not _KINDS[rule["type"]](value):
         yield f"{here} is no {rule['type']}"
@@ -84,17 +90,22 @@ def _of_value(value: object, rule: Mapping[str, Any], place: str) -> Iterator[st
     if crossed:
         yield f"{here} is not within the schema ({crossed[0]})"
     elif isinstance(value, dict):
-        yield from _of_members(value, rule, place)
+        yield from _of_members(value, rule, place, forms)
     elif isinstance(value, list) and "items" in rule:
         for index, entry in enumerate(value):
-            yield from _problems(entry, rule["items"], f"{place}/{index}")
+            yield from _problems(entry, rule["items"], f"{place}/{index}", forms)
 
 
-def _of_members(value: Mapping[str, object], rule: Mapping[str, Any], place: str) -> Iterator[str]:
+def _of_members(
+    value: Mapping[str, object],
+    rule: Mapping[str, Any],
+    place: str,
+    forms: Mapping[str, Mapping[str, Any]],
+) -> Iterator[str]:
     known = rule["properties"]
     for name in sorted(known.keys() - value.keys()):
         yield f"{place}/{name} is missing"
     for name in sorted(value.keys() - known.keys()):
         yield f"{place}/{name} is not part of a certificate"
     for name in sorted(known.keys() & value.keys()):
-        yield from _problems(value[name], known[name], f"{place}/{name}")
+        yield from _problems(value[name], known[name], f"{place}/{name}", forms)

@@ -15,7 +15,7 @@ from core.privacy.filters import AdmissionRule, Cap
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
 from core.synthesis.errors import InvalidPlan, InvalidSelection, InvalidSpec
-from core.synthesis.selection import SelectionPlan, SelectionSpec
+from core.synthesis.selection import SelectionPlan, SelectionSpec, ordered_plan_from_json
 from core.synthesis.selection_planning import make_selection_plan, make_selection_quote
 from core.synthesis.spec import SynthesisSpec
 from tests.core.synthesis.shapes import Shape, plan_of
@@ -105,7 +105,8 @@ def test_candidates_that_differ_in_nothing_private_cost_as_one_and_the_choice_ma
 def test_a_plan_survives_json_and_any_change_is_noticed(plan: SelectionPlan):
     document = json.loads(json.dumps(plan.to_json(), allow_nan=False))
 
-    assert SelectionPlan.from_json(document) == plan
+    assert SelectionPlan.from_json(document) == plan == ordered_plan_from_json(document)
+    assert ordered_plan_from_json(plan.finals[0].to_json()) == plan.finals[0]
     assert SelectionPlan.from_json(document).digest() == plan.digest()
 
     changes: list[tuple[str, Any]] = [
@@ -114,6 +115,7 @@ def test_a_plan_survives_json_and_any_change_is_noticed(plan: SelectionPlan):
         ("part_size", 9_999),
         ("part_size", 13_333),
         ("declared_size", 40_004),
+        ("steps", 401),
         ("choice_epsilon", 0.2),
         ("choice_epsilon", 0.0),
         ("guarantee", {"epsilon": 1.0, "delta": DELTA}),
@@ -248,7 +250,7 @@ def test_without_labels_there_is_nothing_to_judge_by():
             selection=spec_of(),
             guarantee=PrivacyGuarantee(epsilon=1.0, delta=DELTA),
             declared_size=1000,
-            domain=images,  # type: ignore[arg-type]
+            domain=images,
             adjacency=Adjacency.ADD_OR_REMOVE,
             privacy_unit=PrivacyUnit(column=None),
         )

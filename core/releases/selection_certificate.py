@@ -1,0 +1,97 @@
+"""The certificate of a selection's release: an ordinary one, whose plan, price and record are the whole selection's."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import ValidationError
+
+from core.errors import UnderstudyError
+from core.privacy import mechanism as mechanisms
+from core.privacy.accountant import Epsilons, epsilons
+from core.privacy.charge import charge_of
+from core.releases.certificate import mechanism_rows
+from core.releases.errors import InvalidCertificate
+from core.releases.first_certificate import TOLERANCE, WRONG_MEMBER
+from core.releases.selection_execution import SelectionExecuted, executed_of_statement
+from core.releases.selection_form import SCHEMA, SelectionCertificateForm
+from core.signing.contexts import CERTIFICATE
+from core.signing.signed import SignedDocument, Signer
+from core.synthesis.selection import SelectionPlan
+
+
+def of_selection(
+    final: Mapping[str, Any],
+    *,
+    plan: SelectionPlan,
+    executed: SelectionExecuted,
+    noise_grid: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the certificate of a selection as a JSON object, but for the member `artefacts` and the signature.
+
+    Args:
+        final: What `make_certificate` gives for the winner's training.
+        plan: The plan that ran to its end.
+        executed: What was heard of it, and who won.
+        noise_grid: The grids of every training: `candidates` in their order, and `final`.
+    """
+    return dict(final) | {"schema": SCHEMA, "noise_grid": dict(noise_grid)} | _derived(plan, executed)
+
+
+def sign_selection_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
+    """Sign a certificate.
+
+    Raises:
+        InvalidCertificate: it is not of the published form.
+    """
+    signed = signer.sign(certificate, context=CERTIFICATE)
+    _require_form(signed.to_json())
+    return signed
+
+
+def verify_selection_certificate(certificate: Mapping[str, Any]) -> Epsilons:
+    """Recompute epsilon from the certificate's mechanism, and check that the certificate agrees with itself.
+
+    Returns:
+        The recomputed epsilons, at the certificate's delta.
+
+    Raises:
+        InvalidCertificate: a member is missing or altered, what is said to have run is not the plan, or its epsilon is
+            above what the certificate states or promises.
+    """
+    _require_form(certificate)
+    try:
+        plan = SelectionPlan.from_json(certificate["plan"])
+        executed = executed_of_statement(certificate["executed"])
+        executed.require_as_planned(plan)
+        expected = _derived(plan, executed)
+    except (UnderstudyError, RecursionError, *WRONG_MEMBER):
+        raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
+    if any(certificate[name] != value for name, value in expected.items()):
+        raise InvalidCertificate("what the certificate states is not what its plan gives")
+    recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)
+    if recomputed.reported > min(plan.epsilons.reported, plan.guarantee.epsilon) * (1 + TOLERANCE):
+        raise InvalidCertificate("the mechanism's epsilon is above what the certificate states")
+    return recomputed
+
+
+def _derived(plan: SelectionPlan, executed: SelectionExecuted) -> dict[str, Any]:
+    """The members that follow from the plan and the winner alone."""
+    return {
+        "mechanism": mechanisms.to_json(plan.mechanism),
+        "plan": plan.to_json(),
+        "plan_digest": plan.digest(),
+        "mechanisms": mechanism_rows(plan.finals[executed.winner]),
+        "privacy_parameters": asdict(plan.guarantee),
+        "declared_size": plan.declared_size,
+        "epsilon": plan.epsilons.to_json(),
+        "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
+        "executed": executed.stated(plan),
+    }
+
+
+def _require_form(certificate: Mapping[str, Any]) -> None:
+    try:
+        SelectionCertificateForm.model_validate(certificate)
+    except (ValidationError, RecursionError):
+        raise InvalidCertificate("the certificate is not of the published form") from None

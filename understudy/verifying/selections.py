@@ -1,0 +1,138 @@
+"""Verifying a selection's release: every candidate's plan and the winner's, what ran of each, and the price of all of it."""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from math import ceil
+from typing import Any, Final
+
+from understudy.verifying import accounting, adaptive, planned, records, renyi
+from understudy.verifying.adaptive import Selecting
+from understudy.verifying.bundle_file import Opened
+from understudy.verifying.executed import executed_problems
+
+SCHEMA: Final = "understudy.selection-certificate/1"
+_DIGITS: Final = 1e-9
+_ONE_UNIT: Final = ("adjacency", "privacy_unit")
+
+Json = Mapping[str, Any]
+
+
+def selecting_of(plan: Json) -> Selecting:
+    """Everything that a selection's plan releases, for the accountant."""
+    return Selecting(
+        candidates=tuple(tuple(planned.parts_of(one)) for one in plan["candidates"]),
+        choice_epsilon=plan["choice_epsilon"],
+        finals=tuple(tuple(planned.parts_of(one)) for one in plan["finals"]),
+    )
+
+
+def mechanism_of(plan: Json) -> dict[str, Any]:
+    """The mechanism that a selection's plan amounts to, in the certificate's words."""
+
+    def training(one: Json) -> dict[str, Any]:
+        return {name: value for name, value in planned.mechanism_of(one).items() if name != "version"}
+
+    count = len(plan["candidates"])
+    choice = {"kind": "permute-and-flip", "epsilon": plan["choice_epsilon"], "candidates": count}
+    parallel = {"kind": "parallel", "parts": [*map(training, plan["candidates"]), choice]}
+    chosen = {"kind": "chosen", "parts": [training(one) for one in plan["finals"]]}
+    return {"version": 1, "kind": "composed", "parts": [parallel, chosen]}
+
+
+def plan_problems(opened: Opened) -> Iterator[str]:
+    """Say where a selection's plan is not what its parts, its options and the declared columns give."""
+    plan = opened.certificate["plan"]
+    candidates, finals = plan["candidates"], plan["finals"]
+    parts = len(candidates) + 1
+    described = records.described(opened.manifest)
+    for kind, plans, size in (
+        ("candidates", candidates, plan["part_size"]),
+        ("finals", finals, plan["declared_size"]),
+    ):
+        for number, one in enumerate(plans):
+            yield from (
+                problem.replace("plan/", f"plan/{kind}/{number}/", 1)
+                for problem in planned.plan_problems(one, described)
+            )
+            if one["declared_size"] != size:
+                yield f"plan/{kind}/{number}/declared_size"
+            if one["guarantee"] != plans[0]["guarantee"]:
+                yield f"plan/{kind}/{number}/guarantee"
+            if any(one[name] != finals[0][name] for name in _ONE_UNIT):
+                yield f"plan/{kind}/{number}/privacy_unit"
+    rules = {
+        "finals": len(finals) == len(candidates),
+        "part_size": plan["part_size"] == plan["declared_size"] // parts,
+        "steps": plan["steps"] == max(one["steps"] for one in finals),
+        "guarantee/delta": candidates[0]["guarantee"]["delta"]
+        == finals[0]["guarantee"]["delta"]
+        == plan["guarantee"]["delta"],
+        "mechanism": planned.same(plan["mechanism"], mechanism_of(plan)),
+        "records": opened.manifest.get("label_probabilities") is not None,
+    }
+    yield from (f"plan/{name}" for name, holds in rules.items() if not holds)
+
+
+def statement_problems(certificate: Json) -> Iterator[str]:
+    """Say which member is not what the plan and the winner give."""
+    plan, executed = certificate["plan"], certificate["executed"]
+    if executed["winner"] >= len(plan["finals"]):
+        yield "executed/winner"
+        return
+    final, unit = plan["finals"][executed["winner"]], certificate["privacy_unit"]
+    grids = {
+        "candidates": [planned.noise_grid(one) for one in plan["candidates"]],
+        "final": planned.noise_grid(final),
+    }
+    derived: dict[str, object] = {
+        "privacy_parameters": plan["guarantee"],
+        "adjacency": final["adjacency"],
+        "declared_size": plan["declared_size"],
+        "epsilon": plan["epsilons"],
+        "mechanism": plan["mechanism"],
+        "mechanisms": planned.mechanism_rows(final),
+        "noise_grid": grids,
+        "plan_digest": planned.canonical_digest(plan),
+    }
+    yield from (name for name, value in derived.items() if not planned.same(certificate[name], value))
+    described = "one record" if unit["column"] is None else "all records"
+    if unit["column"] != final["privacy_unit"]["column"] or not unit["description"].startswith(described):
+        yield "privacy_unit"
+
+
+def steps_problems(certificate: Json) -> Iterator[str]:
+    """Say where what ran, of any training, is not what was planned."""
+    plan, executed = certificate["plan"], certificate["executed"]
+    if len(executed["candidates"]) != len(plan["candidates"]):
+        yield "executed/candidates"
+        return
+    pairs = [
+        (f"executed/candidates/{number}/", ran, one)
+        for number, (ran, one) in enumerate(zip(executed["candidates"], plan["candidates"], strict=True))
+    ]
+    pairs.append(("executed/final/", executed["final"], plan["finals"][executed["winner"]]))
+    for place, ran, one in pairs:
+        yield from (problem.replace("executed/", place, 1) for problem in executed_problems(ran, one))
+
+
+def recompute(certificate: Json) -> accounting.Recomputed:
+    """Epsilon of everything together, at the certificate's delta."""
+    return adaptive.recompute(selecting_of(certificate["plan"]), certificate["privacy_parameters"]["delta"])
+
+
+def charge_problems(certificate: Json) -> Iterator[str]:
+    """Say which amount that the ledger was charged is not what the selection costs, rounded up."""
+    charge, selecting = certificate["charge"], selecting_of(certificate["plan"])
+    delta = Fraction(repr(float(certificate["privacy_parameters"]["delta"])))
+    if charge["epsilon_micros"] != ceil(Fraction(certificate["epsilon"]["reported"]) * 10**6):
+        yield "charge/epsilon_micros"
+    if charge["delta_femtos"] != ceil(delta * 10**15):
+        yield "charge/delta_femtos"
+    for order in renyi.CHARGED_ORDERS:
+        micros = adaptive.divergence(selecting, order) * 1e6
+        # Two values only where the exact amount is a whole number but for the last digits of float64.
+        if charge["rdp_micros"][str(order)] not in {
+            ceil(micros * (1 - 2 * _DIGITS)),
+            ceil(micros * (1 + 2 * _DIGITS)),
+        }:
+            yield f"charge/rdp_micros/{order}"
