@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-adult bench-poker bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-adult bench-poker bench-images bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -78,11 +78,22 @@ docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the 
 bench-critic: $(DEV_INSTALLED) ## the private critic step against the ordinary one and against vmap(grad)
 	$(BIN)/python -m benchmarks.critic_step --out benchmarks/results/critic_step.json
 
+bench-conv: $(DEV_INSTALLED) ## the private step of a critic of images against the ordinary one
+	$(BIN)/python -m benchmarks.conv_step --out benchmarks/results/conv_step.json
+
 bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.adult
 
 bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.poker
+
+bench-images: $(DEV_INSTALLED) ## real images and baselines, scored as the paper scores (needs UNDERSTUDY_DATA; hours)
+	for name in mnist fashion_mnist faces; do \
+	  $(BIN)/python -m benchmarks.images.score $$name --real && \
+	  $(BIN)/python -m benchmarks.images.private_classifier $$name && \
+	  $(BIN)/python -m benchmarks.images.baselines $$name --method mean-embedding && \
+	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp || exit 1; \
+	done
 
 bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 	$(BIN)/python -m benchmarks.quote --save

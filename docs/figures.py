@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.image_figures import images
 from docs.load_figures import polling, recovery, reservations, streams
 from docs.tables import machine, table
 
@@ -26,6 +27,7 @@ def benchmarks_page() -> str:
         ),
         _section("adult", "Adult: train on synthetic rows, test on real ones", _adult),
         _section("poker", "Poker Hand", _poker),
+        _section("images", "Images", images),
         _section("critic_step", "The private critic step", _critic),
         _section("quote", "Quotes", _quote),
         _section("sampling", "Sampling", _sampling),

@@ -1,10 +1,13 @@
 """The tables of images of docs/benchmarks.md, written from benchmarks/results/images.json and published figures."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.images.intervals import interval
+from benchmarks.images.plots import plots
 from benchmarks.images.published import ACCURACY, PAPER_FACES, PAPER_ROWS, Bars
+from benchmarks.results_file import RESULTS
 from docs.tables import machine, table
 
 TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "faces": "Faces, 32x32, gender as the class"}
@@ -18,6 +21,10 @@ divergence that has no bound; beside it a lower bound on the true Jensen-Shannon
 seeds: mean ± half of Student's 95 % interval; a figure without ± is one seed. Choices were made on a held-out part of the training
 images. Keys derive from seeds, so these images are not private. Seconds are of the training, with other work on the machine where the load says so.
 """
+_CURVES = """\
+Scores along the training, in development: trained without the held-out training images and scored on them. Seconds do not count
+the scoring.
+"""
 _SCORES = (
     ("accuracy_cnn", "CNN", 2, True),
     ("accuracy_mlp", "MLP", 2, True),
@@ -30,6 +37,7 @@ _SCORES = (
     ("seconds", "seconds", 0, False),
     ("load", "load", 1, False),
 )
+FILE = "images"
 Run = Mapping[str, Any]
 
 
@@ -40,7 +48,17 @@ def images(result: Mapping[str, Any]) -> list[str]:
         runs = [run for run in result.get("runs", {}).values() if run["dataset"] == name]
         if runs:
             lines += [f"### {title}\n", *_measured(runs), "", *_bars(name, runs), *_papers(name)]
+            if any(run["epsilon"] is not None for run in runs):
+                lines.append(f"![Accuracy against epsilon](benchmarks/{name}.svg)\n")
+    if result.get("curves"):
+        lines += [_CURVES, "![Scores against seconds of training](benchmarks/curves.svg)\n"]
     return [*lines, machine(result)]
+
+
+def image_plots() -> dict[str, str]:
+    """The plots that stand beside the page, by file name."""
+    path = RESULTS / f"{FILE}.json"
+    return plots(json.loads(path.read_text())) if path.exists() else {}
 
 
 def _measured(runs: Iterable[Run]) -> list[str]:

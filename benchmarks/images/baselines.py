@@ -1,0 +1,150 @@
+"""Baselines on real images: train, sample, score, keep.
+
+    python -m benchmarks.images.baselines mnist --method mean-embedding --epsilon 1 4 10
+    python -m benchmarks.images.baselines mnist --method wgan-gp
+
+Keys derive from seeds, so these images are NOT PRIVATE, and those of wgan-gp would not be under any key.
+"""
+
+import argparse
+import hashlib
+import json
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from benchmarks.images.classifiers import Floats
+from benchmarks.images.curves import Curve
+from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
+from benchmarks.images.measures import MADE
+from benchmarks.images.networks import named_seed
+from benchmarks.images.score import record
+from benchmarks.images.wasserstein_gan import Settings, sample, train_wgan_gp
+from benchmarks.machine import load_average
+from core.privacy.calibration import gaussian_noise_multiplier
+from core.privacy.guarantee import PrivacyGuarantee
+from models.baselines.matching import MatchingOptions, fit_mean_embedding
+from models.baselines.networks import ImageCritic, ImageGenerator, initialise
+from models.randomness import KeyedStreams, Purpose
+
+DELTA = 1e-5
+LATENT, GENERATOR_WIDTH, CRITIC_WIDTH = 64, 32, 32
+"""Sizes of the networks of wgan-gp."""
+
+
+def mean_embedding(images: ImageSet, *, epsilon: float, seed: int, options: dict[str, Any]) -> Pictures:
+    """Images of a generator that matches one noisy mean embedding."""
+    multiplier = gaussian_noise_multiplier(PrivacyGuarantee(epsilon=epsilon, delta=DELTA))
+    fitted = fit_mean_embedding(
+        images.private(), _streams(seed), noise_multiplier=multiplier, options=MatchingOptions(**options)
+    )
+    return drawn(
+        fitted.network, fitted.embedding.law, images, seed=seed, latent=fitted.network.latent_dimension
+    )
+
+
+def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures:
+    """Images of a generator without privacy; in development its curve is kept on the way."""
+    private, streams = images.private(), _streams(seed)
+    generator = ImageGenerator(
+        shape=private.shape, classes=images.classes, latent_dimension=LATENT, width=GENERATOR_WIDTH
+    )
+    critic = ImageCritic(shape=private.shape, classes=images.classes, width=CRITIC_WIDTH)
+    initialise(generator, streams, Purpose.GENERATOR_INIT)
+    initialise(critic, streams, Purpose.CRITIC_INIT)
+    law = np.bincount(images.train.labels, minlength=images.classes) / len(images.train)
+    curve = Curve(images, f"{images.name} {METHODS['wgan-gp']} seed {seed}") if images.development else None
+
+    def watch(step: int, network: nn.Module) -> None:
+        if curve is not None:
+            curve.point(step, lambda: drawn(network, law, images, seed=seed, latent=LATENT, count=5000))
+
+    trained = train_wgan_gp(
+        images.train,
+        generator,
+        critic,
+        classes=images.classes,
+        latent_dimension=LATENT,
+        settings=Settings(**options),
+        seed=named_seed("wgan-gp", seed),
+        watch=watch,
+    )
+    if curve is not None:
+        curve.keep()
+    return drawn(trained, law, images, seed=seed, latent=LATENT)
+
+
+def drawn(
+    network: nn.Module, law: Floats, images: ImageSet, *, seed: int, latent: int, count: int = MADE
+) -> Pictures:
+    """Images with labels of a law, in random order.
+
+    Args:
+        network: (latent, label one-hot) to images in [0, 1].
+        law: (classes,) shares.
+        images: whose classes there are.
+        seed: names the draws.
+        latent: inputs of the network.
+        count: images.
+    """
+    rng = np.random.default_rng(named_seed("labels", seed))
+    labels = torch.from_numpy(rng.choice(images.classes, size=count, p=law))
+    return sample(
+        network, labels, classes=images.classes, latent_dimension=latent, seed=named_seed("latent", seed)
+    )
+
+
+METHODS: dict[str, str] = {"mean-embedding": "mean embedding", "wgan-gp": "WGAN-GP without privacy"}
+
+
+def _streams(seed: int) -> KeyedStreams:
+    return KeyedStreams(
+        hashlib.sha256(f"understudy benchmark, not private, baseline {seed}".encode()).digest()
+    )
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("--method", choices=METHODS, required=True)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--development", action="store_true", help="scores are not written, curves are")
+    parser.add_argument("--set", default="{}", help="options of the method, as JSON")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    images, options = load(chosen.name, development=chosen.development), json.loads(chosen.set)
+    private = chosen.method != "wgan-gp"
+    for epsilon in chosen.epsilon if private else [None]:
+        for seed in range(chosen.seeds):
+            load_before, begun = load_average(), time.perf_counter()
+            if epsilon is None:
+                made = wgan_gp(images, seed=seed, options=options)
+            else:
+                made = mean_embedding(images, epsilon=epsilon, seed=seed, options=options)
+            facts = {
+                "seconds": round(time.perf_counter() - begun, 1),
+                "load": load_before,
+                "threads": chosen.threads,
+            }
+            entry = record(
+                images,
+                made,
+                method=METHODS[chosen.method],
+                epsilon=epsilon,
+                delta=DELTA if private else None,
+                seed=seed,
+                facts=facts | {"options": options},
+            )
+            print(json.dumps(entry), flush=True)
+
+
+if __name__ == "__main__":
+    main()
