@@ -13,8 +13,8 @@ from models.critic.factors import PLANES
 from models.critic.layer_sums import layer_sum
 from models.dp.clipping import CANCELLATION_SHARE, ClipRule, Layout, Partition
 
-CHUNK_NUMBERS: Final = 1 << 25
-"""Numbers of the patches and gradients of one chunk at most: 128 MiB of float32."""
+CHUNK_NUMBERS: Final = 1 << 24
+"""Numbers of the patches and gradients of one chunk at most: 64 MiB of float32."""
 FEWEST, MOST = 4, 64
 """Records of a chunk at least and at most."""
 
@@ -88,7 +88,8 @@ class ConvForm:
         Their bits depend on the record at a place and on nothing else; see `models.critic.evenness`.
         """
         for factors in self._factors_of(real, fake, mix, labels):
-            made = (*factors.left, *factors.right, *factors.biases, factors.features, self._measure(factors))
+            made = [*factors.left, *factors.right, *factors.biases, factors.features, self._measure(factors)]
+            made.extend(numbers for part in self._sums for numbers in part.made())
             yield from (numbers.flatten(1) for numbers in made)
 
     @torch.no_grad()

@@ -37,6 +37,10 @@ class LayerSum(Protocol):
         """Terms of one record in a coordinate of the sum."""
         ...
 
+    def made(self) -> tuple[Tensor, ...]:
+        """What `measure` made for each record alone, as tensors (n, ...), valid until the next."""
+        ...
+
     def measure(self, S: Tensor, A: Tensor, squares: Tensor) -> None:
         """Add upper bounds of the squared norms of the layer's blocks.
 
@@ -96,6 +100,10 @@ class Materialised:
         self._raise, self._lost = rounding_of_squares(self._run, dtype)
         self._lines = max(1, PIECE // geometry.inputs)
 
+    def made(self) -> tuple[Tensor, ...]:
+        """The gradients."""
+        return (self._gradients,)
+
     def measure(self, S: Tensor, A: Tensor, squares: Tensor) -> None:
         """See `LayerSum.measure`."""
         torch.bmm(S.mT, A, out=self._gradients)
@@ -131,6 +139,10 @@ class Products:
         take = Workspace().take
         self._S = take("left", 0, (at_once, self.terms, geometry.outputs), torch.float64)
         self._A = take("right", 0, (at_once, self.terms, geometry.inputs), torch.float64)
+
+    def made(self) -> tuple[Tensor, ...]:
+        """The factors."""
+        return self._S, self._A
 
     def measure(self, S: Tensor, A: Tensor, squares: Tensor) -> None:
         """See `LayerSum.measure`."""
