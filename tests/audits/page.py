@@ -25,9 +25,7 @@ Epsilon is proven on paper and by the other tests; an audit attacks the running 
 away. It can refute a claim and it can show that the proof is tight, but an attack that fails proves nothing, so every
 instrument here is first shown to find something. `make audit` measures again and writes this page; an interrupted audit
 goes on where it was. Quick versions run with the tests (`tests/audits/`). Keys of audits derive from names, so they can
-be repeated. Every result holds its own date and commit (a plus means that product files differed
-from it; in a run that went on from an interrupted one, earlier scores may be of earlier commits, as in the first run of
-November 2026, on a crowded machine while the product was being changed).
+be repeated. Every result holds its own date and commit (a plus means that product files differed from it).
 """
 
 

@@ -41,7 +41,7 @@ SOUND: dict[str, tuple[Callable[[], Game], float]] = {
     "anchor": (jobs.anchor_game, 4.0),
     "labels": (jobs.labels_game, 8.0),
     "sampled": (jobs.sampled_game, 1.5),
-    "resumed": (lambda: jobs.resumed_game(steps=2, audited=train_through_deaths), 0.06),
+    "resumed": (lambda: jobs.resumed_game(steps=2, audited=train_through_deaths), 0.5),
 }
 """Each sound audit and its number of games, relative to the number asked for."""
 TWINS: dict[str, tuple[Callable[[], Game], float]] = {
@@ -55,7 +55,7 @@ TWINS: dict[str, tuple[Callable[[], Game], float]] = {
         0.1,
     ),
     "exact label counts": (lambda: jobs.labels_game(audited=exact_label_counts), 1.0),
-    "everybody sampled, a quarter claimed": (lambda: jobs.sampled_game(audited=train_on_everybody), 0.1),
+    "everybody sampled, a quarter claimed": (lambda: jobs.sampled_game(audited=train_on_everybody), 0.5),
 }
 
 
