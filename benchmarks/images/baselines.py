@@ -33,6 +33,8 @@ from models.randomness import KeyedStreams, Purpose
 DELTA = 1e-5
 LATENT, GENERATOR_WIDTH, CRITIC_WIDTH = 64, 32, 32
 """Sizes of the networks of wgan-gp."""
+WATCHED = 5000
+"""Images of a point of a curve."""
 
 
 def mean_embedding(images: ImageSet, *, epsilon: float, seed: int, options: dict[str, Any]) -> Pictures:
@@ -42,7 +44,12 @@ def mean_embedding(images: ImageSet, *, epsilon: float, seed: int, options: dict
         images.private(), _streams(seed), noise_multiplier=multiplier, options=MatchingOptions(**options)
     )
     return drawn(
-        fitted.network, fitted.embedding.law, images, seed=seed, latent=fitted.network.latent_dimension
+        fitted.network,
+        fitted.embedding.law,
+        images,
+        seed=seed,
+        latent=fitted.network.latent_dimension,
+        count=MADE,
     )
 
 
@@ -60,7 +67,7 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
 
     def watch(step: int, network: nn.Module) -> None:
         if curve is not None:
-            curve.point(step, lambda: drawn(network, law, images, seed=seed, latent=LATENT, count=5000))
+            curve.point(step, lambda: drawn(network, law, images, seed=seed, latent=LATENT, count=WATCHED))
 
     trained = train_wgan_gp(
         images.train,
@@ -74,11 +81,11 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
     )
     if curve is not None:
         curve.keep()
-    return drawn(trained, law, images, seed=seed, latent=LATENT)
+    return drawn(trained, law, images, seed=seed, latent=LATENT, count=MADE)
 
 
 def drawn(
-    network: nn.Module, law: Floats, images: ImageSet, *, seed: int, latent: int, count: int = MADE
+    network: nn.Module, law: Floats, images: ImageSet, *, seed: int, latent: int, count: int
 ) -> Pictures:
     """Images with labels of a law, in random order.
 

@@ -33,11 +33,11 @@ class MatchingOptions:
     frequencies: int = 1000
     bandwidth: float | None = None
     count_share: float = 0.05
-    steps: int = 3000
-    batch: int = 500
+    steps: int = 1500
+    batch: int = 200
     learning_rate: float = 1e-3
     latent_dimension: int = 10
-    width: int = 16
+    width: int = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
