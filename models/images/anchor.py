@@ -1,0 +1,136 @@
+"""The moment anchor of images: the only lines that read private images, and the noise on what they find.
+
+Releases, in order, each a Gaussian mechanism on all units: class counts and sums of pixels; second moments of what is
+left after the noisy class mean, in low frequencies; rounds of counts and sums of the cells of every class (k-means with
+noise); counts, means and second moments of every cell in the noisy basis. Between them stands post-processing alone
+(`models/images/basis.py`, `models/images/centres.py`).
+
+Sensitivity under adding or removing one unit. A unit's `m` records count one `m`-th each, so by convexity of the norm it
+moves a release by at most what one record alone could: a record has one class and one cell, so its contribution lies in
+one row or matrix. A weighted count `w` beside a sum of vectors of norm at most `C`: `hypot(w, C)`. A matrix `u u^T`, its
+upper triangle released with the off-diagonal numbers weighted by `sqrt(2)`: the Frobenius norm `|u|^2`. Squared
+distances cut at `R` and weighted to at most `t |u|^2` beside it: `|u|^2 hypot(1, t)`. Norms are clipped with every
+rounding downwards; sums are integers on the public grid, exact in any order; noise is rounded to the same grid
+(docs/mechanisms/image-anchor.md).
+"""
+
+import math
+
+import numpy as np
+import torch
+
+from core.synthesis.image_anchor import COUNT_WEIGHT, MOMENT_COUNT_WEIGHT, SPREAD_WEIGHT, ImageAnchorPlan
+from models.encoding import PrivateImages
+from models.images import centres as cells
+from models.images.basis import class_centres, directions
+from models.images.exact import Floats
+from models.images.moments import ImageMoments, SecondMoments, Sums
+from models.images.sums import GRID, ImageSums
+from models.randomness import KeyedStreams, Purpose
+
+
+def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: KeyedStreams) -> ImageMoments:
+    """Release everything the plan says, each release after the ones before it."""
+    private = ImageSums(images, plan)
+    means = _release_sums(
+        private.mean_sums(),
+        (Purpose.IMAGE_MEANS_NOISE, 0),
+        streams,
+        norm=plan.image_norm,
+        std=plan.means_noise_multiplier * plan.means_sensitivity,
+        grid=GRID / 255.0,
+    )
+    private.centre(class_centres(means, plan, images.shape))
+    basis = _release_products(
+        private.basis_sums(),
+        np.zeros(0),
+        Purpose.IMAGE_BASIS_NOISE,
+        streams,
+        bound=plan.residual_norm**2,
+        std=plan.basis_noise_multiplier * plan.basis_sensitivity,
+    )
+    private.project(directions(basis, means, plan))
+    centres = cells.first_centres(basis, means, plan, streams)
+    for number in range(plan.rounds):
+        sums = _release_sums(
+            private.cell_sums(centres),
+            (Purpose.IMAGE_CELLS_NOISE, number),
+            streams,
+            norm=plan.residual_norm,
+            std=plan.cells_noise_multiplier * plan.cells_sensitivity,
+            grid=GRID,
+        )
+        centres = cells.moved_centres(centres, sums)
+    moments = _release_products(
+        *private.moment_sums(centres),
+        Purpose.IMAGE_MOMENTS_NOISE,
+        streams,
+        bound=(1.0 + MOMENT_COUNT_WEIGHT**2) * plan.cell_norm**2,
+        std=plan.moments_noise_multiplier * plan.moments_sensitivity,
+    )
+    return ImageMoments(means=means, basis=basis, centres=centres, moments=moments)
+
+
+def _release_sums(
+    exact: tuple[Floats, Floats],
+    address: tuple[Purpose, int],
+    streams: KeyedStreams,
+    *,
+    norm: float,
+    std: float,
+    grid: float,
+) -> Sums:
+    """Noise on counts, whose weight is `COUNT_WEIGHT * norm`, and on sums of vectors of norm at most `norm`."""
+    counts, sums = exact
+    weight = COUNT_WEIGHT * norm
+    parts = ((counts, std / weight), (sums, std))
+    streams.releases.exact(
+        *address,
+        ((torch.from_numpy(values), noise) for values, noise in parts),
+        sensitivity=math.hypot(norm, weight) / std,
+    )
+    drawn = np.split(streams.normals(*address, counts.size + sums.size), [counts.size])
+    noisy = Sums(
+        counts=counts + _on_grid(drawn[0].reshape(counts.shape) * (std / weight), GRID),
+        sums=sums + _on_grid(drawn[1].reshape(sums.shape) * std, grid),
+    )
+    streams.releases.noisy(*address, torch.from_numpy(noisy.counts), torch.from_numpy(noisy.sums))
+    return noisy
+
+
+def _release_products(
+    products: Floats, spread: Floats, purpose: Purpose, streams: KeyedStreams, *, bound: float, std: float
+) -> SecondMoments:
+    """Noise on the upper triangles of sums of `u u^T`, `|u|^2 <= bound`, and on a spread of weight `SPREAD_WEIGHT bound`.
+
+    A diagonal number gets noise of `std`; one above it counts twice in the Frobenius norm and gets `std / sqrt(2)`.
+    """
+    rows, columns = np.triu_indices(products.shape[-1], 1)
+    weight = SPREAD_WEIGHT * bound if spread.size else 0.0
+    diagonal = np.diagonal(products, axis1=-2, axis2=-1)
+    parts = [(diagonal, std), (products[..., rows, columns], std / math.sqrt(2.0))]
+    if spread.size:
+        parts.append((spread, std / weight))
+    streams.releases.exact(
+        purpose,
+        0,
+        ((torch.from_numpy(np.ascontiguousarray(values)), noise) for values, noise in parts),
+        sensitivity=math.hypot(bound, weight) / std,
+    )
+    sizes = [values.size for values, _ in parts]
+    drawn = np.split(streams.normals(purpose, 0, sum(sizes)), np.cumsum(sizes)[:-1])
+    noisy = [
+        values + _on_grid(normals.reshape(values.shape) * noise, GRID)
+        for (values, noise), normals in zip(parts, drawn, strict=True)
+    ]
+    streams.releases.noisy(purpose, 0, *(torch.from_numpy(values) for values in noisy))
+    released = np.zeros_like(products)
+    released[..., rows, columns] = noisy[1]
+    released += np.swapaxes(released, -2, -1)
+    index = np.arange(products.shape[-1])
+    released[..., index, index] = noisy[0]
+    return SecondMoments(products=released, spread=noisy[2] if spread.size else spread)
+
+
+def _on_grid(noise: Floats, grid: float) -> Floats:
+    return np.rint(noise / grid) * grid

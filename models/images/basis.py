@@ -1,0 +1,89 @@
+"""What follows from noisy means and the noisy basis release: class means, directions, their variances. Free of charge."""
+
+import numpy as np
+from scipy import fft
+
+from core.synthesis.image_anchor import COUNT_WEIGHT, ImageAnchorPlan
+from models.images.exact import COSINE_BITS, RESIDUAL_BITS, Floats, cosines
+from models.images.moments import SecondMoments, Sums
+
+_FEWEST_STDS = 4.0
+"""A class whose noisy count is below so many standard deviations of its noise is taken to have that many records."""
+
+
+def class_sizes(means: Sums, plan: ImageAnchorPlan) -> Floats:
+    """Records of every class, positive: no fewer than their noise lets one see; shape (classes,)."""
+    std = plan.means_noise_multiplier * plan.means_sensitivity / (COUNT_WEIGHT * plan.image_norm)
+    return np.maximum(means.counts, max(_FEWEST_STDS * std, 1.0))
+
+
+def class_means(means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int]) -> Floats:
+    """Mean images in [0, 1]; (classes, height, width, channels).
+
+    The noise is white, images are smooth: every ring of frequencies of a mean is multiplied by the share of its energy
+    that is not noise (Wiener's filter with the energy estimated from the ring itself).
+    """
+    height, width, channels = shape
+    sizes = class_sizes(means, plan)[:, None, None, None]
+    noise = (plan.means_noise_multiplier * plan.means_sensitivity / sizes) ** 2
+    waves = fft.dctn(means.sums.reshape(-1, height, width, channels) / sizes, axes=(1, 2), norm="ortho")
+    ring = np.maximum(np.arange(height)[:, None], np.arange(width)[None, :])
+    gains = np.empty_like(waves)
+    for number in range(max(height, width)):
+        chosen = ring == number
+        energy = (waves[:, chosen, :] ** 2).mean(axis=1, keepdims=True)
+        gains[:, chosen, :] = np.maximum(1.0 - noise[:, :, 0] / np.maximum(energy, 1e-12), 0.0)
+    made: Floats = np.clip(fft.idctn(waves * gains, axes=(1, 2), norm="ortho"), 0.0, 1.0)
+    return made
+
+
+def class_centres(means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int]) -> Floats:
+    """Low frequencies of the mean images, integers times 2^12; (classes, channels * frequencies^2)."""
+    height, width, _ = shape
+    down, right = cosines(height, plan.frequencies), cosines(width, plan.frequencies)
+    images = class_means(means, plan, shape)
+    waves = np.einsum("ih,jw,khwc->kcij", down, right, images, optimize=True)
+    made: Floats = np.rint(waves.reshape(len(images), -1) * 2.0 ** (RESIDUAL_BITS - 2 * COSINE_BITS))
+    return made
+
+
+def _spectrum(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> tuple[Floats, Floats]:
+    """Eigenvalues per record, falling, and their vectors (features, features)."""
+    values, vectors = np.linalg.eigh(basis.products / class_sizes(means, plan).sum())
+    return values[::-1], vectors[:, ::-1]
+
+
+def directions(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Floats:
+    """Leading directions of the noisy second moments, integers times 2^14; (features, dimensions)."""
+    return np.rint(_spectrum(basis, means, plan)[1][:, : plan.dimensions] * 2.0**COSINE_BITS)
+
+
+def variances(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Floats:
+    """Variance along every direction of low frequencies, less what noise adds to it, not negative; (features,).
+
+    Noise of spectral radius `e` lifts an eigenvalue `t` of the exact matrix to `t + e^2 / (4 t)` (Benaych-Georges and
+    Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank perturbations of large random matrices", 2011).
+    Below that, eigenvectors are of noise, and directions share evenly what the trace leaves.
+    """
+    values, _ = _spectrum(basis, means, plan)
+    std = plan.basis_noise_multiplier * plan.basis_sensitivity / class_sizes(means, plan).sum()
+    edge = std * np.sqrt(2.0 * len(values))
+    seen = values > edge
+    lifted = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2.0
+    rest = max(float(values.sum() - lifted[seen].sum()), 0.0) / max(int((~seen).sum()), 1)
+    smallest = lifted[seen].min() if seen.any() else np.inf
+    return np.where(seen, lifted, min(rest, smallest))
+
+
+def pixel_basis(
+    basis: SecondMoments, means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int], *, last: int
+) -> Floats:
+    """The first `last` directions as images; (channels * height * width, last) in the order channel, height, width."""
+    height, width, channels = shape
+    frequencies = plan.frequencies
+    down, right = cosines(height, frequencies), cosines(width, frequencies)
+    vectors = np.rint(_spectrum(basis, means, plan)[1][:, :last] * 2.0**COSINE_BITS)
+    waves = vectors.reshape(channels, frequencies, frequencies, -1)
+    images = np.einsum("ih,jw,cijd->chwd", down, right, waves, optimize=True)
+    made: Floats = images.reshape(channels * height * width, -1) * 2.0 ** (-3 * COSINE_BITS)
+    return made

@@ -1,0 +1,165 @@
+"""The law of images that the noisy releases describe: a Gaussian per cell of every class. Post-processing, free of charge."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.synthesis.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, ImageAnchorPlan
+from models.idpgan.targets import positive_law, project_to_simplex
+from models.images.basis import class_means, class_sizes, pixel_basis, variances
+from models.images.exact import RESIDUAL_BITS, Floats
+from models.images.moments import ImageMoments
+from models.images.moves import MOVES, split_moves, tangents
+
+TAIL = 96
+"""Directions beyond the basis that get a variance, but no covariances."""
+_SMALLEST_VARIANCE = 1e-4
+_SMALLEST_RATIO = 1e-3
+_FEWEST_STDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Mixture:
+    """A class and a cell drawn by their shares; then `mean + basis (centre + factor z, tail y)`, moved by `moves w`.
+
+    `z`, `y` and `w` are standard normal. Pixels are in the order channel, height, width.
+
+    Args:
+        shape: height, width, channels.
+        law: (classes,) shares of the classes; one class where images have no labels.
+        means: (classes, pixels) in [0, 1].
+        basis: (pixels, d + e), nearly orthonormal columns.
+        weights: (classes, cells) shares of the cells in their class.
+        centres: (classes, cells, d).
+        factors: (classes, cells, d, d), lower triangular.
+        tail: (e,) standard deviations along the last directions, the same for all classes.
+        moves: (classes, cells, 6, 6), lower triangular; see `models/images/moves.py`.
+    """
+
+    shape: tuple[int, int, int]
+    law: Floats
+    means: Floats
+    basis: Floats
+    weights: Floats
+    centres: Floats
+    factors: Floats
+    tail: Floats
+    moves: Floats
+
+
+def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, int, int]) -> Mixture:
+    """Denoise the releases: shrink every covariance towards its class's, every class's towards that of all residuals."""
+    sizes = class_sizes(moments.means, plan)
+    spectrum = variances(moments.basis, moments.means, plan)
+    inside, last = plan.dimensions, min(len(spectrum), plan.dimensions + TAIL)
+    overall = np.diag(np.maximum(spectrum[:inside], _SMALLEST_VARIANCE))
+    images = class_means(moments.means, plan, shape).transpose(0, 3, 1, 2)
+    basis = pixel_basis(moments.basis, moments.means, plan, shape, last=last)
+    weights, centres, energies = [], [], []
+    factors = np.empty((len(sizes), plan.cells, plan.dimensions, plan.dimensions))
+    moves = np.empty((len(sizes), plan.cells, MOVES, MOVES))
+    for index, size in enumerate(sizes):
+        cells = _cells_of(moments, index, size, plan, overall)
+        weights.append(positive_law(project_to_simplex(cells.shares, total=1.0)))
+        centres.append(moments.centres[index] * 2.0**-RESIDUAL_BITS + cells.moved)
+        energy = np.trace(cells.covariances, axis1=1, axis2=2) + (centres[-1] ** 2).sum(axis=1)
+        energies.append(float(cells.shares @ energy))
+        for number, covariance in enumerate(cells.covariances):
+            middle = np.clip(
+                images[index] + (basis[:, :inside] @ centres[-1][number]).reshape(images[index].shape),
+                0.0,
+                1.0,
+            )
+            left, moves[index, number] = split_moves(covariance, basis[:, :inside].T @ tangents(middle))
+            factors[index, number] = np.linalg.cholesky(positive(left))
+    total = max(float(moments.means.counts.sum()), 1.0)
+    law = positive_law(project_to_simplex(moments.means.counts, total=total) / total)
+    # The basis release clips harder than the moments' restored spread: the tail lost as much as the basis did.
+    lost = np.clip(float(law @ np.array(energies)) / max(float(spectrum[:inside].sum()), 1e-9), 1.0, 4.0)
+    return Mixture(
+        shape=shape,
+        law=law,
+        means=images.reshape(len(sizes), -1),
+        basis=basis,
+        weights=np.stack(weights),
+        centres=np.stack(centres),
+        factors=factors,
+        tail=np.sqrt(spectrum[inside:last] * lost),
+        moves=moves,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cells:
+    """Denoised cells of one class: shares, means less centres, covariances."""
+
+    shares: Floats
+    moved: Floats
+    covariances: Floats
+
+
+def _cells_of(
+    moments: ImageMoments, index: int, size: float, plan: ImageAnchorPlan, overall: Floats
+) -> _Cells:
+    std = plan.moments_noise_multiplier * plan.moments_sensitivity
+    lead = MOMENT_COUNT_WEIGHT * plan.cell_norm
+    products = moments.moments.products[index]
+    fewest = max(_FEWEST_STDS * std / lead**2, 0.005 * size / plan.cells)
+    counts = np.maximum(products[:, 0, 0] / lead**2, fewest)
+    shares = counts / counts.sum()
+    moved = products[:, 0, 1:] / (lead * counts[:, None])
+    moved *= _kept(moved, std / (np.sqrt(2.0) * lead * counts))[:, None]
+    seen = products[:, 1:, 1:] / counts[:, None, None] - moved[:, :, None] * moved[:, None, :]
+    pooled = np.einsum("k,kij->ij", shares, seen)
+    base = overall * max(np.trace(pooled) / np.trace(overall), 0.05)
+    noise = std * np.sqrt(plan.cells) / counts.sum()
+    pooled = positive(shrunk(pooled, base, noise))
+    if plan.cells > 1:
+        made = [positive(shrunk(each, pooled, std / count)) for each, count in zip(seen, counts, strict=True)]
+    else:
+        made = [pooled]
+    covariances = np.stack(made)
+    # Clipping makes far records near: restore the mean squared distance, which was released beside the moments.
+    reach = SPREAD_REACH * plan.cell_norm**2
+    wanted = float(moments.moments.spread[index].sum()) * reach / float(counts.sum())
+    have = float(shares @ (np.trace(covariances, axis1=1, axis2=2) + (moved**2).sum(axis=1)))
+    return _Cells(
+        shares=shares, moved=moved, covariances=covariances * np.clip(wanted / max(have, 1e-9), 1.0, 4.0)
+    )
+
+
+def _kept(moved: Floats, noise: Floats) -> Floats:
+    """Share of every vector's energy that is not noise: the factor of James and Stein; (cells,)."""
+    energy = np.maximum((moved**2).sum(axis=1), 1e-12)
+    kept: Floats = np.clip(1.0 - moved.shape[1] * noise**2 / energy, 0.0, 1.0)
+    return kept
+
+
+def shrunk(seen: Floats, base: Floats, noise: float) -> Floats:
+    """A noisy covariance drawn towards a base, number by number, as far as noise hides the difference.
+
+    The difference at (i, j) is taken to have variance `g b_ii b_jj`; `g` is estimated from all numbers at once by
+    weighted moments, and every number keeps the share `g b_ii b_jj / (g b_ii b_jj + noise variance)` of it.
+
+    Args:
+        seen: (d, d) symmetric.
+        base: (d, d), positive diagonal.
+        noise: standard deviation of the noise on a diagonal number; above it, less by sqrt(2).
+    """
+    scale = np.maximum(np.diag(base), 1e-6)
+    signal = np.outer(scale, scale)
+    variance = np.full(seen.shape, max(noise, 1e-9) ** 2 / 2.0)
+    variance[np.diag_indices(len(seen))] *= 2.0
+    difference = seen - base
+    weight = signal / (variance + 0.1 * signal) ** 2
+    excess = float((weight * (difference**2 - variance)).sum()) / float((weight * signal).sum())
+    ratio = max(excess, _SMALLEST_RATIO)
+    kept: Floats = base + difference * (ratio * signal / (ratio * signal + variance))
+    return kept
+
+
+def positive(covariance: Floats) -> Floats:
+    """The covariance with every eigenvalue at least 1e-4."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
+    made: Floats = (vectors * np.maximum(values, _SMALLEST_VARIANCE)) @ vectors.T
+    return (made + made.T) / 2.0

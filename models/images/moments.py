@@ -1,0 +1,76 @@
+"""Noisy statistics of images, as values that may leave: what the releases of the anchor give."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sums:
+    """Noisy counts with noisy sums of clipped vectors.
+
+    Args:
+        counts: (classes,) or (classes, cells), in records.
+        sums: (classes, pixels) in the order height, width, channel, or (classes, cells, dimensions).
+    """
+
+    counts: Floats
+    sums: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SecondMoments:
+    """Noisy second moments of clipped vectors.
+
+    Args:
+        products: (features, features), or (classes, cells, 1 + d, 1 + d) with the leading number first; symmetric.
+        spread: (classes, cells) sums of squared distances to the cell's centre, over their reach; empty without cells.
+    """
+
+    products: Floats
+    spread: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageMoments:
+    """All that the anchor of images releases.
+
+    Args:
+        means: class counts and sums of clipped images.
+        basis: second moments of clipped residuals in low frequencies.
+        centres: (classes, cells, dimensions) of the cells, in 2^-12 of a pixel's range; post-processing of releases.
+        moments: of every cell of every class, in the basis.
+    """
+
+    means: Sums
+    basis: SecondMoments
+    centres: Floats
+    moments: SecondMoments
+
+    def tensors(self) -> dict[str, Tensor]:
+        """For a checkpoint."""
+        parts = {
+            "counts": self.means.counts,
+            "sums": self.means.sums,
+            "basis": self.basis.products,
+            "centres": self.centres,
+            "products": self.moments.products,
+            "spread": self.moments.spread,
+        }
+        return {name: torch.from_numpy(values) for name, values in parts.items()}
+
+    @classmethod
+    def restore(cls, tensors: dict[str, Tensor]) -> "ImageMoments":
+        """Read what `tensors` gave."""
+        parts = {name: tensor.numpy() for name, tensor in tensors.items()}
+        return cls(
+            means=Sums(counts=parts["counts"], sums=parts["sums"]),
+            basis=SecondMoments(products=parts["basis"], spread=np.zeros(0)),
+            centres=parts["centres"],
+            moments=SecondMoments(products=parts["products"], spread=parts["spread"]),
+        )

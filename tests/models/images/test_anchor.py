@@ -1,0 +1,151 @@
+"""The releases at their seam: stated sensitivity, law of the noise, replay, empty data."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from core.privacy.mechanism import leaves
+from models.images.anchor import noisy_image_moments
+from models.images.mixture import mixture_of
+from models.images.moments import ImageMoments
+from models.images.sums import GRID
+from models.randomness import KeyedStreams, Purpose
+from tests.models.images.pictures import SHAPE, pictures, small_plan, taken
+
+KEY = bytes(range(32))
+KINDS = (
+    Purpose.IMAGE_MEANS_NOISE,
+    Purpose.IMAGE_BASIS_NOISE,
+    Purpose.IMAGE_CELLS_NOISE,
+    Purpose.IMAGE_MOMENTS_NOISE,
+)
+
+
+class Listener:
+    """Keeps what passes the seam; puts recorded outputs back where there are some."""
+
+    def __init__(self, recorded=None):
+        self.exacts, self.noisies, self.sensitivities = {}, {}, {}
+        self._recorded = recorded or {}
+
+    def exact(self, purpose, step, parts, *, sensitivity):
+        self.exacts[purpose, step] = [(values.clone(), std) for values, std in parts]
+        self.sensitivities[purpose, step] = sensitivity
+
+    def noisy(self, purpose, step, *released):
+        for values, old in zip(released, self._recorded.get((purpose, step), released), strict=True):
+            values.copy_(old)
+        self.noisies[purpose, step] = [values.clone() for values in released]
+
+
+def heard(images, plan, *, key=KEY, recorded=None) -> tuple[Listener, ImageMoments]:
+    listener = Listener(recorded)
+    return listener, noisy_image_moments(images, plan, KeyedStreams(key, releases=listener))
+
+
+def test_every_release_of_the_plan_passes_the_seam_with_its_sensitivity():
+    plan = small_plan(rounds=2)
+    listener, _ = heard(pictures(), plan)
+    assert list(listener.exacts) == [
+        (KINDS[0], 0),
+        (KINDS[1], 0),
+        (KINDS[2], 0),
+        (KINDS[2], 1),
+        (KINDS[3], 0),
+    ]
+    for stated, part in zip(listener.sensitivities.values(), plan.parts, strict=True):
+        assert stated <= 1 / part.noise_multiplier
+        assert stated == pytest.approx(1 / part.noise_multiplier, rel=1e-9), "all that was paid is used"
+    assert sum(leaves(plan.mechanism).values()) == 5
+
+
+def test_a_neighbour_moves_every_release_by_at_most_what_is_stated():
+    images, plan = pictures(count=80, units=30), small_plan(rounds=2)
+    recording, _ = heard(images, plan)
+    for unit in range(0, images.units, 7):
+        without = taken(images, np.flatnonzero(images.unit_of_record != unit))
+        replay, _ = heard(without, plan, key=bytes(32), recorded=recording.noisies)
+        for address, parts in recording.exacts.items():
+            squares = [
+                float((((mine - other) / std) ** 2).sum())
+                for (mine, std), (other, _) in zip(parts, replay.exacts[address], strict=True)
+            ]
+            assert 0 < math.sqrt(sum(squares)) <= recording.sensitivities[address]
+
+
+def test_the_noise_is_normal_with_the_stated_deviation_and_on_the_grid():
+    # 5 tests at 1e-8 each: false alarms below 1e-6 a run. Noise of half the size would fail by far: 3 coordinates in 4
+    # tested hold thousands of numbers.
+    plan = small_plan(dimensions=20)
+    listener, _ = heard(pictures(), plan)
+    drawn = []
+    for address, parts in listener.exacts.items():
+        for (exact, std), noisy in zip(parts, listener.noisies[address], strict=True):
+            noise = (noisy - exact).numpy().ravel()
+            grid = GRID / 255 if address[0] == Purpose.IMAGE_MEANS_NOISE and exact.dim() == 2 else GRID
+            assert np.abs(noise / grid - np.rint(noise / grid)).max() < 1e-3
+            drawn.append(noise / std)
+            assert np.abs(noise).max() > 0
+    alls = np.concatenate(drawn)
+    assert alls.size > 1500
+    variance = (alls**2).sum()
+    assert abs(variance - alls.size) < 6.2 * math.sqrt(2 * alls.size), (
+        "chi squared, 6 deviations with its skew"
+    )
+    assert abs(alls.sum()) < 5.8 * math.sqrt(alls.size)
+    largest = max(drawn, key=len)
+    assert abs((largest**2).sum() - largest.size) < 6.5 * math.sqrt(2 * largest.size)
+    assert len(np.unique(np.round(alls, 9))) == alls.size, "every coordinate has noise of its own"
+
+
+def test_the_same_key_gives_the_same_release_and_another_key_another():
+    images, plan = pictures(count=60), small_plan()
+    one, again, other = (
+        noisy_image_moments(images, plan, KeyedStreams(key)) for key in (KEY, KEY, bytes(32))
+    )
+    for name, values in one.tensors().items():
+        assert torch.equal(values, again.tensors()[name])
+        assert not torch.equal(values, other.tensors()[name])
+
+
+def test_the_order_of_images_changes_nothing():
+    images, plan = pictures(count=90, units=40), small_plan()
+    shuffled = taken(images, np.random.default_rng(3).permutation(90))
+    one, other = (noisy_image_moments(each, plan, KeyedStreams(KEY)) for each in (images, shuffled))
+    assert all(torch.equal(values, other.tensors()[name]) for name, values in one.tensors().items())
+
+
+def test_what_is_replayed_is_what_everything_after_it_sees():
+    images, plan = pictures(count=60), small_plan()
+    recording, first = heard(images, plan)
+    _, again = heard(taken(images, np.arange(30)), plan, key=bytes(32), recorded=recording.noisies)
+    for name, values in first.tensors().items():
+        if name != "centres":  # the first centres are drawn from the job's key
+            assert torch.equal(values, again.tensors()[name]), name
+
+
+def test_moments_pass_through_a_checkpoint():
+    _, moments = heard(pictures(count=40), small_plan())
+    kept = ImageMoments.restore(moments.tensors())
+    assert all(torch.equal(values, kept.tensors()[name]) for name, values in moments.tensors().items())
+
+
+@pytest.mark.parametrize("kept", ["nothing", "one class", "one image"])
+@pytest.mark.parametrize("classes", [0, 3])
+def test_little_or_nothing_is_released_like_anything_else(kept, classes):
+    images = pictures(count=50, classes=classes)
+    chosen = {"nothing": [], "one class": np.flatnonzero(images.labels == 0), "one image": [7]}[kept]
+    few = taken(images, np.array(chosen, dtype=np.int64))
+    listener, moments = heard(few, small_plan())
+    whole, _ = heard(images, small_plan())
+    assert {address: [values.shape for values in parts] for address, parts in listener.noisies.items()} == {
+        address: [values.shape for values in parts] for address, parts in whole.noisies.items()
+    }
+    mixture = mixture_of(moments, small_plan(), SHAPE)
+    for field in dataclasses.fields(mixture):
+        assert np.isfinite(np.asarray(getattr(mixture, field.name))).all(), field.name
+    assert mixture.law.sum() == pytest.approx(1.0)
+    assert (mixture.law > 0).all()

@@ -1,0 +1,134 @@
+"""The generator at its start draws the anchor's law, and its ONNX form is the same function."""
+
+import logging
+import warnings
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from scipy.special import ndtri
+
+from models.images.anchor import noisy_image_moments
+from models.images.generator import ImageGenerator
+from models.images.mixture import Mixture, mixture_of
+from models.randomness import KeyedStreams
+from tests.models.images.pictures import SHAPE, pictures, small_plan
+
+KEY = bytes(range(32))
+
+
+def mixture(*, classes: int = 3, shape: tuple[int, int, int] = SHAPE, cells: int = 2) -> Mixture:
+    images = pictures(count=400, classes=classes, shape=shape)
+    plan = small_plan(cells=cells, rounds=int(cells > 1))
+    return mixture_of(noisy_image_moments(images, plan, KeyedStreams(KEY)), plan, shape)
+
+
+def generator(law: Mixture) -> ImageGenerator:
+    made = ImageGenerator(law, width=8, extra=5)
+    made.initialise(KeyedStreams(KEY))
+    return made.eval()
+
+
+def inputs(made: ImageGenerator, rows: int, classes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    latent = KeyedStreams(bytes(32)).torch_normals(99, 0, (rows, made.latent_dimension))
+    return latent, torch.eye(max(classes, 1))[torch.arange(rows) % max(classes, 1)][:, :classes]
+
+
+def unmoved(law: Mixture) -> Mixture:
+    return Mixture(
+        **{
+            name: np.zeros_like(law.moves) if name == "moves" else getattr(law, name)
+            for name in law.__dataclass_fields__
+        }
+    )
+
+
+@pytest.mark.parametrize("cells", [1, 2])
+@pytest.mark.parametrize("classes", [0, 3])
+def test_at_the_start_it_draws_the_mixture(classes, cells):
+    law = unmoved(mixture(classes=classes, cells=cells))
+    made = generator(law)
+    latent, label = inputs(made, 60, classes)
+    with torch.no_grad():
+        images = made(latent, label).numpy()
+    assert images.shape == (60, 1, 9, 8)
+    inside, tail = law.centres.shape[2], len(law.tail)
+    for row in range(60):
+        kind = row % max(classes, 1)
+        upper = ndtri(np.cumsum(law.weights[kind])[:-1])
+        cell = int((latent[row, 0].numpy() > upper).sum())
+        z = latent[row, 1 : 1 + inside].numpy()
+        place = law.centres[kind, cell] + law.factors[kind, cell] @ z
+        beyond = law.tail * latent[row, 1 + inside : 1 + inside + tail].numpy()
+        plain = np.clip(law.means[kind] + law.basis @ np.concatenate([place, beyond]), 0.0, 1.0)
+        assert np.abs(images[row].ravel() - plain).max() < 1e-4
+
+
+def test_cells_come_in_their_shares():
+    law = mixture()
+    made = generator(law)
+    latent, label = inputs(made, 20_000, 3)
+    cell = (latent[:, :1] > label @ made.thresholds).sum(dim=1).numpy()
+    for kind in range(3):
+        share = (cell[kind::3] == 0).mean()
+        # 6 deviations of a share of 6,667: a false alarm in 10^8 for a random key; the key is fixed.
+        assert abs(share - law.weights[kind, 0]) < 6 * 0.5 / np.sqrt(6667)
+
+
+def test_moves_move_a_picture_by_what_they_say():
+    law = mixture()
+    moves = np.zeros_like(law.moves)
+    moves[..., 4, 4] = 2.0 / 8.0  # one pixel to the side for a draw of one
+    shifted = Mixture(
+        **{name: moves if name == "moves" else getattr(law, name) for name in law.__dataclass_fields__}
+    )
+    still, moving = generator(unmoved(law)), generator(shifted)
+    latent, label = inputs(still, 30, 3)
+    first = still._moves_start
+    latent[:, first : first + 6] = torch.tensor([0.0, 0, 0, 0, 1, 0])
+    with torch.no_grad():
+        before, after = still(latent, label), moving(latent, label)
+    assert (after[..., :-1] - before[..., 1:]).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize(("classes", "shape"), [(3, SHAPE), (0, (8, 12, 3))])
+def test_onnx_gives_the_same_images(classes, shape):
+    made = generator(mixture(classes=classes, shape=shape))
+    with torch.no_grad():
+        made.leave.weight.normal_(0.0, 0.05, generator=torch.Generator().manual_seed(1))
+    latent, label = inputs(made, 7, classes)
+    rows = torch.export.Dim("rows")
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            made,
+            (latent[:2], label[:2]),
+            dynamo=True,
+            verbose=False,
+            opset_version=20,
+            input_names=["latent", "label"],
+            output_names=["images"],
+            dynamic_shapes=({0: rows}, {0: rows}),
+        )
+    assert program is not None
+    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
+    (images,) = session.run(["images"], {"latent": latent.numpy(), "label": label.numpy()})
+    with torch.no_grad():
+        expected = made(latent, label).numpy()
+    assert images.shape == (7, shape[2], *shape[:2])
+    assert np.abs(images - expected).max() < 1e-5
+
+
+def test_only_the_decoder_learns_and_its_start_comes_from_the_key():
+    law = mixture()
+    one, again = generator(law), generator(law)
+    assert {name.split(".")[0] for name, _ in one.named_parameters()} == {"enter", "first", "second", "leave"}
+    for mine, other in zip(one.parameters(), again.parameters(), strict=True):
+        assert torch.equal(mine, other)
+    latent, label = inputs(one, 16, 3)
+    loss = (one(latent, label) - 0.3).square().mean()
+    torch.autograd.backward(loss)
+    assert one.leave.weight.grad is not None
+    assert one.leave.weight.grad.abs().max() > 0
