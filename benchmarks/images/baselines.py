@@ -27,12 +27,13 @@ from benchmarks.machine import load_average
 from core.privacy.calibration import gaussian_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
 from models.baselines.matching import MatchingOptions, fit_mean_embedding
-from models.baselines.networks import ImageCritic, ImageGenerator, initialise
+from models.baselines.networks import ImageGenerator, initialise
+from models.critic.conv_network import ConvCritic
 from models.randomness import KeyedStreams, Purpose
 
 DELTA = 1e-5
-LATENT, GENERATOR_WIDTH, CRITIC_WIDTH = 64, 32, 32
-"""Sizes of the networks of wgan-gp."""
+LATENT, GENERATOR_WIDTH, CRITIC_WIDTHS = 64, 16, (32, 64)
+"""Sizes of the networks of wgan-gp; the critic is the product's, trained without privacy."""
 WATCHED = 5000
 """Images of a point of a curve."""
 
@@ -59,9 +60,11 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
     generator = ImageGenerator(
         shape=private.shape, classes=images.classes, latent_dimension=LATENT, width=GENERATOR_WIDTH
     )
-    critic = ImageCritic(shape=private.shape, classes=images.classes, width=CRITIC_WIDTH)
+    height, width, channels = private.shape
+    critic = ConvCritic(
+        image=(channels, height, width), widths=CRITIC_WIDTHS, classes=images.classes
+    ).initialise(streams)
     initialise(generator, streams, Purpose.GENERATOR_INIT)
-    initialise(critic, streams, Purpose.CRITIC_INIT)
     law = np.bincount(images.train.labels, minlength=images.classes) / len(images.train)
     curve = Curve(images, f"{images.name} {METHODS['wgan-gp']} seed {seed}") if images.development else None
 

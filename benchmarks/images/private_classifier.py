@@ -45,10 +45,10 @@ class Settings:
         learning_rate: of Adam.
     """
 
-    steps: int = 300
+    steps: int = 150
     expected_batch: int = 2048
     clipping_norm: float = 0.1
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-2
 
 
 def noise_multiplier(settings: Settings, *, guarantee: PrivacyGuarantee, size: int) -> float:

@@ -1,11 +1,10 @@
-"""Small networks of the baselines: a generator of images by class, and a critic of images by class."""
+"""The small generator of images by class that the baselines train."""
 
 import torch
 from torch import Tensor, nn
 
 from models.randomness import KeyedStreams, Purpose
 
-_SLOPE = 0.2
 Shape = tuple[int, int, int]
 
 
@@ -36,30 +35,6 @@ class ImageGenerator(nn.Module):
         maps = nn.functional.relu(self.first(_doubled(maps)))
         height, breadth, _ = self.shape
         return torch.sigmoid(self.second(_doubled(maps))[:, :, :height, :breadth])
-
-
-class ImageCritic(nn.Module):
-    """Images to a score by class: two convolutions with stride two, and row `y` of a linear layer for label `y`.
-
-    Args:
-        shape: height, width and channels.
-        classes: labels; 0 where there are none, and then there is one row.
-        width: channels of the first convolution; twice as many of the second.
-    """
-
-    def __init__(self, *, shape: Shape, classes: int, width: int) -> None:
-        super().__init__()
-        height, breadth, channels = shape
-        left = [(side + 3) // 4 for side in (height, breadth)]
-        self.first = nn.Conv2d(channels, width, 5, stride=2, padding=2)
-        self.second = nn.Conv2d(width, 2 * width, 5, stride=2, padding=2)
-        self.leave = nn.Linear(2 * width * left[0] * left[1], max(classes, 1))
-
-    def forward(self, images: Tensor, labels: Tensor) -> Tensor:
-        """Shapes (rows, channels, height, width) and (rows,) int64 to (rows,)."""
-        maps = nn.functional.leaky_relu(self.first(images), _SLOPE)
-        maps = nn.functional.leaky_relu(self.second(maps), _SLOPE)
-        return torch.as_tensor(self.leave(maps.flatten(1)).gather(1, labels[:, None])[:, 0])
 
 
 def initialise(network: nn.Module, streams: KeyedStreams, purpose: Purpose) -> None:

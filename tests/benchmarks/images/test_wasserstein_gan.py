@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from benchmarks.images.wasserstein_gan import Settings, critic_loss, sample, train_wgan_gp
-from models.baselines.networks import ImageCritic, ImageGenerator, initialise
+from models.baselines.networks import ImageGenerator, initialise
+from models.critic.conv_network import ConvCritic
 from models.randomness import KeyedStreams, Purpose
 from tests.benchmarks.images.pictures import squares
 
@@ -33,9 +34,8 @@ def test_the_critic_s_loss_of_a_linear_critic_is_known():
 
 def networks():
     generator = ImageGenerator(shape=(16, 16, 1), classes=4, latent_dimension=4, width=4)
-    critic = ImageCritic(shape=(16, 16, 1), classes=4, width=8)
+    critic = ConvCritic(image=(1, 16, 16), widths=(16,), classes=4).initialise(STREAMS)
     initialise(generator, STREAMS, Purpose.GENERATOR_INIT)
-    initialise(critic, STREAMS, Purpose.CRITIC_INIT)
     return generator, critic
 
 

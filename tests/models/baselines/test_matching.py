@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from models.baselines.matching import MatchingOptions, fit_mean_embedding
-from models.baselines.networks import ImageCritic, ImageGenerator, initialise
+from models.baselines.networks import ImageGenerator, initialise
 from models.randomness import KeyedStreams, Purpose
 from tests.models.baselines.images import private
 
@@ -46,15 +46,3 @@ def test_networks_take_any_declared_shape(shape, classes):
     made = generator(torch.randn(3, 5, generator=torch.Generator().manual_seed(0)), torch.zeros(3, classes))
     assert made.shape == (3, channels, height, width)
     assert 0 <= made.min() < made.max() <= 1
-    critic = ImageCritic(shape=shape, classes=classes, width=4)
-    assert critic(made, torch.zeros(3, dtype=torch.int64)).shape == (3,)
-
-
-def test_a_critic_scores_by_the_row_of_the_label():
-    critic = ImageCritic(shape=(16, 16, 1), classes=2, width=4)
-    initialise(critic, STREAMS, Purpose.CRITIC_INIT)
-    with torch.no_grad():
-        critic.leave.weight[1] = -critic.leave.weight[0]
-    image = torch.rand(1, 1, 16, 16, generator=torch.Generator().manual_seed(0)).repeat(2, 1, 1, 1)
-    scores = critic(image, torch.tensor([0, 1]))
-    assert scores[0] == -scores[1] != 0
