@@ -30,6 +30,8 @@ _PATIENCE_SECONDS: Final = 120.0
 """For one answer, on the wall's clock; the child's own limit of processor time is far below."""
 _PIECE_BYTES: Final = 1 << 16
 _END_SECONDS: Final = 10.0
+# Sent by the machine or by a person; no image ends a process so.
+_FROM_OUTSIDE: Final = frozenset({-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP})
 _LIMITS: Final = frozenset({-signal.SIGPROF, -signal.SIGXCPU, image_child.OUT_OF_MEMORY})
 
 
@@ -102,6 +104,8 @@ class Decoder:
                 word = self._reap()
                 if not fresh or len(found) > before:
                     continue
+                if word is None:
+                    raise DecoderUnavailable from None
                 found.append(Decoded(None, word))
                 self._crashes += 1
                 if self._crashes > MOST_CRASHES:
@@ -127,7 +131,7 @@ class Decoder:
             self._child = subprocess.Popen(
                 [*words, str(os.getpid())],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                cwd="/", env=kept, bufsize=0,
+                cwd="/", env=kept, bufsize=0, start_new_session=True,
             )  # fmt: skip
         except OSError:
             raise DecoderUnavailable from None
@@ -189,11 +193,13 @@ class Decoder:
             self._end()
             raise DecoderUnavailable
 
-    def _reap(self) -> str:
-        """Bury a process that ended. Returns what it ended of."""
+    def _reap(self) -> str | None:
+        """Bury a process that ended. Returns the word for what it ended of; None where it was ended from outside."""
         assert self._child is not None
         child = self._child
         self._end()
+        if child.returncode in _FROM_OUTSIDE:
+            return None
         return "decoding-limit" if child.returncode in _LIMITS else "damaged-image"
 
     def _end(self) -> None:

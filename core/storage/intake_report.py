@@ -13,9 +13,10 @@ class Problem:
     """Why a row was refused.
 
     Attributes:
-        line: Line of the file on which the record begins, the first line being 1; in Parquet the number of the row.
+        line: Line of the file on which the record begins, the first line being 1; in Parquet and in arrays the number of the
+            row, in archives of images without a label file that of the entry.
         column: The declared column, or "" for the row as a whole.
-        kind: Stable word, see docs/domain.md.
+        kind: Stable word, see docs/domain.md and docs/images.md.
     """
 
     line: int
@@ -34,7 +35,7 @@ class IntakeReport:
         refusals: Reasons for refusals: column ("" for the row as a whole), then kind, then count.
         problems: The first refused values in file order, at most 1000.
         problems_unlisted: How many more there are.
-        position: What ``line`` counts: "line" or "row".
+        position: What ``line`` counts: "line", "row" or "entry".
     """
 
     rows_accepted: int

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Final
@@ -192,6 +193,24 @@ def test_an_image_that_ends_the_process_is_refused_and_no_other() -> None:
 def test_an_image_is_refused_alone_where_it_comes_first() -> None:
     with decoder() as decoding:
         assert [found.word for found in decoding.decode([b"end", IMAGE])] == ["damaged-image", "taken"]
+
+
+@pytest.mark.usefixtures("obedient")
+def test_a_process_that_is_killed_says_nothing_about_its_image() -> None:
+    """As when the machine is out of memory: the upload may be tried again."""
+
+    def kill() -> None:
+        while decoding.process_id is None:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        os.kill(decoding.process_id, signal.SIGKILL)
+
+    with decoder() as decoding:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with pytest.raises(DecoderUnavailable):
+            decoding.decode([b"sleep"])
+        killer.join()
 
 
 @pytest.mark.usefixtures("obedient")
