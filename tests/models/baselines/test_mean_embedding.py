@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from models.baselines import mean_embedding
 from models.baselines.fourier import FourierFeatures
 from models.baselines.mean_embedding import MeanEmbedding, noise_stds, noisy_embedding
 from models.encoding import PrivateImages
@@ -140,3 +141,10 @@ def test_no_images_at_all_are_released_as_noise():
 def test_a_share_outside_its_range_is_refused():
     with pytest.raises(ValueError, match="between 0 and 1"):
         noise_stds(1.0, count_share=1.0)
+
+
+def test_more_units_than_exact_sums_can_hold_are_refused(monkeypatch):
+    monkeypatch.setattr(mean_embedding, "_MOST_UNITS", 20)
+    with pytest.raises(ValueError, match="too many units"):
+        released(private(20))
+    released(private(19))
