@@ -203,7 +203,8 @@ IMAGE_NORM, RESIDUAL_NORM, CELL_NORM = 0.45, 0.15, 0.12
 SHAPES = (
     (800.0, AnchorShape(frequencies=10, dimensions=30, cells=1, shares=(0.15, 0.2, 0.0, 0.65))),
     (3000.0, AnchorShape(frequencies=14, dimensions=50, cells=1, shares=(0.1, 0.2, 0.0, 0.7))),
-    (math.inf, AnchorShape(frequencies=14, dimensions=60, cells=8, shares=(0.1, 0.2, 0.1, 0.6))),
+    (8000.0, AnchorShape(frequencies=14, dimensions=60, cells=8, shares=(0.1, 0.2, 0.1, 0.6))),
+    (math.inf, AnchorShape(frequencies=14, dimensions=80, cells=8, shares=(0.1, 0.2, 0.1, 0.6))),
 )
 """By declared units per class over the anchor's noise multiplier, up to this: what to ask for."""
 

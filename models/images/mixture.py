@@ -9,7 +9,7 @@ from models.idpgan.targets import positive_law, project_to_simplex
 from models.images.basis import class_means, class_sizes, pixel_basis, variances
 from models.images.exact import RESIDUAL_BITS, Floats
 from models.images.moments import ImageMoments
-from models.images.moves import MOVES, split_moves, tangents
+from models.images.moves import MOVES, moves_of, tangents
 
 TAIL = 96
 """Directions beyond the basis that get a variance, but no covariances."""
@@ -70,8 +70,8 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
                 0.0,
                 1.0,
             )
-            left, moves[index, number] = split_moves(covariance, basis[:, :inside].T @ tangents(middle))
-            factors[index, number] = np.linalg.cholesky(positive(left))
+            moves[index, number] = moves_of(covariance, basis[:, :inside], tangents(middle))
+            factors[index, number] = np.linalg.cholesky(positive(covariance))
     total = max(float(moments.means.counts.sum()), 1.0)
     law = positive_law(project_to_simplex(moments.means.counts, total=total) / total)
     # The basis release clips harder than the moments' restored spread: the tail lost as much as the basis did.

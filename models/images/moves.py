@@ -1,9 +1,10 @@
-"""Small linear maps and shifts of a picture, in place of the part of a Gaussian that they explain. Free of charge.
+"""Small linear maps and shifts of drawn pictures, as large as the noisy covariances say. Free of charge.
 
 To first order a moved picture is the picture plus a combination of six tangent images. The variance that a cell's
 covariance has along these says how much its pictures differ by such moves: much for handwriting, little for pictures
-that were aligned. That share is taken out of the Gaussian and made by really moving the picture, which stays sharp and
-goes beyond first order.
+that were aligned. A Gaussian makes such differences by blurring; really moving the picture keeps it sharp and goes
+beyond first order. Moves come on top of the Gaussian: taking out of it what they explain made classifiers worse
+(MNIST, epsilon 4 and 10: 0.6 points).
 """
 
 import numpy as np
@@ -30,26 +31,25 @@ def tangents(picture: Floats) -> Floats:
     return np.stack([image.ravel() for image in images], axis=1)
 
 
-def split_moves(
-    covariance: Floats, directions: Floats, *, share: float = MOVED_SHARE
-) -> tuple[Floats, Floats]:
-    """Take moves out of a covariance.
+def moves_of(covariance: Floats, basis: Floats, along: Floats, *, share: float = MOVED_SHARE) -> Floats:
+    """The law of the moves of one cell.
 
-    The regression of `z` on the directions has the covariance `P = G T' S T G`, `G = (T' T + ridge)^-1`; moves get
-    `share * P`, and what lies along the directions in `z` shrinks to `1 - share` of its variance.
+    The regression of a picture's difference `B z` on the tangents has the covariance `P = G T' B S B' T G`, `G = (T' T +
+    ridge)^-1`; moves get `share * P`.
 
     Args:
         covariance: (d, d) positive, of numbers in the basis.
-        directions: (d, 6) tangents in the basis.
+        basis: (pixels, d).
+        along: (pixels, 6) tangents.
         share: of the variance.
 
     Returns:
-        The covariance that is left (d, d), and the lower triangular factor of the moves' covariance (6, 6).
+        The lower triangular factor of the moves' covariance (6, 6).
     """
-    gram = directions.T @ directions
+    gram = along.T @ along
     inverse = np.linalg.inv(gram + np.eye(MOVES) * (_RIDGE * np.trace(gram) / MOVES + 1e-9))
-    regression = inverse @ directions.T
+    regression = inverse @ (along.T @ basis)
     values, vectors = np.linalg.eigh(share * (regression @ covariance @ regression.T))
     moved = (vectors * np.clip(values, 1e-8, _LARGEST**2)) @ vectors.T
-    left = np.eye(len(covariance)) - (1.0 - np.sqrt(1.0 - share)) * (directions @ regression)
-    return left @ covariance @ left.T, np.linalg.cholesky((moved + moved.T) / 2.0)
+    factor: Floats = np.linalg.cholesky((moved + moved.T) / 2.0)
+    return factor
