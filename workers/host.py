@@ -18,6 +18,7 @@ from core.storage.errors import ObjectMissing
 from workers.checkpoints import Checkpoints
 from workers.outcomes import ExitCode
 from workers.recording import Record
+from workers.selection_recording import SelectionRecord
 
 
 class AttemptEnded(Exception):
@@ -65,7 +66,7 @@ class JobHost:
         *,
         database: Database,
         checkpoints: Checkpoints,
-        record: Record,
+        record: Record | SelectionRecord,
         checkpoint_seconds: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

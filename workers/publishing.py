@@ -4,8 +4,10 @@ The child that trained reports what it executed; this process, which has never s
 quotes the ledger, hashes every file and signs. The signing key stays sealed until the moment of signing.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from core.clock import Clock
@@ -19,9 +21,12 @@ from core.releases.certificate import make_certificate, sign_certificate
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import SCHEMA, Executed, require_as_planned
 from core.releases.readme import render_readme
+from core.releases.selection_certificate import of_selection, sign_selection_certificate
+from core.releases.selection_execution import SelectionExecuted
 from core.signing import keyring
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore
+from core.synthesis.selection import OrderedPlan, SelectionPlan
 from workers.places import bundle_key, release_id_of
 
 
@@ -47,13 +52,12 @@ def certify_staged(
     key = bundle_key(claim.job_id, claim.fence)
     staged = unpack(store.get_bytes(key))
     report = staged.certificate
-    executed = _executed(report, claim)
+    _require_ours(report, claim)
     with database.transaction() as session:
         payment = payment_of(session, claim.job_id)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
-    certificate = make_certificate(
-        plan=claim.plan,
-        executed=executed,
+    made = partial(
+        make_certificate,
         release_id=release_id_of(claim.job_id),
         job_id=claim.job_id,
         dataset_id=claim.dataset_id,
@@ -63,21 +67,40 @@ def certify_staged(
         spent=payment[EntryKind.SPENT],
         domain_digest=domain_from_json(staged.domain).digest(),
         cardinalities=staged.manifest.cardinalities,
-        noise_grid=report["noise_grid"],
         software=report["software"],
     )
+    certificate = _certificate(claim.plan, report, made)
     readme = render_readme(staged.manifest, certificate=certificate)
     whole = certificate | {"artefacts": artefacts_of(files_of(staged, readme=readme))}
-    signed = sign_certificate(whole, signer).to_json()
+    sign = sign_selection_certificate if isinstance(claim.plan, SelectionPlan) else sign_certificate
+    signed = sign(whole, signer).to_json()
     store.put_bytes(key, pack(replace(staged, certificate=signed), readme=readme))
     return signed
 
 
-def _executed(report: dict[str, Any], claim: Claim) -> Executed:
-    """What the child reports to have run, if it is this claim's plan to its end."""
+def _require_ours(report: Mapping[str, Any], claim: Claim) -> None:
+    """Hold the child's report against the claim: its job, and its plan."""
     ours = {"schema": SCHEMA, "job_id": str(claim.job_id), "plan_digest": claim.plan_digest}
     if any(report.get(name) != value for name, value in ours.items()):
         raise ExecutionDiffers
+
+
+def _certificate(
+    plan: OrderedPlan, report: Mapping[str, Any], made: Callable[..., dict[str, Any]]
+) -> dict[str, Any]:
+    """The certificate of what the child reports to have run, if that is the plan to its end.
+
+    Args:
+        plan: What was claimed.
+        report: Of the child.
+        made: Makes the certificate of one training, given its plan, what ran and its grids.
+    """
+    if isinstance(plan, SelectionPlan):
+        selected = SelectionExecuted.from_json(report["executed"])
+        selected.require_as_planned(plan)
+        grids = report["noise_grid"]
+        final = made(plan=plan.finals[selected.winner], executed=selected.final, noise_grid=grids["final"])
+        return of_selection(final, plan=plan, executed=selected, noise_grid=grids)
     executed = Executed.from_json(report["executed"])
-    require_as_planned(executed, claim.plan)
-    return executed
+    require_as_planned(executed, plan)
+    return made(plan=plan, executed=executed, noise_grid=report["noise_grid"])

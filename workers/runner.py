@@ -26,19 +26,22 @@ from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
+from core.synthesis.selection import SelectionPlan
 from models.bundle import write_bundle
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
+from models.selection.selecting import Selection
 from models.synthesizer import TrainedGenerator
 from workers.assignment import Assignment, read_assignment
-from workers.certifying import execution_of
 from workers.checkpoints import Checkpoints
 from workers.coding import coded_table
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key
+from workers.recorded import record_of, report_of
 from workers.recording import Record
+from workers.selection_recording import SelectionRecord
 
 
 def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_id: UUID, fence: int) -> None:
@@ -59,7 +62,7 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
     if work.claim.request_id is not None:
         structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
     checkpoints = Checkpoints(store, job_id=job_id, fence=fence, randomness_key=work.randomness_key)
-    record = Record(work.claim.plan)
+    record = record_of(work.claim.plan)
     host = JobHost(
         work.claim,
         database=database,
@@ -70,7 +73,7 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
     try:
         generator = _trained(work, store, host, record)
         content = write_bundle(
-            generator=generator, domain=work.domain.to_json(), certificate=execution_of(work, record)
+            generator=generator, domain=work.domain.to_json(), certificate=report_of(work, record)
         )
     except AttemptEnded:
         raise
@@ -83,13 +86,20 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
         store.put_bytes(bundle_key(job_id, fence), content)
 
 
-def _trained(work: Assignment, store: ObjectStore, host: JobHost, record: Record) -> TrainedGenerator:
+def _trained(
+    work: Assignment, store: ObjectStore, host: JobHost, record: Record | SelectionRecord
+) -> TrainedGenerator:
     """Open the rows and run the plan, recording what is released."""
-    plan = work.claim.plan
     assert isinstance(work.domain, TableDomain), "plans are made for tables"
     with machinery():
         table = coded_table(open_private_rows(store, work.rows_key, work.data_key, work.domain), work.domain)
-    streams = KeyedStreams(work.randomness_key, releases=record)
+    plan = work.claim.plan
+    # In a selection every training has a record of its own.
+    releases = None if isinstance(record, SelectionRecord) else record
+    streams = KeyedStreams(work.randomness_key, releases=releases)
+    if isinstance(plan, SelectionPlan):
+        assert isinstance(record, SelectionRecord), "the plan's record"
+        return Selection(table, plan, streams, host, listening=record).run().generator
     return make_synthesizer(plan.synthesizer).fit(table, plan, streams, host)
 
 

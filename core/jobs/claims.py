@@ -26,7 +26,7 @@ from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
 from core.privacy import mechanism as mechanisms
-from core.synthesis.plan import Plan
+from core.synthesis.selection import OrderedPlan, ordered_plan_from_json
 
 __all__ = ["Claim", "advance", "cancel", "claim", "fail", "finish", "heartbeat", "held_claim", "stop"]
 
@@ -94,10 +94,10 @@ def _spent(session: Session, job: Job, *, clock: Clock) -> bool:
     return True
 
 
-def _plan_as_reserved(session: Session, job: Job) -> Plan | None:
+def _plan_as_reserved(session: Session, job: Job) -> OrderedPlan | None:
     """The job's plan if it is, to the letter, what was ordered and paid for."""
     try:
-        plan = Plan.from_json(job.plan)
+        plan = ordered_plan_from_json(job.plan)
     except UnderstudyError:
         return None
     paid = book.reserved_mechanism(session, job.id)

@@ -31,7 +31,7 @@ from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, JobState
 from core.ledger import book
 from core.ledger.reservation import NOTHING, EntryKind
 from core.privacy.charge import Charge, charge_of
-from core.synthesis.plan import Plan
+from core.synthesis.selection import ordered_plan_from_json
 
 
 def finish(
@@ -167,7 +167,7 @@ def begun_charge(job: Job) -> Charge:
     """
     if job.stage is None:
         return NOTHING
-    plan = Plan.from_json(job.plan)
+    plan = ordered_plan_from_json(job.plan)
     return charge_of(plan.executed(charged_steps(job.steps_begun, plan.steps)), delta=plan.guarantee.delta)
 
 

@@ -11,7 +11,7 @@ from core.db.tables.job import Job
 from core.jobs import repository
 from core.jobs.errors import IllegalMark, LeaseLost
 from core.jobs.states import STAGES, TRAINING, JobState
-from core.synthesis.plan import Plan
+from core.synthesis.selection import OrderedPlan, ordered_plan_from_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Claim:
     population_id: UUID
     fence: int
     attempts: int
-    plan: Plan
+    plan: OrderedPlan
     plan_digest: str
     sealed_randomness_key: bytes
     steps_begun: int
@@ -49,7 +49,7 @@ class Claim:
     trace_context: str | None = None
 
 
-def claim_of(session: Session, job: Job, plan: Plan) -> Claim:
+def claim_of(session: Session, job: Job, plan: OrderedPlan) -> Claim:
     """The claim that the present state of a running job amounts to."""
     # Check constraints of the table: a running job has both.
     assert job.sealed_randomness_key is not None
@@ -81,7 +81,7 @@ def held_claim(session: Session, job_id: UUID, *, fence: int) -> Claim:
     job = repository.find(session, job_id)
     if job.fence != fence or job.state != JobState.RUNNING:
         raise LeaseLost
-    return claim_of(session, job, Plan.from_json(job.plan))
+    return claim_of(session, job, ordered_plan_from_json(job.plan))
 
 
 def locked(session: Session, claim: Claim) -> Job:

@@ -18,7 +18,7 @@ from core.ledger import book
 from core.logs import current_request_id
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import charge_of
-from core.synthesis.plan import Plan
+from core.synthesis.selection import OrderedPlan
 from core.tracing import current_trace_context
 
 
@@ -26,7 +26,7 @@ def place_order(
     session: Session,
     *,
     dataset: Dataset,
-    plan: Plan,
+    plan: OrderedPlan,
     ordered_by: UUID,
     job_id: UUID,
     grant_id: UUID | None,

@@ -16,7 +16,7 @@ from core.jobs.orders import place_order
 from core.ledger import book
 from core.quotas import room
 from core.storage.sealing import seal_bytes
-from core.synthesis.plan import Plan
+from core.synthesis.selection import OrderedPlan
 from service import idempotency
 from service.audit import concerns, record
 from service.datasets import repository
@@ -46,8 +46,8 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # An order that names no grant has the digest that it had before there were grants.
-        unnamed = {"grant_id"} if order.grant_id is None else None
+        # An order that names no grant and no selection has the digest that it had before there were any.
+        unnamed = {name for name in ("grant_id", "selection") if getattr(order, name) is None}
         body = order.model_dump(mode="json", exclude=unnamed)
         self._digest = idempotency.request_digest(endpoint="create_job", body=body)
         concerns(order.dataset_id)
@@ -63,7 +63,7 @@ class Ordering:
                 session, principal_id=self._principal.id, key=self._key, digest=self._digest
             )
 
-    def plan(self) -> Plan:
+    def plan(self) -> OrderedPlan:
         """The plan, from public facts; no connection is held while it is made.
 
         Raises:
@@ -76,7 +76,7 @@ class Ordering:
             cap = book.cap_of(session, facts.population_id)
         return self._parts.planner.plan(self._order, facts, cap)
 
-    def place(self, session: Session, plan: Plan) -> tuple[Answer, bool]:
+    def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
         """Reserve, queue and remember the answer; or find that a copy of the request was faster.
 
         Returns:
@@ -98,7 +98,7 @@ class Ordering:
             work=lambda: Answer(status=ACCEPTED, body=self._new_job(session, plan)),
         )
 
-    def _new_job(self, session: Session, plan: Plan) -> dict[str, Any]:
+    def _new_job(self, session: Session, plan: OrderedPlan) -> dict[str, Any]:
         clock = self._parts.clock
         room.require_job(session, self._principal.id, limit=self._parts.settings.quota_queued_jobs)
         dataset = repository.visible(session, self._order.dataset_id, self._principal)

@@ -6,9 +6,9 @@ from fastapi import APIRouter
 
 from core.ledger import book
 from core.ledger.errors import BudgetNotSet, GrantNotFound
+from core.privacy.charge import charge_of
 from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
-from core.synthesis.errors import InvalidSpec
-from core.synthesis.quote import plan_charge
+from core.synthesis.errors import InvalidSelection, InvalidSpec
 from service.budgets.outlook import look
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
@@ -26,6 +26,7 @@ PLANNING_ERRORS = (
     BudgetNotSet,
     GrantNotFound,
     InvalidSpec,
+    InvalidSelection,
     InvalidGuarantee,
     TargetOutOfReach,
     ServiceBusy,
@@ -36,6 +37,9 @@ PLANNING_ERRORS = (
 def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: InjectedParts) -> dict[str, Any]:
     """Noise per schedule block, steps, sampling rate, the split of the budget, epsilon, and what would be left.
 
+    Of a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
+    together (`epsilon`).
+
     Whether it fits is said under the cap and under the analyst's grant; `refusal` is the code that an order would meet.
     Computed from public facts alone; nothing is reserved, so another order may come first.
     """
@@ -43,7 +47,7 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
         cap = book.cap_of(session, facts.population_id)
     plan = parts.planner.plan(order, facts, cap)
-    charge = plan_charge(plan)
+    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with parts.database.read_only() as session:
         outlook = look(
             session,

@@ -16,8 +16,10 @@ from core.privacy.charge import Charge
 from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.errors import InvalidSpec
-from core.synthesis.plan import Plan, make_plan
+from core.synthesis.plan import make_plan
 from core.synthesis.quote import make_quote
+from core.synthesis.selection import OrderedPlan, SelectionPlan, SelectionSpec
+from core.synthesis.selection_planning import make_selection_plan, make_selection_quote
 from core.synthesis.spec import SynthesisSpec
 from service.datasets.facts import DatasetFacts
 from service.edge.gate import Gate
@@ -37,55 +39,59 @@ class Planner:
         self._capacity = capacity
         self._gate = Gate(places, what="quotes and orders", patience_seconds=patience_seconds)
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Plan] = OrderedDict()
+        self._known: OrderedDict[str, OrderedPlan] = OrderedDict()
 
-    def plan(self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None) -> Plan:
+    def plan(self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None) -> OrderedPlan:
         """The plan of an order.
 
         Raises:
             BudgetNotSet: The order names no delta and no cap says which one to take.
             InvalidSpec: The options do not make a plan.
+            InvalidSelection: The candidates do not make a selection.
             InvalidGuarantee: The guarantee is out of range.
             TargetOutOfReach: No amount of noise meets the guarantee with these options.
             ServiceBusy: Too many plans are being made.
         """
         guarantee = PrivacyGuarantee(epsilon=order.epsilon, delta=_delta(order, cap))
-        spec = SynthesisSpec(synthesizer=order.synthesizer, options=order.options)
+        spec: SynthesisSpec | SelectionSpec = (
+            SynthesisSpec(synthesizer=order.synthesizer, options=order.options)
+            if order.selection is None
+            else order.selection.spec()
+        )
         address = _address(spec, guarantee, facts)
         return self._remembered(address) or self._make(address, spec, guarantee, facts)
 
-    def quote(self, plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+    def quote(self, plan: OrderedPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
         """What the plan would do, cost and leave under the cap.
 
         Raises:
             ServiceBusy: Too many plans are being made.
         """
         with self._gate.pass_through():
+            if isinstance(plan, SelectionPlan):
+                return make_selection_quote(plan, cap, charges)
             return make_quote(plan, cap, charges)
 
     def _make(
-        self, address: str, spec: SynthesisSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts
-    ) -> Plan:
+        self,
+        address: str,
+        spec: SynthesisSpec | SelectionSpec,
+        guarantee: PrivacyGuarantee,
+        facts: DatasetFacts,
+    ) -> OrderedPlan:
         if isinstance(facts.domain, ImageDomain):
             raise InvalidSpec(
                 "No plan can be made for a dataset of images.", remedy="Order a generator of a table."
             )
         with self._gate.pass_through():
-            plan = make_plan(
-                spec=spec,
-                guarantee=guarantee,
-                declared_size=facts.declared_size,
-                domain=facts.domain,
-                adjacency=facts.adjacency,
-                privacy_unit=facts.privacy_unit,
-            )
+            plan = _planned(spec, guarantee, facts)
         with self._lock:
             self._known[address] = plan
             while len(self._known) > self._capacity:
                 self._known.popitem(last=False)
         return plan
 
-    def _remembered(self, address: str) -> Plan | None:
+    def _remembered(self, address: str) -> OrderedPlan | None:
         with self._lock:
             if address in self._known:
                 self._known.move_to_end(address)
@@ -103,7 +109,22 @@ def _delta(order: GeneratorOrder, cap: Cap | None) -> float:
     return cap.default_job_delta()
 
 
-def _address(spec: SynthesisSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> str:
+def _planned(
+    spec: SynthesisSpec | SelectionSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts
+) -> OrderedPlan:
+    public: dict[str, Any] = {
+        "guarantee": guarantee,
+        "declared_size": facts.declared_size,
+        "domain": facts.domain,
+        "adjacency": facts.adjacency,
+        "privacy_unit": facts.privacy_unit,
+    }
+    if isinstance(spec, SelectionSpec):
+        return make_selection_plan(selection=spec, **public)
+    return make_plan(spec=spec, **public)
+
+
+def _address(spec: SynthesisSpec | SelectionSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> str:
     """All that a plan depends on, as text."""
     parts = [
         spec.to_json(),

@@ -1,11 +1,13 @@
 """Wire types of quotes and of the orders they are about."""
 
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from core.synthesis.options import ABLATIONS, IdpganRequest
+from core.synthesis.selection import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionSpec
+from core.synthesis.spec import SynthesisSpec
 from service.budgets.schemas import Delta, Epsilon
 from service.wire import Document, Name
 
@@ -28,6 +30,41 @@ def _options_schema() -> dict[str, Any]:
     }
 
 
+class Candidate(BaseModel):
+    """One way of making a generator, to be chosen among."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    synthesizer: Name = Field("idpgan", description="How the generator is made.")
+    options: Document = Field(
+        default_factory=dict,
+        description="What to choose instead of the public rules.",
+        json_schema_extra=_options_schema(),
+    )
+
+
+class SelectionOrder(BaseModel):
+    """A choice among candidates, each trained on a part of the units of its own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    candidates: list[Candidate] = Field(min_length=FEWEST_CANDIDATES, max_length=MOST_CANDIDATES)
+    epsilon: Epsilon = Field(description="Of every candidate's training on its part, at the order's delta.")
+    choice_epsilon: Epsilon = Field(description="Of the choice among them, which has no delta.")
+
+    def spec(self) -> SelectionSpec:
+        """The selection in the words of plans.
+
+        Raises:
+            InvalidSelection: Two candidates are alike.
+            InvalidSpec: A candidate is none.
+        """
+        candidates = tuple(
+            SynthesisSpec(synthesizer=one.synthesizer, options=one.options) for one in self.candidates
+        )
+        return SelectionSpec(candidates=candidates, epsilon=self.epsilon, choice_epsilon=self.choice_epsilon)
+
+
 class GeneratorOrder(BaseModel):
     """A generator that is asked for: from which dataset, under which guarantee, made how."""
 
@@ -45,3 +82,14 @@ class GeneratorOrder(BaseModel):
     grant_id: UUID | None = Field(
         None, description="The analyst's grant that pays; left out: the only open one on the dataset."
     )
+    selection: SelectionOrder | None = Field(
+        None,
+        description="Candidates to choose among instead of `synthesizer` and `options`; `epsilon` is then the winner's "
+        "training alone, and the quote tells the price of all of it.",
+    )
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> Self:
+        if self.selection is not None and self.options:
+            raise ValueError("a selection's options stand at its candidates")
+        return self

@@ -1,0 +1,161 @@
+"""A selection from order to release: claimed, trained, certified, verified offline; killed and resumed; cancelled."""
+
+from functools import cache
+
+import pytest
+
+from core.clock import SystemClock
+from core.domain.table import TableDomain
+from core.jobs import claims, endings
+from core.ledger.reservation import EntryKind
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.charge import charge_of
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.errors import ExecutionDiffers
+from core.releases.selection_certificate import verify_selection_certificate
+from core.signing import keyring
+from core.synthesis.selection import SelectionPlan, SelectionSpec
+from core.synthesis.selection_planning import make_selection_plan
+from core.synthesis.spec import SynthesisSpec
+from models.selection import scoring
+from models.selection.selecting import Selection
+from models.synthesizer import NullHost
+from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
+from tests.models.selection.jobs import small_selection
+from tests.models.tables import small_table, streams
+from tests.workers.support import DOCUMENT, ROWS, SMALL, environment_of
+from understudy.verifying.verification import Outcome, verify_bundle
+from workers.places import release_id_of
+from workers.recorded import record_of
+from workers.recording import Record
+from workers.selection_recording import SelectionRecord
+from workers.training import Trainer
+
+
+@cache
+def tiny_selection() -> SelectionPlan:
+    """Two candidates that train in a second."""
+    options = [SMALL | {"steps": 6, "pretraining_steps": 6}, SMALL | {"steps": 9, "anchor": False}]
+    options[1].pop("pretraining_steps")
+    return make_selection_plan(
+        selection=SelectionSpec(
+            candidates=tuple(SynthesisSpec(synthesizer="idpgan", options=one) for one in options),
+            epsilon=1.0,
+            choice_epsilon=0.5,
+        ),
+        guarantee=PrivacyGuarantee(epsilon=2.0, delta=1e-6),
+        declared_size=ROWS,
+        domain=TableDomain.from_json(DOCUMENT),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+
+
+@pytest.fixture(autouse=True)
+def small_judges(monkeypatch):
+    """In this process; a training child has the real ones."""
+    monkeypatch.setattr(scoring, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(scoring, "TREES", 5)
+
+
+def test_a_selection_becomes_a_release(workshop, capfd, tmp_path):
+    plan = tiny_selection()
+    job_id = workshop.order(plan)
+
+    Trainer(
+        workshop.settings,
+        database=workshop.database,
+        store=workshop.store,
+        queue=workshop.queue,
+        clock=SystemClock(),
+        environment=environment_of(workshop.settings),
+    ).train(job_id)
+
+    job, release = workshop.job(job_id), workshop.release(job_id)
+    assert release is not None, capfd.readouterr()
+    assert job.state == "succeeded"
+    assert release.id == release_id_of(job_id)
+    certificate = release.certificate
+    assert certificate["schema"] == "understudy.selection-certificate/1"
+    assert certificate["plan_digest"] == job.plan_digest == plan.digest()
+    assert verify_selection_certificate(certificate) == plan.epsilons
+    assert certificate["executed"]["winner"] in range(2)
+    (tmp_path / "bundle.zip").write_bytes(workshop.store.get_bytes(release.bundle_key))
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    assert workshop.reservation(job_id).reserved == charge_of(plan.mechanism, delta=1e-6)
+    assert job.sealed_randomness_key is None, "the randomness key is destroyed"
+
+
+def test_cancelled_while_it_selects_it_is_charged_the_selecting_and_no_step(workshop):
+    plan = tiny_selection()
+    job_id = workshop.order(plan)
+    claim = workshop.claim(job_id)
+    with workshop.database.transaction() as session:
+        claims.advance(session, claim, stage="measure", step=1, total=plan.parts)
+
+    charged = endings.begun_charge(workshop.job(job_id))
+
+    assert charged == charge_of(plan.executed(0), delta=1e-6)
+    whole = charge_of(plan.mechanism, delta=1e-6)
+    assert charged.epsilon_micros < whole.epsilon_micros
+    assert charged.rdp_micros < whole.rdp_micros
+
+
+class Recording(StubbornHost):
+    """Keeps the record beside every state, as the worker's host does."""
+
+    def __init__(self, record: SelectionRecord, state: bytes | None = None, *, kill_at: int | None = None):
+        super().__init__(state, kill_at=kill_at)
+        self.record = record
+
+    def load_checkpoint(self) -> bytes | None:
+        return None if self.state is None else self.record.restored(self.state)
+
+    def save_checkpoint(self, state: bytes) -> None:
+        super().save_checkpoint(self.record.beside(state))
+
+
+def test_the_record_of_a_killed_selection_is_kept_beside_its_checkpoints():
+    table = small_table()
+    plan = small_selection(table)
+    record = SelectionRecord(plan)
+    undisturbed = Recording(record)
+    expected = Selection(table, plan, streams(), undisturbed, listening=record).run()
+    executed = record.executed()
+    assert executed.winner == expected.winner
+    executed.require_as_planned(plan)
+
+    for cut in (2, 9):
+        dying = Recording(first := SelectionRecord(plan), kill_at=cut)
+        with pytest.raises(Killed):
+            Selection(table, plan, streams(), dying, listening=first).run()
+        second = SelectionRecord(plan)
+        again = Selection(table, plan, streams(), Recording(second, dying.state), listening=second).run()
+        assert generator_bytes(again.generator) == generator_bytes(expected.generator)
+        assert second.executed() == executed
+
+
+def test_what_was_not_planned_is_not_recorded():
+    table = small_table()
+    plan, other = small_selection(table), small_selection(table, choice=0.5)
+    record = SelectionRecord(plan)
+
+    with pytest.raises(ExecutionDiffers):
+        Selection(table, other, streams(), NullHost(), listening=record).run()
+    with pytest.raises(ExecutionDiffers):
+        SelectionRecord(plan).executed()
+    more = small_selection(table, candidates=[{"steps": n, "pretraining_steps": 2} for n in (5, 6, 7)])
+    with pytest.raises(ExecutionDiffers):
+        Selection(table, more, streams(), NullHost(), listening=SelectionRecord(plan)).run()
+    assert SelectionRecord(plan).restored(b"something else") is None
+
+
+def test_each_kind_of_plan_gets_its_record():
+    plan = tiny_selection()
+
+    assert isinstance(record_of(plan), SelectionRecord)
+    assert isinstance(record_of(plan.finals[0]), Record)

@@ -1,0 +1,30 @@
+"""The record that a plan asks for, and the report of it: of one training, or of a selection among several."""
+
+from typing import Any
+
+from core.synthesis.selection import OrderedPlan, SelectionPlan
+from workers.assignment import Assignment
+from workers.certifying import execution_of
+from workers.recording import Record
+from workers.selection_certifying import execution_of_selection
+from workers.selection_recording import SelectionRecord
+
+
+def record_of(plan: OrderedPlan) -> Record | SelectionRecord:
+    """An empty record of what this plan will release."""
+    return SelectionRecord(plan) if isinstance(plan, SelectionPlan) else Record(plan)
+
+
+def report_of(work: Assignment, record: Record | SelectionRecord) -> dict[str, Any]:
+    """Report what ran to its end; it stands in the staged bundle where the signed certificate will.
+
+    Args:
+        work: What was to be done.
+        record: What was heard of it.
+
+    Raises:
+        ExecutionDiffers: the two are not the same.
+    """
+    if isinstance(record, SelectionRecord):
+        return execution_of_selection(work, record)
+    return execution_of(work, record)
