@@ -1,14 +1,14 @@
 """What every synthesizer is, what trains it, and what it leaves behind."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 from torch import nn
 
 from core.synthesis.plan import Plan
-from models.encoding import PrivateTable
+from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 
 
@@ -90,10 +90,20 @@ class TrainedImageGenerator:
 
 
 class Synthesizer(Protocol):
-    """A way to learn a generator from private rows within a plan."""
+    """A way to learn a generator from private records within a plan."""
+
+    @overload
+    def fit(
+        self, records: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedGenerator: ...
+
+    @overload
+    def fit(
+        self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedImageGenerator: ...
 
     def fit(
-        self, table: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
-    ) -> TrainedGenerator:
+        self, records: PrivateTable | PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedGenerator | TrainedImageGenerator:
         """Run the plan, resuming from the host's checkpoint with byte-identical results."""
         ...

@@ -12,8 +12,10 @@ from typing import Final
 from torch import Tensor
 
 from core.releases.errors import ExecutionDiffers
-from core.releases.execution import Executed, Heard, require_as_planned
+from core.releases.execution import Executed, require_as_planned
+from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
 from models.randomness import Purpose
 
 _MAGIC: Final = b"understudy.attempt/1\n"
@@ -51,7 +53,7 @@ class Record:
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:  # noqa: ARG002 - only that it came is noted
         """Note the release."""
-        self._heard(Purpose(purpose)).add(step)
+        self._note(Purpose(purpose), step)
 
     def executed(self) -> Executed:
         """What was released, held against the plan.
@@ -85,22 +87,39 @@ class Record:
                 return plan.noise_multiplier_at(step)
             case Purpose.ACTS_NOISE if plan.acts is not None and plan.is_refresh(step):
                 return plan.acts.noise_multiplier / math.sqrt(plan.acts.groups)
-            case Purpose.ANCHOR_NOISE if plan.anchor is not None:
+            case Purpose.ANCHOR_NOISE if isinstance(plan.anchor, AnchorPlan):
                 return plan.anchor.noise_multiplier
+            case _ if isinstance(plan.anchor, ImageAnchorPlan):
+                place = _place(purpose, step, plan.anchor)
+                return None if place is None else plan.anchor.parts[place].noise_multiplier
             case Purpose.LABEL_NOISE if plan.label_histogram is not None:
                 return plan.label_histogram.noise_multiplier
             case _:
                 return None
 
-    def _heard(self, purpose: Purpose) -> Heard:
+    def _note(self, purpose: Purpose, step: int) -> None:
         match purpose:
             case Purpose.GRADIENT_NOISE:
-                return self._executed.gradients
+                self._executed.gradients.add(step)
             case Purpose.ACTS_NOISE:
-                return self._executed.histograms
+                self._executed.histograms.add(step)
             case Purpose.ANCHOR_NOISE:
-                return self._executed.anchor
+                self._executed.anchor.add(step)
             case Purpose.LABEL_NOISE:
-                return self._executed.label_histogram
+                self._executed.label_histogram.add(step)
             case _:
-                raise ExecutionDiffers
+                anchor = self._plan.anchor
+                place = _place(purpose, step, anchor) if isinstance(anchor, ImageAnchorPlan) else None
+                if place is None:
+                    raise ExecutionDiffers
+                self._executed.anchor.add(place)
+
+
+def _place(purpose: Purpose, step: int, anchor: ImageAnchorPlan) -> int | None:
+    """Where a release of the image anchor stands in its plan; None where the plan has no such release."""
+    places = {
+        (Purpose.IMAGE_MEANS_NOISE, 0): 0,
+        (Purpose.IMAGE_BASIS_NOISE, 0): 1,
+        (Purpose.IMAGE_MOMENTS_NOISE, 0): 2 + anchor.rounds,
+    } | {(Purpose.IMAGE_CELLS_NOISE, number): 2 + number for number in range(anchor.rounds)}
+    return places.get((purpose, step))

@@ -139,9 +139,10 @@ def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
         noise = plan.label_histogram.noise_multiplier
         rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, noise, rate=1.0, std=noise))
     if plan.anchor is not None:
-        anchor = plan.anchor
-        sensitivity, noise = anchor.sensitivity, anchor.noise_multiplier
-        rows.append(_row("anchor", "gaussian", 1, sensitivity, noise, rate=1.0, std=anchor.noise_std))
+        rows += [
+            _row(name, "gaussian", times, sensitivity, noise, rate=1.0, std=noise * sensitivity)
+            for name, times, sensitivity, noise in plan.anchor.releases
+        ]
     if plan.steps:
         multipliers = {block.noise_multiplier for block in plan.blocks}
         constant = multipliers.pop() if len(multipliers) == 1 else None

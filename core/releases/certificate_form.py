@@ -76,7 +76,10 @@ class Model(Form):
 class MechanismForm(Form):
     """One mechanism with its parameters, for people."""
 
-    name: Literal["label-histogram", "anchor", "critic-steps", "threshold-histograms"]
+    name: Literal[
+        "label-histogram", "anchor", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
+        "threshold-histograms",
+    ]  # fmt: skip
     kind: Literal["discrete-gaussian", "gaussian", "poisson-sampled-gaussian"]
     times: Count
     sampling_rate: Share

@@ -49,7 +49,7 @@ class Executed:
 
     Attributes:
         label_histogram: Steps of the noisy label counts: one, the first, or none.
-        anchor: Steps of the noisy moments, likewise.
+        anchor: The noisy moments, one step for each release, in the order of the plan's.
         gradients: Steps of the noisy clipped sums.
         histograms: Steps of the noisy histograms of gradient norms.
     """
@@ -64,7 +64,7 @@ class Executed:
         """What a plan releases when it runs to its end."""
         return cls(
             label_histogram=Heard.of(every=1, count=int(plan.label_histogram is not None)),
-            anchor=Heard.of(every=1, count=int(plan.anchor is not None)),
+            anchor=Heard.of(every=1, count=0 if plan.anchor is None else len(plan.anchor.parts)),
             gradients=Heard.of(every=1, count=plan.steps),
             histograms=_refreshes(plan),
         )

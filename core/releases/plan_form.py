@@ -108,6 +108,22 @@ class AnchorForm(Form):
     diagonal_weight: Positive
 
 
+class ImageAnchorForm(Form):
+    """The noisy moments of images: class means, basis, cells, moments of every cell."""
+
+    means_noise_multiplier: Positive
+    basis_noise_multiplier: Positive
+    cells_noise_multiplier: NotNegative
+    moments_noise_multiplier: Positive
+    frequencies: Count
+    dimensions: Count
+    cells: Count
+    rounds: CountOrNone
+    image_norm: Positive
+    residual_norm: Positive
+    cell_norm: Positive
+
+
 class LabelForm(Form):
     """The noisy label counts."""
 
@@ -135,7 +151,7 @@ class PlanForm(Form):
     steps: CountOrNone
     blocks: Annotated[list[BlockForm], Field(max_length=64)]
     acts: ActsForm | None
-    anchor: AnchorForm | None
+    anchor: AnchorForm | ImageAnchorForm | None
     label_histogram: LabelForm | None
     epsilons: Epsilon
     max_sampled_batch: Count

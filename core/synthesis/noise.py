@@ -14,11 +14,13 @@ from core.privacy.calibration import (
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Composed, PoissonSampled, leaves
 from core.synthesis import rules
-from core.synthesis.groups import group_count
+from core.synthesis.groups import group_count, groups_of_shapes, image_critic_shapes
+from core.synthesis.image_anchor import image_anchor_plan
 from core.synthesis.options import IdpganOptions
 from core.synthesis.schedules import schedule_blocks
 from core.synthesis.stages import (
     ActsPlan,
+    Anchor,
     AnchorPlan,
     LabelPlan,
     NoiseBlock,
@@ -45,10 +47,18 @@ class PlanQuestion:
         """The public Poisson rate: expected batch over declared size."""
         return self.options.expected_batch_size / self.facts.declared_size
 
-    def anchor(self) -> AnchorPlan | None:
+    def anchor(self) -> Anchor | None:
         """Return the anchor with the noise of its share."""
         if not self.options.anchor:
             return None
+        if (image := self.facts.image) is not None:
+            return image_anchor_plan(
+                self.guarantee,
+                share=self.options.anchor_share,
+                declared_size=self.facts.declared_size,
+                shape=(image.height, image.width, image.channels),
+                classes=len(image.labels),
+            )
         weight = self.options.anchor_diagonal_weight
         return AnchorPlan(
             noise_multiplier=gaussian_noise_multiplier(self.guarantee, share=self.options.anchor_share),
@@ -77,7 +87,7 @@ class PlanQuestion:
         """Return the thresholds' releases; without a requested noise, theirs is in a fixed ratio to `scale`."""
         if not self.options.acts:
             return None
-        groups = group_count(self.options, self.facts.cells)
+        groups = self._groups()
         noise = self.options.acts_noise_multiplier
         if self.automatic_histogram_noise:
             noise = round_up(scale * math.sqrt(groups / rules.ACTS_SHARE))
@@ -89,6 +99,12 @@ class PlanQuestion:
             edge_ratio=self.options.acts_edge_ratio,
             bins=self.options.acts_bins,
         )
+
+    def _groups(self) -> int:
+        image = self.facts.image
+        if image is None:
+            return group_count(self.options, self.facts.cells)
+        return groups_of_shapes(self.options, image_critic_shapes(self.options, image))
 
 
 @lru_cache(maxsize=512)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 
 from pydantic import ValidationError
 
+from core.domain.images import ImageDomain
 from core.privacy import mechanism as mechanisms
 from core.privacy.accountant import Epsilons, epsilons
 from core.privacy.adjacency import Adjacency, PrivacyUnit
@@ -16,10 +17,11 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Mechanism
 from core.synthesis import rules
 from core.synthesis.errors import InvalidPlan
+from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.noise import PlanQuestion, calibrated_stages
 from core.synthesis.options import IdpganOptions
 from core.synthesis.spec import SynthesisSpec
-from core.synthesis.stages import ActsPlan, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
+from core.synthesis.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
 
 VERSION = 1
 
@@ -55,7 +57,7 @@ class Plan:
     steps: int
     blocks: tuple[NoiseBlock, ...]
     acts: ActsPlan | None
-    anchor: AnchorPlan | None
+    anchor: Anchor | None
     label_histogram: LabelPlan | None
     epsilons: Epsilons
     max_sampled_batch: int
@@ -154,7 +156,7 @@ class Plan:
                 steps=int(document["steps"]),
                 blocks=tuple(NoiseBlock(**block) for block in document["blocks"]),
                 acts=None if document["acts"] is None else ActsPlan(**document["acts"]),
-                anchor=None if document["anchor"] is None else AnchorPlan(**document["anchor"]),
+                anchor=_anchor_from_json(document["anchor"]),
                 label_histogram=(
                     None if document["label_histogram"] is None else LabelPlan(**document["label_histogram"])
                 ),
@@ -181,7 +183,7 @@ def make_plan(
     spec: SynthesisSpec,
     guarantee: PrivacyGuarantee,
     declared_size: int,
-    domain: DomainShape,
+    domain: DomainShape | ImageDomain,
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
 ) -> Plan:
@@ -191,13 +193,7 @@ def make_plan(
         InvalidSpec: the options exclude each other or do not suit the declared size.
         TargetOutOfReach: no noise brings these options under the guarantee.
     """
-    cardinalities = domain.cardinalities
-    facts = rules.PublicFacts(
-        declared_size=declared_size,
-        columns=len(cardinalities),
-        cells=sum(cardinalities),
-        epsilon=guarantee.epsilon,
-    )
+    facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
     request = spec.request()
     # A placeholder that is replaced below: the automatic histogram noise is known only after calibration.
     options = rules.decide(request, facts, automatic_histogram_noise=1.0)
@@ -206,7 +202,7 @@ def make_plan(
         options=options,
         automatic_histogram_noise=options.acts and request.acts_noise_multiplier is None,
         facts=facts,
-        needs_labels=domain.target_index is not None and not options.anchor,
+        needs_labels=labelled and not options.anchor,
     )
     stages = calibrated_stages(question)
     if stages.acts is not None:
@@ -229,3 +225,26 @@ def make_plan(
         epsilons=epsilons(mechanism, delta=guarantee.delta),
         max_sampled_batch=rules.sampled_batch_cap(options.expected_batch_size),
     )
+
+
+def _public_facts(
+    domain: DomainShape | ImageDomain, *, declared_size: int, epsilon: float
+) -> tuple[rules.PublicFacts, bool]:
+    """What rules may look at, and whether records have labels whose law a generator needs."""
+    if isinstance(domain, ImageDomain):
+        columns = domain.values + bool(domain.labels)
+        facts = rules.PublicFacts(
+            declared_size=declared_size, columns=columns, cells=columns, epsilon=epsilon, image=domain
+        )
+        return facts, bool(domain.labels)
+    sizes = domain.cardinalities
+    facts = rules.PublicFacts(
+        declared_size=declared_size, columns=len(sizes), cells=sum(sizes), epsilon=epsilon
+    )
+    return facts, domain.target_index is not None
+
+
+def _anchor_from_json(document: Mapping[str, Any] | None) -> Anchor | None:
+    if document is None:
+        return None
+    return AnchorPlan(**document) if "sensitivity" in document else ImageAnchorPlan.from_json(document)

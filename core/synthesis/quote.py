@@ -81,9 +81,9 @@ def split_of(plan: Plan) -> dict[str, Any]:
     whole = rdp_at(plan.mechanism, (SPLIT_ORDER,))[0]
     noise: dict[str, float | None] = {"label_histogram": None, "anchor": None, "critic": None}
     share = {"label_histogram": 0.0, "anchor": 0.0, "critic": 0.0}
-    for leaf in leaves(plan.executed(0)):
+    for leaf, count in leaves(plan.executed(0)).items():
         part = "anchor" if isinstance(leaf, Gaussian) else "label_histogram"
-        share[part] = rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
+        share[part] += count * rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
     if plan.anchor is not None:
         noise["anchor"] = plan.anchor.noise_multiplier
     if plan.label_histogram is not None:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from core.domain.images import ImageDomain
+from core.synthesis import image_rules
 from core.synthesis.errors import InvalidSpec
 from core.synthesis.options import IdpganOptions, IdpganRequest, explain
 
@@ -57,6 +59,8 @@ class PublicFacts:
     columns: int
     cells: int
     epsilon: float
+    image: ImageDomain | None = None
+    """What is declared about images; None for tables. Then a column is one number of an image, or its label."""
 
     def __post_init__(self) -> None:
         if type(self.declared_size) is not int or not 1 <= self.declared_size <= 10**12:
@@ -83,8 +87,9 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         InvalidSpec: options that exclude each other, or a batch above the declared size.
     """
     chosen = request.chosen()
-    anchor, critic = chosen.get("anchor", facts.cells <= WIDEST_ANCHOR), chosen.get("critic", True)
-    if anchor and facts.cells > WIDEST_ANCHOR:
+    narrow = facts.image is not None or facts.cells <= WIDEST_ANCHOR
+    anchor, critic = chosen.get("anchor", narrow), chosen.get("critic", True)
+    if anchor and not narrow:
         raise InvalidSpec(
             "the domain has too many codes for an anchor", remedy='leave out the option "anchor"'
         )
@@ -111,6 +116,8 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "critic_steps": CRITIC_STEPS[anchor],
         "generator_width": generator_width,
     }
+    if facts.image is not None:
+        rules |= image_rules.defaults(facts.image, epsilon=facts.epsilon, anchor=anchor, critic=critic)
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:

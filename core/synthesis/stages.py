@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
+from core.synthesis.image_anchor import ImageAnchorPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,20 @@ class AnchorPlan:
     def noise_std(self) -> float:
         """Standard deviation of the noise on every released (weighted) cell."""
         return self.noise_multiplier * self.sensitivity
+
+    @property
+    def releases(self) -> tuple[tuple[str, int, float, float], ...]:
+        """What is released: name, times, sensitivity, noise multiplier."""
+        return (("anchor", 1, self.sensitivity, self.noise_multiplier),)
+
+    @property
+    def parts(self) -> tuple[Gaussian, ...]:
+        """The mechanism of every release, in order."""
+        return (Gaussian(noise_multiplier=self.noise_multiplier),)
+
+
+Anchor = AnchorPlan | ImageAnchorPlan
+"""What is released of all records before training: one-hot moments of a table, or moments of images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +115,7 @@ class PrivateStages:
 
     blocks: tuple[NoiseBlock, ...]
     acts: ActsPlan | None
-    anchor: AnchorPlan | None
+    anchor: Anchor | None
     label_histogram: LabelPlan | None
 
     @property
@@ -114,7 +129,7 @@ class PrivateStages:
         if self.label_histogram is not None:
             parts.append(DiscreteGaussian(noise_multiplier=self.label_histogram.noise_multiplier))
         if self.anchor is not None:
-            parts.append(Gaussian(noise_multiplier=self.anchor.noise_multiplier))
+            parts += self.anchor.parts
         parts += training_mechanism(
             self.blocks, self.acts, sampling_rate=sampling_rate, step_count=step_count
         )

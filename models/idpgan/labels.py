@@ -62,15 +62,30 @@ def drawn_labels(law: npt.NDArray[np.float64] | None, uniforms: npt.NDArray[np.f
 
 
 def noisy_label_law(table: PrivateTable, plan: LabelPlan, streams: KeyedStreams) -> npt.NDArray[np.float64]:
-    """Release the law of the target: the only place where labels are counted without an anchor.
+    """Release the law of the target: the only place where labels of a table are counted without an anchor.
 
-    A unit counts once, in the class of its first record, so the counts have sensitivity 1; exact discrete Gaussian
-    noise (Canonne, Kamath and Steinke 2020) on integers.
+    A unit counts once, in the class of its first record.
     """
     assert table.target_index is not None, "only a declared target has a law"
     _, first = np.unique(table.unit_of_record, return_index=True)
     classes = table.cardinalities[table.target_index]
-    counts = np.bincount(table.codes[first, table.target_index].astype(np.int64), minlength=classes)
+    return noisy_law(table.codes[first, table.target_index].astype(np.int64), classes, plan, streams)
+
+
+def noisy_law(
+    labels: npt.NDArray[np.int64], classes: int, plan: LabelPlan, streams: KeyedStreams
+) -> npt.NDArray[np.float64]:
+    """Release the law of labels, one of each unit, so that the counts have sensitivity 1.
+
+    Exact discrete Gaussian noise (Canonne, Kamath and Steinke 2020) on integers.
+
+    Args:
+        labels: (units,) private.
+        classes: declared.
+        plan: the noise.
+        streams: of the job.
+    """
+    counts = np.bincount(labels, minlength=classes)
     exact = [(torch.from_numpy(counts), plan.noise_multiplier)]
     streams.releases.exact(Purpose.LABEL_NOISE, 0, exact, sensitivity=1.0 / plan.noise_multiplier)
     noise = discrete_gaussians(

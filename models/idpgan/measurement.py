@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, moment_layout, noisy_moments
 from models.encoding import PrivateTable
 from models.idpgan.labels import noisy_label_law
@@ -27,6 +28,11 @@ class Measurement:
 
     moments: Moments | None
     law: npt.NDArray[np.float64] | None
+
+    @property
+    def anchored(self) -> bool:
+        """Whether there are moments to pre-train on."""
+        return self.moments is not None
 
     def tensors(self) -> dict[str, Tensor]:
         """For a checkpoint."""
@@ -57,7 +63,7 @@ class Measurement:
 def measure(table: PrivateTable, plan: Plan, streams: KeyedStreams) -> Measurement:
     """Release what the plan says: the anchor's moments, or the label histogram."""
     moments = law = None
-    if plan.anchor is not None:
+    if isinstance(plan.anchor, AnchorPlan):
         moments = noisy_moments(table, _layout(table, plan), plan.anchor, streams)
     if plan.label_histogram is not None:
         law = noisy_label_law(table, plan.label_histogram, streams)
@@ -81,7 +87,7 @@ class Anchor:
 
 def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
     """Make the noisy moments consistent and ready for the generator; only public facts of the table are read."""
-    assert plan.anchor is not None, "moments come from an anchor"
+    assert isinstance(plan.anchor, AnchorPlan), "moments come from an anchor of tables"
     layout = _layout(table, plan)
     targets = moment_targets(moments, layout, plan.anchor)
     shares = targets.ones.sum(axis=0)
@@ -94,7 +100,7 @@ def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
 
 
 def _layout(table: PrivateTable, plan: Plan) -> MomentLayout:
-    assert plan.anchor is not None, "only an anchor has a layout"
+    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
     return moment_layout(
         table.cardinalities,
         table.target_index,

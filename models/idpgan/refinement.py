@@ -1,7 +1,4 @@
-"""The generator's own steps: against the moments alone, then against moments and critic; and its average."""
-
-import copy
-import math
+"""The generator's own steps: against the moments alone, then against moments and critic."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,24 +6,22 @@ import torch
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
-from models.idpgan.checkpoint import adam_state, inside, load_adam_state, load_module, under
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch
+from models.idpgan.learner import Learner, cosine
 from models.idpgan.moment_loss import MomentLoss
 from models.randomness import KeyedStreams, Purpose, normals_into
 
 WARM_UP_STEPS = 50
 LATE, LATE_BATCH = 0.7, 2
 """From this share of the pretraining on, batches are this many times larger: less noise in the gradient."""
-LOWEST_RATE = 0.02
-"""Of the learning rate, at the end of its cosine."""
 REFINEMENT_RATE = 0.2
 """Of the learning rate once a pre-trained generator meets the critic."""
 FAKES_AT_ONCE = 128
 """Generated records in one pass for the critic; a public constant."""
 
 
-class Refinement:
+class Refinement(Learner):
     """The generator with its optimiser and exponential average. Sees no private row.
 
     Args:
@@ -48,15 +43,12 @@ class Refinement:
         law: npt.NDArray[np.float64] | None,
         moment_loss: MomentLoss | None,
     ) -> None:
+        super().__init__(generator, options)
         self.generator = generator
-        self.average = copy.deepcopy(generator)
-        self._options = options
         self._streams = streams
         self._cardinalities = cardinalities
         self._law = law
         self._moment_loss = moment_loss
-        self._updates = 0
-        self._adam = torch.optim.Adam(generator.parameters(), betas=(0.5, 0.99), foreach=True)
 
     def pretrain(self, step: int) -> None:
         """One step towards the moments alone."""
@@ -67,7 +59,7 @@ class Refinement:
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
         shares = probabilities(self.generator(latent, batch.one_hot), self._cardinalities)
         warm = min(1.0, (step + 1) / WARM_UP_STEPS)
-        self._update(self._moment_loss(shares, batch), warm * _cosine(step / total))
+        self._update(self._moment_loss(shares, batch), warm * cosine(step / total))
 
     def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
         """One step against the critic, held by the anchor where there is one. Returns its scores of the records, (rows,).
@@ -87,7 +79,7 @@ class Refinement:
         records = draw(shares, uniforms, self._cardinalities) + shares - shares.detach()
         scores: Tensor = critic(records)
         loss = -(scores * batch.weights).sum()
-        rate = _cosine(progress)
+        rate = cosine(progress)
         if self._moment_loss is not None:
             loss = loss + self._options.anchor_weight * self._moment_loss(shares, batch)
             rate *= REFINEMENT_RATE
@@ -114,45 +106,8 @@ class Refinement:
         uniforms = self._streams.torch_uniforms(Purpose.SAMPLING, step, (count, len(self._cardinalities)))
         return draw(shares, uniforms, self._cardinalities)
 
-    def tensors(self) -> dict[str, Tensor]:
-        """All state but the number of updates."""
-        return {
-            **under("generator", self.generator.state_dict()),
-            **under("average", self.average.state_dict()),
-            **under("adam", adam_state(self._adam)),
-        }
-
-    @property
-    def updates(self) -> int:
-        """Steps taken so far."""
-        return self._updates
-
-    def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
-        """Take over what `tensors` and `updates` gave."""
-        load_module(self.generator, "generator", tensors)
-        load_module(self.average, "average", tensors)
-        load_adam_state(self._adam, inside("adam", tensors))
-        self._updates = updates
-
     def _latent(self, purpose: Purpose, step: int, rows: int) -> Tensor:
         return self._streams.torch_normals(purpose, step, (rows, self._options.latent_dimension))
-
-    def _update(self, loss: Tensor, rate: float) -> None:
-        for group in self._adam.param_groups:
-            group["lr"] = self._options.generator_learning_rate * rate
-        self._adam.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss, inputs=list(self.generator.parameters()))
-        self._adam.step()
-        self._updates += 1
-        decay = min(self._options.ema_decay, self._updates / (self._updates + 9))
-        with torch.no_grad():
-            torch._foreach_lerp_(
-                list(self.average.parameters()), list(self.generator.parameters()), 1.0 - decay
-            )
-
-
-def _cosine(progress: float) -> float:
-    return LOWEST_RATE + (1.0 - LOWEST_RATE) * 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
 
 
 def _padded(count: int) -> int:

@@ -1,17 +1,32 @@
 """The synthesizer "idpgan": a generator held by a moment anchor and refined by a private WGAN-GP critic."""
 
+from typing import overload
+
 from core.synthesis.plan import Plan
-from models.encoding import PrivateTable
+from models.encoding import PrivateImages, PrivateTable
+from models.idpgan.image_training import ImageTraining
 from models.idpgan.training import Training
 from models.randomness import KeyedStreams
-from models.synthesizer import TrainedGenerator, TrainingHost
+from models.synthesizer import TrainedGenerator, TrainedImageGenerator, TrainingHost
 
 
 class IdpganSynthesizer:
     """See `models.synthesizer.Synthesizer`."""
 
+    @overload
     def fit(
-        self, table: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
-    ) -> TrainedGenerator:
-        """Run the plan on the table; resumes from the host's checkpoint."""
-        return Training(table, plan, streams, host).run()
+        self, records: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedGenerator: ...
+
+    @overload
+    def fit(
+        self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedImageGenerator: ...
+
+    def fit(
+        self, records: PrivateTable | PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedGenerator | TrainedImageGenerator:
+        """Run the plan on the records; resumes from the host's checkpoint."""
+        if isinstance(records, PrivateTable):
+            return Training(records, plan, streams, host).run()
+        return ImageTraining(records, plan, streams, host).run()

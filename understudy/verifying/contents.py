@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from understudy.verifying.bundle_file import CERTIFICATE, MANIFEST, Opened
 from understudy.verifying.planned import canonical_digest
+from understudy.verifying.records import IMAGES, described
 
 _SCHEMAS: Final[Mapping[str, frozenset[str]]] = {
     "understudy.bundle/2": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
+    "understudy.image-bundle/1": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
     "understudy.bundle/1": frozenset({
         "generator.safetensors", "generator.onnx", "domain.json", "certificate.json",
     }),
@@ -16,7 +18,11 @@ _SCHEMAS: Final[Mapping[str, frozenset[str]]] = {
 _MEMBERS: Final = frozenset({
     "schema", "latent_dimension", "cardinalities", "label_index", "label_probabilities", "sha256",
 })  # fmt: skip
+_IMAGE_MEMBERS: Final = frozenset({
+    "schema", "latent_dimension", "height", "width", "channels", "label_probabilities", "sha256",
+})  # fmt: skip
 _MOST_COLUMNS, _MOST_CODES, _WIDEST = 2**16, 2**15, 2**16
+_LONGEST_SIDE, _MOST_LABELS = 256, 1000
 
 
 def artefact_problems(opened: Opened) -> Iterator[str]:
@@ -34,7 +40,7 @@ def manifest_problems(opened: Opened) -> Iterator[str]:
     manifest = opened.manifest
     schema = manifest.get("schema")
     digested = _SCHEMAS.get(schema) if isinstance(schema, str) else None
-    if digested is None or manifest.keys() != _MEMBERS or not _describes(manifest):
+    if digested is None or not (_describes_images if schema == IMAGES else _describes)(manifest):
         yield f"{MANIFEST} does not describe a generator"
         return
     expected = {name: opened.files[name].sha256 for name in sorted(digested)}
@@ -43,6 +49,8 @@ def manifest_problems(opened: Opened) -> Iterator[str]:
 
 
 def _describes(manifest: Mapping[str, Any]) -> bool:
+    if manifest.keys() != _MEMBERS:
+        return False
     cardinalities, law = manifest["cardinalities"], manifest["label_probabilities"]
     label = manifest["label_index"]
     if not (_is_whole(manifest["latent_dimension"], _WIDEST) and isinstance(cardinalities, list)):
@@ -55,8 +63,21 @@ def _describes(manifest: Mapping[str, Any]) -> bool:
         return label is None and law is None
     if type(label) is not int or not 0 <= label < len(cardinalities) or not isinstance(law, list):
         return False
+    return len(law) == cardinalities[label] and _is_law(law)
+
+
+def _describes_images(manifest: Mapping[str, Any]) -> bool:
+    if manifest.keys() != _IMAGE_MEMBERS or not _is_whole(manifest["latent_dimension"], _WIDEST):
+        return False
+    sides = all(_is_whole(manifest[side], _LONGEST_SIDE) for side in ("height", "width"))
+    law = manifest["label_probabilities"]
+    labelled = isinstance(law, list) and 1 < len(law) <= _MOST_LABELS and _is_law(law)
+    return sides and manifest["channels"] in (1, 3) and (law is None or labelled)
+
+
+def _is_law(law: list[Any]) -> bool:
     numbers = all(isinstance(p, float) and p >= 0 for p in law)
-    return numbers and len(law) == cardinalities[label] and math.isclose(math.fsum(law), 1, abs_tol=1e-6)
+    return numbers and math.isclose(math.fsum(law), 1, abs_tol=1e-6)
 
 
 def _is_whole(value: object, most: int) -> bool:
@@ -66,15 +87,26 @@ def _is_whole(value: object, most: int) -> bool:
 def domain_problems(opened: Opened) -> Iterator[str]:
     """Say where the declared domain is not the one that the certificate speaks of."""
     certificate, domain = opened.certificate, opened.domain
-    stated, cardinalities = certificate["data_domain"], opened.manifest["cardinalities"]
+    stated, cardinalities = certificate["data_domain"], described(opened.manifest).cardinalities
     if stated["sha256"] != canonical_digest(domain):
         yield "data_domain/sha256 is not the hash of domain.json"
     if stated["columns"] != len(cardinalities) or stated["cells"] != sum(cardinalities):
         yield "data_domain is not of the manifest's columns"
     if domain.get("privacy_unit") != certificate["privacy_unit"]["column"]:
         yield "privacy_unit is not the declared domain's"
-    if (domain.get("target") is None) != (opened.manifest["label_index"] is None):
+    if opened.manifest["schema"] == IMAGES:
+        yield from _image_problems(domain, opened.manifest)
+    elif (domain.get("target") is None) != (opened.manifest["label_index"] is None):
         yield "the target of domain.json is not the manifest's"
+
+
+def _image_problems(domain: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
+    for side in ("height", "width", "channels"):
+        if domain.get(side) != manifest[side]:
+            yield f"the {side} of domain.json is not the manifest's"
+    law = manifest["label_probabilities"]
+    if domain.get("labels") is None or len(domain["labels"]) != (0 if law is None else len(law)):
+        yield "the labels of domain.json are not the manifest's"
 
 
 def listed(problems: Sequence[str]) -> str:

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from understudy.verifying.planned import close, joint_multiplier
+from understudy.verifying.anchors import anchor_count
+from understudy.verifying.closeness import close
+from understudy.verifying.planned import joint_multiplier
 
 Json = Mapping[str, Any]
 
@@ -20,7 +22,7 @@ def executed_problems(executed: Json, plan: Json) -> Iterator[str]:
     refreshes = 0 if acts is None else -(-steps // acts["interval"])
     expected = {
         "label_histogram": _progression(1, int(plan["label_histogram"] is not None)),
-        "anchor": _progression(1, int(plan["anchor"] is not None)),
+        "anchor": _progression(1, anchor_count(plan["anchor"])),
         "gradients": _progression(1, steps),
         "histograms": _progression(1 if acts is None else acts["interval"], refreshes),
     }

@@ -7,23 +7,18 @@ difference is reported by the member's name. Nothing here looks at the service's
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from understudy.verifying.anchors import anchor_count, anchor_grid, anchor_problems, anchor_releases
 from understudy.verifying.bounds import Law, Part
-from understudy.verifying.calibrated import anchor_noise, label_noise
+from understudy.verifying.calibrated import label_noise
+from understudy.verifying.closeness import close
+from understudy.verifying.records import Described
 from understudy.verifying.schedule import block_problems, histogram_groups
 
 Json = Mapping[str, Any]
-CLOSE: Final = 1e-9
-"""Relative difference of two computed numbers that floating point explains."""
-_ANCHOR_GRID: Final = 2.0**-20
 _GRID_BITS, _EXACT_BITS = 36, 52
-
-
-def close(stated: float, derived: float, *, tolerance: float = CLOSE) -> bool:
-    """Whether two numbers agree but for rounding."""
-    return math.isclose(stated, derived, rel_tol=tolerance, abs_tol=0.0)
 
 
 def canonical_digest(document: Json) -> str:
@@ -43,9 +38,11 @@ def parts_of(plan: Json) -> list[Part]:
     if plan["label_histogram"] is not None:
         noise = plan["label_histogram"]["noise_multiplier"]
         parts.append(Part(law=Law.DISCRETE_GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1))
-    if plan["anchor"] is not None:
-        noise = plan["anchor"]["noise_multiplier"]
-        parts.append(Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1))
+    parts += [
+        Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+        for _name, times, _sensitivity, noise in anchor_releases(plan["anchor"])
+        for _ in range(times)
+    ]
     for block in plan["blocks"]:
         parts += [
             Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=plan["sampling_rate"], count=count)
@@ -81,7 +78,7 @@ def mechanism_of(plan: Json) -> dict[str, Any]:
 
 
 def _measurements(plan: Json) -> int:
-    return sum(plan[name] is not None for name in ("label_histogram", "anchor"))
+    return int(plan["label_histogram"] is not None) + anchor_count(plan["anchor"])
 
 
 def same(stated: object, derived: object) -> bool:
@@ -102,9 +99,10 @@ def mechanism_rows(plan: Json) -> list[dict[str, Any]]:
     if label is not None:
         noise = label["noise_multiplier"]
         rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, 1.0, noise, noise))
-    if anchor is not None:
-        noise, sensitivity = anchor["noise_multiplier"], anchor["sensitivity"]
-        rows.append(_row("anchor", "gaussian", 1, 1.0, sensitivity, noise, noise * sensitivity))
+    rows += [
+        _row(name, "gaussian", times, 1.0, sensitivity, noise, noise * sensitivity)
+        for name, times, sensitivity, noise in anchor_releases(anchor)
+    ]
     if plan["steps"]:
         multipliers = {block["noise_multiplier"] for block in plan["blocks"]}
         constant = multipliers.pop() if len(multipliers) == 1 else None
@@ -135,20 +133,19 @@ def noise_grid(plan: Json) -> dict[str, Any]:
         bits = min(_GRID_BITS, _EXACT_BITS - 2 - sum_bits)
         critic.append({"first_step": block["first_step"], "bits_below_noise": bits})
     return {
-        "anchor": None if plan["anchor"] is None else _ANCHOR_GRID,
+        "anchor": anchor_grid(plan["anchor"]),
         "label_counts": None if plan["label_histogram"] is None else 1,
         "critic": critic,
         "histograms": None if plan["acts"] is None else _GRID_BITS,
     }
 
 
-def plan_problems(plan: Json, cardinalities: Sequence[int], *, target: bool) -> Iterator[str]:
+def plan_problems(plan: Json, records: Described) -> Iterator[str]:
     """Say where a plan is not what its options, its guarantee and the declared columns give.
 
     Args:
         plan: of the published form.
-        cardinalities: codes of every modelled column.
-        target: whether a target is declared.
+        records: what the manifest says of them.
     """
     options, guarantee, size = plan["options"], plan["guarantee"], plan["declared_size"]
     batch = plan["expected_batch_size"]
@@ -160,20 +157,20 @@ def plan_problems(plan: Json, cardinalities: Sequence[int], *, target: bool) -> 
         "anchor": (plan["anchor"] is not None) == options["anchor"]
         and (options["anchor"] or options["critic"]),
         "acts": (plan["acts"] is not None) == options["acts"],
-        "label_histogram": (plan["label_histogram"] is not None) == (target and not options["anchor"]),
+        "label_histogram": (plan["label_histogram"] is not None)
+        == (records.labelled and not options["anchor"]),
         "options/anchor_share": _share_fits(options),
         "mechanism": same(plan["mechanism"], mechanism_of(plan)),
     }
     yield from (f"plan/{name}" for name, holds in rules.items() if not holds)
     yield from block_problems(plan)
-    if plan["anchor"] is not None:
-        yield from _anchor_problems(plan["anchor"], options, guarantee, len(cardinalities))
+    yield from anchor_problems(plan["anchor"], options, guarantee, records)
     if plan["label_histogram"] is not None:
         noise = label_noise(guarantee["epsilon"], guarantee["delta"])
         if not close(plan["label_histogram"]["noise_multiplier"], noise, tolerance=1e-5):
             yield "plan/label_histogram/noise_multiplier"
     if plan["acts"] is not None:
-        yield from _acts_problems(plan["acts"], options)
+        yield from _acts_problems(plan["acts"], options, records)
 
 
 def _share_fits(options: Json) -> bool:
@@ -183,21 +180,9 @@ def _share_fits(options: Json) -> bool:
     return bool(share == float(options["anchor"]))
 
 
-def _anchor_problems(anchor: Json, options: Json, guarantee: Json, columns: int) -> Iterator[str]:
-    weight = anchor["diagonal_weight"]
-    sensitivity = math.sqrt(weight**2 * columns + columns * (columns - 1) / 2)
-    noise = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=options["anchor_share"])
-    rules = {
-        "diagonal_weight": weight == options["anchor_diagonal_weight"],
-        "sensitivity": close(anchor["sensitivity"], sensitivity),
-        "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=1e-5),
-    }
-    yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
-
-
-def _acts_problems(acts: Json, options: Json) -> Iterator[str]:
+def _acts_problems(acts: Json, options: Json, records: Described) -> Iterator[str]:
     for name in ("interval", "noise_multiplier", "lowest_edge", "edge_ratio", "bins"):
         if acts[name] != options[f"acts_{name}"]:
             yield f"plan/acts/{name}"
-    if acts["groups"] != histogram_groups(options):
+    if acts["groups"] != histogram_groups(options, image_outputs=records.image_outputs):
         yield "plan/acts/groups"

@@ -53,11 +53,20 @@ def _relative(options: Json, step: int) -> float:
     return float(max(value, end))
 
 
-def histogram_groups(options: Json) -> int:
-    """How many groups of coordinates the critic has: one, one a layer, or blocks of rows; and one of all biases."""
+def histogram_groups(options: Json, *, image_outputs: int | None) -> int:
+    """How many groups of coordinates the critic has: one, one a layer, or blocks of rows; and one of all biases.
+
+    Args:
+        options: of the plan.
+        image_outputs: scores of a critic of images, whose layers double their channels; None for tables.
+    """
     if options["grouping"] == "flat":
         return 1
-    outputs = [options["critic_width"]] * options["critic_layers"] + [1]
+    width, layers = options["critic_width"], options["critic_layers"]
+    if image_outputs is None:
+        outputs = [width] * layers + [1]
+    else:
+        outputs = [width * 2**layer for layer in range(layers)] + [image_outputs]
     if options["grouping"] == "layers":
         return len(outputs) + 1
-    return int(sum(min(options["row_blocks"], width) for width in outputs)) + 1
+    return int(sum(min(options["row_blocks"], one) for one in outputs)) + 1

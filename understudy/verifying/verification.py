@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from understudy.errors import VerificationFailed
-from understudy.verifying import accounting, contents, form, planned, signatures
+from understudy.verifying import accounting, contents, form, planned, records, selections, signatures
 from understudy.verifying.bundle_file import Opened, open_bundle
 from understudy.verifying.executed import executed_problems
 
@@ -109,6 +109,8 @@ def verify_opened(
     checks: list[Check] = []
     if opened.certificate.get("schema") == FIRST_SCHEMA:
         checks += _first_form_checks(opened, allow_unsigned=allow_unsigned)
+    elif opened.certificate.get("schema") == selections.SCHEMA:
+        checks += _selection_checks(opened, list(public_keys))
     else:
         checks += _checks(opened, list(public_keys))
     return Report(outcome=_outcome(checks), checks=tuple(checks), certificate=opened.certificate)
@@ -161,9 +163,7 @@ def _checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Check]:
         return
     yield _decided("domain", contents.domain_problems(opened), "the declared domain is the one stated")
     plan = certificate["plan"]
-    cardinalities = opened.manifest["cardinalities"]
-    target = opened.manifest["label_index"] is not None
-    problems = planned.plan_problems(plan, cardinalities, target=target)
+    problems = planned.plan_problems(plan, records.described(opened.manifest))
     yield (planned_well := _decided("plan", problems, "follows from its options and the declared columns"))
     if not planned_well.holds:
         return
@@ -173,6 +173,35 @@ def _checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Check]:
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )
     yield from _figures(certificate)
+
+
+def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Check]:
+    certificate = opened.certificate
+    problems = form.problems(certificate, kind="selection")
+    yield (whole := _decided("form", problems, f"every member of {selections.SCHEMA}"))
+    if not whole.holds:
+        return
+    yield _signature(certificate, public_keys)
+    yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
+    yield (described := _decided("manifest", contents.manifest_problems(opened), "describes the generator"))
+    if not described.holds:
+        return
+    yield _decided("domain", contents.domain_problems(opened), "the declared domain is the one stated")
+    good = "every candidate's follows from its options and the declared columns"
+    yield (planned_well := _decided("plan", selections.plan_problems(opened), good))
+    if not planned_well.holds:
+        return
+    good = "every member says what the plan and the winner say"
+    yield (stated := _decided("statements", selections.statement_problems(certificate), good))
+    if not stated.holds:
+        return
+    good = f"{len(certificate['plan']['candidates'])} candidates and the winner ran as planned, once"
+    yield _decided("steps", selections.steps_problems(certificate), good)
+    yield _decided(
+        "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
+    )
+    yield _epsilon(certificate, selections.recompute(certificate))
+    yield _decided("charge", selections.charge_problems(certificate), "what the selection costs, rounded up")
 
 
 def _signature(certificate: Mapping[str, Any], public_keys: list[bytes]) -> Check:
@@ -220,16 +249,19 @@ def _ledger_problems(ledger: Mapping[str, Any]) -> Iterator[str]:
 
 def _figures(certificate: Mapping[str, Any]) -> Iterator[Check]:
     parts = tuple(planned.parts_of(certificate["plan"]))
-    delta = certificate["privacy_parameters"]["delta"]
-    found = accounting.recompute(parts, delta)
-    yield _decided(
-        "epsilon",
-        accounting.epsilon_problems(certificate, found),
-        f"{_enclosed(found)} at delta {delta:g}; stated {certificate['epsilon']['reported']:.6g}, "
-        f"promised {certificate['privacy_parameters']['epsilon']:g}",
-    )
+    yield _epsilon(certificate, accounting.recompute(parts, certificate["privacy_parameters"]["delta"]))
     yield _decided(
         "charge", accounting.charge_problems(certificate, parts), "what the mechanism costs, rounded up"
+    )
+
+
+def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Check:
+    return _decided(
+        "epsilon",
+        accounting.epsilon_problems(certificate, found),
+        f"{_enclosed(found)} at delta {certificate['privacy_parameters']['delta']:g}; "
+        f"stated {certificate['epsilon']['reported']:.6g}, "
+        f"promised {certificate['privacy_parameters']['epsilon']:g}",
     )
 
 
@@ -252,8 +284,8 @@ def _first_form_checks(opened: Opened, *, allow_unsigned: bool) -> Iterator[Chec
     )
     if not described.holds:
         return
-    plan, target = certificate["plan"], opened.manifest["label_index"] is not None
-    problems = planned.plan_problems(plan, opened.manifest["cardinalities"], target=target)
+    plan = certificate["plan"]
+    problems = planned.plan_problems(plan, records.described(opened.manifest))
     yield (planned_well := _decided("plan", problems, "follows from its options and the declared columns"))
     if not planned_well.holds:
         return

@@ -110,7 +110,7 @@ MUTANTS = (
     ),
     Mutant(
         name="critic-in-the-bundle",
-        path="models/idpgan/training.py",
+        path="models/idpgan/loop.py",
         before='        self._host.advance(stage="export", step=1, total=1)\n',
         after=(
             '        self._host.advance(stage="export", step=1, total=1)\n'

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 POISSON = "models/dp/poisson.py"
 TRAINING = "models/idpgan/training.py"
+LOOP = "models/idpgan/loop.py"
 
 MUTANTS = (
     Mutant(
@@ -51,11 +52,11 @@ MUTANTS = (
     ),
     Mutant(
         name="rate-from-the-exact-count",
-        path=TRAINING,
-        before="table.unit_of_record, sampling_rate=plan.sampling_rate, max_sampled_batch=plan.max_sampled_batch",
+        path=LOOP,
+        before="unit_of_record, sampling_rate=plan.sampling_rate, max_sampled_batch=plan.max_sampled_batch",
         after=(
-            "table.unit_of_record,\n"
-            "            sampling_rate=min(1.0, plan.expected_batch_size / max(1, table.units)),\n"
+            "unit_of_record,\n"
+            "            sampling_rate=min(1.0, plan.expected_batch_size / max(1, len(set(unit_of_record.tolist())))),\n"
             "            max_sampled_batch=plan.max_sampled_batch,"
         ),
         bug="the sampling rate is the batch over the exact number of units",
@@ -102,7 +103,7 @@ MUTANTS = (
     ),
     Mutant(
         name="more-steps-than-planned",
-        path=TRAINING,
+        path=LOOP,
         before="            self._private_step(step)\n",
         after=(
             "            self._private_step(step)\n"
@@ -114,9 +115,10 @@ MUTANTS = (
     ),
     Mutant(
         name="early-stopping-on-real-rows",
-        path=TRAINING,
+        path=LOOP,
         before="            if self._pace.tick():\n",
         after=(
+            "            from models.encoding import cells_of\n"
             "            cells = cells_of(self._table.codes, self._table.cardinalities)\n"
             "            real = self._refinement.fakes(step, 0).new_zeros(len(cells), self._table.cells)\n"
             "            score = float(self._network(real.scatter_(1, cells, 1.0)).sum())\n"
@@ -130,13 +132,13 @@ MUTANTS = (
     ),
     Mutant(
         name="rows-before-the-mark",
-        path=TRAINING,
+        path=LOOP,
         before=(
             '            self._host.advance(stage="measure", step=1, total=1)\n'
-            "            self._measured = measure(self._table, self._plan, self._streams)"
+            "            self._measured = self._measure()"
         ),
         after=(
-            "            self._measured = measure(self._table, self._plan, self._streams)\n"
+            "            self._measured = self._measure()\n"
             '            self._host.advance(stage="measure", step=1, total=1)'
         ),
         bug="private rows are read before it is durable that they will be: a crash between is a free answer",
@@ -145,7 +147,7 @@ MUTANTS = (
     ),
     Mutant(
         name="mark-behind-the-steps",
-        path=TRAINING,
+        path=LOOP,
         before="return min(total, (step // MARK_INTERVAL + 1) * MARK_INTERVAL)",
         after="return min(total, step // MARK_INTERVAL * MARK_INTERVAL)",
         bug="a mark covers the steps done instead of those about to begin, so a settlement charges too few",

@@ -1,0 +1,42 @@
+"""Public rules for images, where they differ from those for tables (`core.synthesis.rules`)."""
+
+from typing import Any
+
+from core.domain.images import ImageDomain
+
+ANCHOR_SHARE = 0.9
+"""The anchor's share of squared mu where a critic runs too."""
+CRITIC_LAYERS_BY_SIDE = ((15, 1), (127, 2), (256, 3))
+"""Convolutions, each of which halves an image, by the smallest side listed that is not below."""
+CRITIC_WIDTH = 16
+"""Channels of the first convolution: noise grows with the critic's size."""
+GENERATOR_WIDTH = 32
+"""Channels of the decoder's last hidden layer."""
+LATENT_DIMENSION = 16
+"""Normals for what the anchor cannot see, beside those that draw from it."""
+BATCH = 256
+"""Generated images of one step of the generator."""
+
+
+def defaults(image: ImageDomain, *, epsilon: float, anchor: bool, critic: bool) -> dict[str, Any]:
+    """Return the options that images change, by name.
+
+    Args:
+        image: What is declared.
+        epsilon: Of the whole job.
+        anchor: Whether the anchor runs.
+        critic: Whether the critic runs.
+    """
+    del epsilon  # no rule depends on it yet
+    side = min(image.height, image.width)
+    return {
+        "anchor_share": ANCHOR_SHARE if anchor and critic else float(anchor),
+        "anchor_diagonal_weight": 1.0,
+        "pretraining_steps": 0,
+        "critic_layers": next(layers for limit, layers in CRITIC_LAYERS_BY_SIDE if side <= limit),
+        "critic_width": CRITIC_WIDTH,
+        "generator_width": GENERATOR_WIDTH,
+        "generator_blocks": 0,
+        "latent_dimension": LATENT_DIMENSION,
+        "generator_batch_size": BATCH,
+    }

@@ -1,0 +1,104 @@
+"""The stage "measure" on images: everything that is released before training, made ready for use."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.plan import Plan
+from models.encoding import PrivateImages
+from models.idpgan.checkpoint import inside, under
+from models.idpgan.labels import noisy_law
+from models.images.anchor import noisy_image_moments
+from models.images.generator import ImageGenerator
+from models.images.mixture import mixture_of
+from models.images.moment_loss import ImageMomentLoss
+from models.images.moments import ImageMoments
+from models.images.plain import plain_mixture
+from models.randomness import KeyedStreams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageMeasurement:
+    """Noisy releases; all of it may leave.
+
+    Args:
+        moments: of the anchor, or None without one.
+        law: noisy shares of the labels where there are labels but no anchor.
+    """
+
+    moments: ImageMoments | None
+    law: npt.NDArray[np.float64] | None
+
+    @property
+    def anchored(self) -> bool:
+        """Whether there are moments to pre-train on."""
+        return self.moments is not None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """For a checkpoint; never empty, for an empty one would be measured again."""
+        made = {"measured": torch.ones(1)}
+        if self.moments is not None:
+            made |= under("moments", self.moments.tensors())
+        if self.law is not None:
+            made["law"] = torch.from_numpy(self.law)
+        return made
+
+    @classmethod
+    def restore(cls, tensors: dict[str, Tensor]) -> "ImageMeasurement":
+        """Read what `tensors` gave."""
+        moments = inside("moments", tensors)
+        return cls(
+            moments=ImageMoments.restore(moments) if moments else None,
+            law=tensors["law"].numpy() if "law" in tensors else None,
+        )
+
+
+def measure_images(images: PrivateImages, plan: Plan, streams: KeyedStreams) -> ImageMeasurement:
+    """Release what the plan says: the anchor's moments, or the label histogram."""
+    moments = law = None
+    if isinstance(plan.anchor, ImageAnchorPlan):
+        moments = noisy_image_moments(images, plan.anchor, streams)
+    if plan.label_histogram is not None:
+        _, first = np.unique(images.unit_of_record, return_index=True)
+        labels = images.labels[first].astype(np.int64)
+        law = noisy_law(labels, images.classes, plan.label_histogram, streams)
+    return ImageMeasurement(moments=moments, law=law)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImageStart:
+    """What the training of a generator of images begins with.
+
+    Args:
+        generator: draws what the anchor knows, or grey where there is none.
+        law: (classes,) shares of the labels, or None where images have none.
+        loss: the distance to the anchor's moments, or None.
+    """
+
+    generator: ImageGenerator
+    law: npt.NDArray[np.float64] | None
+    loss: ImageMomentLoss | None
+
+
+def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int], classes: int) -> ImageStart:
+    """Make what was released ready for the generator; nothing private is read.
+
+    Args:
+        measured: what was released.
+        plan: of the job.
+        shape: height, width, channels.
+        classes: declared labels, 0 where images have none.
+    """
+    options = plan.options
+    if measured.moments is None or not isinstance(plan.anchor, ImageAnchorPlan):
+        mixture, loss, law = plain_mixture(shape, classes), None, measured.law
+    else:
+        mixture = mixture_of(measured.moments, plan.anchor, shape)
+        loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
+        law = mixture.law if classes else None
+    generator = ImageGenerator(mixture, width=options.generator_width, extra=options.latent_dimension)
+    return ImageStart(generator=generator, law=law, loss=loss)

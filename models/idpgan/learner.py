@@ -1,0 +1,76 @@
+"""A generator that learns: its optimiser, its rates, its exponential average. Sees no private record."""
+
+import copy
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from core.synthesis.options import IdpganOptions
+from models.idpgan.checkpoint import adam_state, inside, load_adam_state, load_module, under
+
+LOWEST_RATE = 0.02
+"""Of the learning rate, at the end of its cosine."""
+
+
+class Learner(ABC):
+    """The generator with its optimiser and exponential average.
+
+    Args:
+        generator: initialised.
+        options: of the plan.
+    """
+
+    def __init__(self, generator: nn.Module, options: IdpganOptions) -> None:
+        self.average = copy.deepcopy(generator)
+        self._module = generator
+        self._options = options
+        self._updates = 0
+        self._adam = torch.optim.Adam(generator.parameters(), betas=(0.5, 0.99), foreach=True)
+
+    @abstractmethod
+    def pretrain(self, step: int) -> None:
+        """One step towards the moments alone."""
+
+    @abstractmethod
+    def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
+        """One step against the critic. Returns its scores of generated records, (rows,)."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All state but the number of updates."""
+        return {
+            **under("generator", self._module.state_dict()),
+            **under("average", self.average.state_dict()),
+            **under("adam", adam_state(self._adam)),
+        }
+
+    @property
+    def updates(self) -> int:
+        """Steps taken so far."""
+        return self._updates
+
+    def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
+        """Take over what `tensors` and `updates` gave."""
+        load_module(self._module, "generator", tensors)
+        load_module(self.average, "average", tensors)
+        load_adam_state(self._adam, inside("adam", tensors))
+        self._updates = updates
+
+    def _update(self, loss: Tensor, rate: float) -> None:
+        for group in self._adam.param_groups:
+            group["lr"] = self._options.generator_learning_rate * rate
+        self._adam.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss, inputs=list(self._module.parameters()))
+        self._adam.step()
+        self._updates += 1
+        decay = min(self._options.ema_decay, self._updates / (self._updates + 9))
+        with torch.no_grad():
+            torch._foreach_lerp_(
+                list(self.average.parameters()), list(self._module.parameters()), 1.0 - decay
+            )
+
+
+def cosine(progress: float) -> float:
+    """The share of the learning rate at a share of the training."""
+    return LOWEST_RATE + (1.0 - LOWEST_RATE) * 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))

@@ -1,0 +1,86 @@
+"""The moments that are released of all records before training: what they must be, from guarantee and options alone.
+
+A table's anchor is one Gaussian; that of images is four kinds of Gaussians whose inverse squared multipliers add up to
+one of the anchor's share.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from understudy.verifying.calibrated import anchor_noise
+from understudy.verifying.closeness import close
+from understudy.verifying.records import Described
+
+Json = Mapping[str, Any]
+_TABLE_GRID: Final = 2.0**-20
+_IMAGE_GRID: Final = 2.0**-20
+_COUNT_WEIGHT, _MOMENT_COUNT_WEIGHT, _SPREAD_WEIGHT = 0.3, 0.5, 0.3
+"""Public weights of counts and squared distances beside what they accompany, in the anchor of images."""
+_ROUNDED_UP: Final = 1e-5
+"""Multipliers have six digits, rounded up: relative."""
+
+
+def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
+    """What an anchor releases, in order: name, times, sensitivity, noise multiplier."""
+    if anchor is None:
+        return []
+    if not _of_images(anchor):
+        return [("anchor", 1, anchor["sensitivity"], anchor["noise_multiplier"])]
+    with_counts = math.hypot(1.0, _COUNT_WEIGHT)
+    moments = (1 + _MOMENT_COUNT_WEIGHT**2) * math.hypot(1.0, _SPREAD_WEIGHT)
+    sensitivities = {
+        "means": anchor["image_norm"] * with_counts,
+        "basis": anchor["residual_norm"] ** 2,
+        "cells": anchor["residual_norm"] * with_counts,
+        "moments": anchor["cell_norm"] ** 2 * moments,
+    }
+    times = {"means": 1, "basis": 1, "cells": anchor["rounds"], "moments": 1}
+    return [
+        (f"anchor-{name}", times[name], sensitivity, anchor[f"{name}_noise_multiplier"])
+        for name, sensitivity in sensitivities.items()
+        if times[name]
+    ]
+
+
+def anchor_count(anchor: Json | None) -> int:
+    """How many releases an anchor has."""
+    return sum(times for _name, times, _sensitivity, _noise in anchor_releases(anchor))
+
+
+def anchor_grid(anchor: Json | None) -> float | None:
+    """The grid that the sums of an anchor are rounded to, the coarsest of them."""
+    if anchor is None:
+        return None
+    return _IMAGE_GRID if _of_images(anchor) else _TABLE_GRID
+
+
+def anchor_problems(anchor: Json | None, options: Json, guarantee: Json, records: Described) -> Iterator[str]:
+    """Say where an anchor is not what options, guarantee and the records' shape give."""
+    if anchor is None:
+        return
+    noise = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=options["anchor_share"])
+    if _of_images(anchor) != (records.image_outputs is not None):
+        yield "plan/anchor: of another kind of records"
+        return
+    if _of_images(anchor):
+        squares = math.fsum(times * each**-2 for _name, times, _sensitivity, each in anchor_releases(anchor))
+        rules = {
+            "noise multipliers": close(squares**-0.5, noise, tolerance=_ROUNDED_UP),
+            "rounds": (anchor["rounds"] > 0)
+            == (anchor["cells"] > 1)
+            == (anchor["cells_noise_multiplier"] > 0),
+        }
+    else:
+        weight, columns = anchor["diagonal_weight"], len(records.cardinalities)
+        sensitivity = math.sqrt(weight**2 * columns + columns * (columns - 1) / 2)
+        rules = {
+            "diagonal_weight": weight == options["anchor_diagonal_weight"],
+            "sensitivity": close(anchor["sensitivity"], sensitivity),
+            "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=_ROUNDED_UP),
+        }
+    yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
+
+
+def _of_images(anchor: Json) -> bool:
+    return "means_noise_multiplier" in anchor

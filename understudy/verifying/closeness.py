@@ -1,0 +1,12 @@
+"""When two computed numbers are the same but for rounding."""
+
+import math
+from typing import Final
+
+CLOSE: Final = 1e-9
+"""Relative difference of two computed numbers that floating point explains."""
+
+
+def close(stated: float, derived: float, *, tolerance: float = CLOSE) -> bool:
+    """Whether two numbers agree but for rounding."""
+    return math.isclose(stated, derived, rel_tol=tolerance, abs_tol=0.0)
