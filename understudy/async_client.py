@@ -245,6 +245,7 @@ class AsyncClient:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        selection: Json | None = None,
         grant_id: str | None = None,
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent."""
@@ -255,6 +256,7 @@ class AsyncClient:
                 delta=delta,
                 synthesizer=synthesizer,
                 options=options,
+                selection=selection,
                 grant_id=grant_id,
             )
         )
@@ -267,6 +269,7 @@ class AsyncClient:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        selection: Json | None = None,
         grant_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
@@ -278,6 +281,7 @@ class AsyncClient:
                 delta=delta,
                 synthesizer=synthesizer,
                 options=options,
+                selection=selection,
                 grant_id=grant_id,
                 idempotency_key=idempotency_key,
             )

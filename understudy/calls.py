@@ -78,6 +78,7 @@ def _order(
     delta: float | None,
     synthesizer: str,
     options: Json | None,
+    selection: Json | None,
     grant_id: str | None,
 ) -> dict[str, Any]:
     order = {
@@ -85,6 +86,7 @@ def _order(
         "epsilon": epsilon,
         "delta": delta,
         "synthesizer": synthesizer,
+        "selection": selection,
         "grant_id": grant_id,
     }
     return {name: value for name, value in order.items() if value is not None} | {"options": options or {}}
@@ -229,14 +231,18 @@ def ask_quote(
     delta: float | None = None,
     synthesizer: str = "idpgan",
     options: Json | None = None,
+    selection: Json | None = None,
     grant_id: str | None = None,
 ) -> Call[Quote]:
-    """Ask what a job would do and cost; nothing is spent, so it may be repeated."""
+    """Ask what a job would do and cost; nothing is spent, so it may be repeated.
+
+    A selection names `candidates`, the `epsilon` of each on its part and the `choice_epsilon`; options are then theirs.
+    """
     return Call(
         method="POST",
         path="/v1/quotes",
         read=Quote.from_json,
-        body=_order(dataset_id, epsilon, delta, synthesizer, options, grant_id),
+        body=_order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id),
     )
 
 
@@ -247,6 +253,7 @@ def order_job(
     delta: float | None = None,
     synthesizer: str = "idpgan",
     options: Json | None = None,
+    selection: Json | None = None,
     grant_id: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Job]:
@@ -255,7 +262,7 @@ def order_job(
         method="POST",
         path="/v1/jobs",
         read=Job.from_json,
-        body=_order(dataset_id, epsilon, delta, synthesizer, options, grant_id),
+        body=_order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id),
         headers={"Idempotency-Key": idempotency_key or uuid.uuid4().hex},
     )
 

@@ -253,6 +253,7 @@ class Client:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        selection: Json | None = None,
         grant_id: str | None = None,
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent."""
@@ -263,6 +264,7 @@ class Client:
                 delta=delta,
                 synthesizer=synthesizer,
                 options=options,
+                selection=selection,
                 grant_id=grant_id,
             )
         )
@@ -275,6 +277,7 @@ class Client:
         delta: float | None = None,
         synthesizer: str = "idpgan",
         options: Json | None = None,
+        selection: Json | None = None,
         grant_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
@@ -286,6 +289,7 @@ class Client:
                 delta=delta,
                 synthesizer=synthesizer,
                 options=options,
+                selection=selection,
                 grant_id=grant_id,
                 idempotency_key=idempotency_key,
             )

@@ -36,7 +36,7 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 import understudy
 offline = {"understudy.local", "understudy.simulation"}
-audit = ("loss", "renyi", "accounting", "calibrated", "planned", "executed", "contents", "verification")
+audit = ("adaptive", "anchors", "selections", "loss", "renyi", "accounting", "calibrated", "planned", "executed", "contents", "verification")
 offline |= {f"understudy.verifying.{name}" for name in audit}
 for module in pkgutil.walk_packages(understudy.__path__, "understudy."):
     if module.name in offline or module.name.endswith("__main__"):

@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+from core.domain.table import TableDomain
 from models.randomness import Purpose
+from tests.core.releases.stand_in import DOMAIN
 from tests.models.tables import KEY, small_table, streams
 from workers import runner
 
@@ -21,7 +23,11 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
     plan = SimpleNamespace(synthesizer="idpgan")
     key = streams()._key
     work = SimpleNamespace(
-        claim=SimpleNamespace(plan=plan), rows_key="", data_key=KEY, domain=None, randomness_key=key
+        claim=SimpleNamespace(plan=plan),
+        rows_key="",
+        data_key=KEY,
+        domain=TableDomain.from_json(DOMAIN),
+        randomness_key=key,
     )
     for _ in range(2):
         runner._trained(cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None))
