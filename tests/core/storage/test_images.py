@@ -41,7 +41,7 @@ def stored(desk: Desk, domain: ImageDomain) -> tuple[Pixels, list[int]]:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-@settings(max_examples=6, derandomize=True, deadline=None)
+@settings(max_examples=4, derandomize=True, deadline=None)
 @given(data=st.data())
 def test_every_form_stores_the_same_pixels(channels: int, data: st.DataObject, tmp_path_factory) -> None:
     domain = images(side=data.draw(st.integers(4, 9)), channels=channels)

@@ -69,7 +69,7 @@ CHANNELS: Final = (
     Channel(
         "uploads",
         "no echo of content to anybody; sealed at rest; deleted by destroying the key, with a tombstone",
-        ("tests/privacy/leaks/test_uploads_echo_nothing.py", "tests/core/datasets/test_deletion.py", "tests/service/test_canary.py"),
+        ("tests/privacy/leaks/test_uploads_echo_nothing.py", "tests/privacy/leaks/test_images.py", "tests/core/datasets/test_deletion.py", "tests/service/test_canary.py"),
     ),
     Channel(
         "views of everybody but the owner",

@@ -138,7 +138,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[bytes, in
     return [coded([row], tmp_path_factory.mktemp("alone")) for row in range(len(ROWS))]
 
 
-@settings(max_examples=10, derandomize=True, deadline=None)
+@settings(max_examples=6, derandomize=True, deadline=None)
 @given(rows=st.lists(st.integers(0, len(ROWS) - 1), min_size=1, max_size=12))
 def test_images_are_coded_as_they_are_one_by_one(alone, rows, tmp_path_factory) -> None:
     assert coded(rows, tmp_path_factory.mktemp("all")) == [each for row in rows for each in alone[row]]
