@@ -13,7 +13,7 @@ from models.images.exact import Floats
 
 MOVES = 6
 """Four numbers of the linear map less the identity, row by row in the order x, y, and the shift; in half sides."""
-MOVED_SHARE = 0.7
+MOVED_SHARE = 1.0
 """Of the variance along the tangents, how much becomes moves."""
 _RIDGE = 0.02
 _LARGEST = 0.4

@@ -78,10 +78,10 @@ def test_a_generator_learns_from_it():
     generator.initialise(STREAMS)
     adam = torch.optim.Adam(generator.parameters(), lr=2e-3)
     made = torch.Generator().manual_seed(0)
-    label = torch.eye(3)[torch.arange(300) % 3]
+    label = torch.eye(3)[torch.arange(150) % 3]
     losses = []
-    for _ in range(25):
-        value = loss(generator(torch.randn(300, generator.latent_dimension, generator=made), label), label)
+    for _ in range(20):
+        value = loss(generator(torch.randn(150, generator.latent_dimension, generator=made), label), label)
         adam.zero_grad()
         torch.autograd.backward(value)
         adam.step()
