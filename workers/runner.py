@@ -20,7 +20,7 @@ import structlog
 import torch
 
 from core.db.session import Database
-from core.domain.table import TableDomain
+from core.domain.images import ImageDomain
 from core.jobs.failure_notes import write_failure_note
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
@@ -28,13 +28,14 @@ from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
 from core.synthesis.selection import SelectionPlan
 from models.bundle import write_bundle
+from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.selection.selecting import Selection
-from models.synthesizer import TrainedGenerator
+from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers.assignment import Assignment, read_assignment
 from workers.checkpoints import Checkpoints
-from workers.coding import coded_table
+from workers.coding import coded_images, coded_table
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
@@ -88,19 +89,25 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
 
 def _trained(
     work: Assignment, store: ObjectStore, host: JobHost, record: Record | SelectionRecord
-) -> TrainedGenerator:
-    """Open the rows and run the plan, recording what is released."""
-    assert isinstance(work.domain, TableDomain), "plans are made for tables"
+) -> TrainedGenerator | TrainedImageGenerator:
+    """Open the private records and run the plan, recording what is released."""
     with machinery():
-        table = coded_table(open_private_rows(store, work.rows_key, work.data_key, work.domain), work.domain)
+        records = _records(work, store)
     plan = work.claim.plan
     # In a selection every training has a record of its own.
     releases = None if isinstance(record, SelectionRecord) else record
     streams = KeyedStreams(work.randomness_key, releases=releases)
     if isinstance(plan, SelectionPlan):
         assert isinstance(record, SelectionRecord), "the plan's record"
-        return Selection(table, plan, streams, host, listening=record).run().generator
-    return make_synthesizer(plan.synthesizer).fit(table, plan, streams, host)
+        return Selection(records, plan, streams, host, listening=record).run().generator
+    return make_synthesizer(plan.synthesizer).fit(records, plan, streams, host)
+
+
+def _records(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
+    batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
+    if isinstance(work.domain, ImageDomain):
+        return coded_images(batches, work.domain)
+    return coded_table(batches, work.domain)
 
 
 def _repeatable(threads: int) -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from core.domain.images import ImageDomain
 from core.synthesis import image_rules
 from core.synthesis.errors import InvalidSpec
+from core.synthesis.groups import image_critic_shapes
 from core.synthesis.options import IdpganOptions, IdpganRequest, explain
 
 SAMPLING_RATE = 0.03
@@ -84,7 +85,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
             replaces it by the calibrated value.
 
     Raises:
-        InvalidSpec: options that exclude each other, or a batch above the declared size.
+        InvalidSpec: options that exclude each other, a batch above the declared size, or a critic that cannot be.
     """
     chosen = request.chosen()
     narrow = facts.image is not None or facts.cells <= WIDEST_ANCHOR
@@ -126,6 +127,8 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         raise explain(error) from None
     if options.expected_batch_size > facts.declared_size:
         raise InvalidSpec("expected_batch_size is above the declared size", remedy="choose a smaller batch")
+    if facts.image is not None and options.critic:
+        image_critic_shapes(options, facts.image)
     return options
 
 

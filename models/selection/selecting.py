@@ -13,14 +13,14 @@ from typing import Any, Final, Protocol, Self
 
 from core.synthesis.plan import Plan
 from core.synthesis.selection import SelectionPlan
-from models.encoding import PrivateTable
+from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.releases import Releases, Unheard
 from models.selection.choice import choose
 from models.selection.scoring import errors, judged_by
 from models.selection.split import part_of, part_of_unit
-from models.synthesizer import Synthesizer, TrainedGenerator, TrainingHost
+from models.synthesizer import Synthesizer, TrainedGenerator, TrainedImageGenerator, TrainingHost
 
 _MAGIC: Final = b"understudy.selection/1\n"
 SELECTING: Final = "measure"
@@ -77,7 +77,7 @@ class Selected:
     """
 
     winner: int
-    generator: TrainedGenerator
+    generator: TrainedGenerator | TrainedImageGenerator
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,7 +152,7 @@ class Selection:
 
     def __init__(
         self,
-        private: PrivateTable,
+        private: PrivateTable | PrivateImages,
         plan: SelectionPlan,
         streams: KeyedStreams,
         host: TrainingHost,
@@ -194,8 +194,8 @@ class Selection:
         self._host.advance(stage=SELECTING, step=parts, total=parts)
 
     def _fit(
-        self, private: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
-    ) -> TrainedGenerator:
+        self, private: PrivateTable | PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedGenerator | TrainedImageGenerator:
         return self._make(plan.synthesizer).fit(private, plan, streams, host)
 
     def _streams_of(self, number: int, releases: Releases) -> KeyedStreams:

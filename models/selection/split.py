@@ -14,7 +14,7 @@ import numpy.typing as npt
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
 
-Private = TypeVar("Private", PrivateTable, PrivateImages)
+Private = TypeVar("Private", bound=PrivateTable | PrivateImages)
 
 _WORD = 2**64
 

@@ -10,12 +10,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from core.domain.images import ImageDomain
 from core.ledger.errors import BudgetNotSet
 from core.privacy.charge import Charge
 from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
-from core.synthesis.errors import InvalidSpec
 from core.synthesis.plan import make_plan
 from core.synthesis.quote import make_quote
 from core.synthesis.selection import OrderedPlan, SelectionPlan, SelectionSpec
@@ -79,10 +77,6 @@ class Planner:
         guarantee: PrivacyGuarantee,
         facts: DatasetFacts,
     ) -> OrderedPlan:
-        if isinstance(facts.domain, ImageDomain):
-            raise InvalidSpec(
-                "No plan can be made for a dataset of images.", remedy="Order a generator of a table."
-            )
         with self._gate.pass_through():
             plan = _planned(spec, guarantee, facts)
         with self._lock:

@@ -1,0 +1,78 @@
+"""Plans for images: within their target, the anchor's releases in the mechanism, the critic that the rules allow."""
+
+import json
+from typing import Any
+
+import pytest
+
+from core.domain.images import ImageDomain
+from core.privacy.accountant import epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.privacy.mechanism import Composed, DiscreteGaussian, leaves
+from core.synthesis.errors import InvalidSpec
+from core.synthesis.groups import groups_of_shapes, image_critic_shapes
+from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.quote import split_of
+from core.synthesis.spec import SynthesisSpec
+
+DIGITS = ImageDomain(height=28, width=28, channels=1, labels=tuple("0123456789"), privacy_unit=None)
+UNLABELLED = ImageDomain(height=32, width=48, channels=3, labels=(), privacy_unit=None)
+
+
+def plan_of(
+    options: dict[str, Any] | None = None, *, domain: ImageDomain = DIGITS, epsilon: float = 4.0
+) -> Plan:
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options=options or {}),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-5),
+        declared_size=60_000,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+
+
+@pytest.mark.parametrize("domain", [DIGITS, UNLABELLED], ids=["digits", "unlabelled"])
+@pytest.mark.parametrize(
+    "options", [{}, {"critic": False}, {"anchor": False, "acts": True, "grouping": "rows"}], ids=str
+)
+def test_no_plan_exceeds_its_target_and_none_wastes_it(domain: ImageDomain, options: dict[str, Any]):
+    plan = plan_of(options, domain=domain)
+    assert epsilons(plan.mechanism, delta=1e-5) == plan.epsilons
+    assert 0.999 * 4.0 <= plan.epsilons.reported <= 4.0
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json(), allow_nan=False))) == plan
+
+
+def test_every_release_of_the_anchor_is_charged_before_the_first_step():
+    plan = plan_of()
+    assert isinstance(plan.anchor, ImageAnchorPlan)
+    times = sum(times for _, times, _, _ in plan.anchor.releases)
+    assert len(plan.anchor.parts) == times
+    assert leaves(plan.executed(0)) == leaves(Composed(parts=plan.anchor.parts))
+    assert sum(part["share"] for part in split_of(plan).values() if isinstance(part, dict)) == pytest.approx(
+        1.0
+    )
+
+
+def test_labels_are_counted_only_where_no_anchor_counts_them():
+    kinds = [type(leaf) for leaf in leaves(plan_of({"anchor": False}).executed(0))]
+    assert kinds == [DiscreteGaussian]
+    assert leaves(plan_of({"anchor": False}, domain=UNLABELLED).executed(0)) == {}
+
+
+def test_the_critic_halves_an_image_with_every_layer_and_has_a_row_per_class():
+    options = plan_of({"critic_layers": 2, "critic_width": 16}).options
+    assert image_critic_shapes(options, DIGITS) == ((16, 16), (32, 256), (10, 7 * 7 * 32))
+    assert image_critic_shapes(options, UNLABELLED) == ((16, 48), (32, 256), (1, 8 * 12 * 32))
+    rows = options.model_copy(update={"grouping": "rows", "row_blocks": 8})
+    assert groups_of_shapes(rows, image_critic_shapes(rows, DIGITS)) == 8 + 8 + 8 + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({"critic_width": 24}, "critic_width"), ({"critic_layers": 5}, "critic_layers")]
+)
+def test_a_critic_that_cannot_be_is_refused_before_anything_is_charged(options: dict[str, Any], said: str):
+    with pytest.raises(InvalidSpec, match=said):
+        plan_of(options)
