@@ -19,7 +19,9 @@ was trained on every other test image; features (Frechet) and pixels (sliced Was
 test, up to 5,000 images a side, so "real images" shows the floor of both. "JS" is the paper's score, half of a symmetrised
 divergence that has no bound; beside it a lower bound on the true Jensen-Shannon divergence (at most 0.693). Over
 seeds: mean ± half of Student's 95 % interval; a figure without ± is one seed. Choices were made on a held-out part of the training
-images. Keys derive from seeds, so these images are not private. Seconds are of the training, with other work on the machine where the load says so.
+images. "DP-SGD on real images" publishes no images: it is one small convolutional network
+trained privately on the real ones, what the same budget gives to somebody who wants a classifier only. Keys derive from seeds, so
+nothing here is private. Seconds are of the training, with other work on the machine where the load says so.
 """
 _CURVES = """\
 Scores along the training, in development: trained without the held-out training images and scored on them. Seconds do not count
@@ -71,9 +73,10 @@ def _measured(runs: Iterable[Run]) -> list[str]:
 
 
 def _bars(name: str, runs: Iterable[Run]) -> list[str]:
-    """Accuracy of the CNN beside the bars of its epsilon, with what is missing."""
+    """Accuracy of the CNN beside the bars of its epsilon, with what is missing; of made images only."""
     rows = []
-    for (method, epsilon), group in grouped(runs).items():
+    made = [run for run in runs if "inception_score" in run]
+    for (method, epsilon), group in grouped(made).items():
         bars = ACCURACY.get((name, epsilon)) if epsilon is not None else None
         if bars is not None:
             mean = interval([run["accuracy_cnn"] for run in group]).mean
