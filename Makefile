@@ -87,9 +87,10 @@ bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTU
 bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.poker
 
-bench-images: $(DEV_INSTALLED) ## real images and baselines, scored as the paper scores (needs UNDERSTUDY_DATA; hours)
+bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, scored as the paper scores (needs UNDERSTUDY_DATA; hours)
 	for name in mnist fashion_mnist faces; do \
 	  $(BIN)/python -m benchmarks.images.score $$name --real && \
+	  $(BIN)/python -m benchmarks.images.idpgan $$name && \
 	  $(BIN)/python -m benchmarks.images.private_classifier $$name && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method mean-embedding && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp || exit 1; \
