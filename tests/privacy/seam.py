@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from core.privacy.joint import joint_noise_multiplier
+from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
 from models.randomness import Purpose
 
 Name = tuple[int, int]
@@ -103,8 +105,18 @@ class Replayer:
 def paid_distances(plan: Plan) -> dict[Name, float]:
     """How far, in units of its noise, the plan lets one unit move every release."""
     paid: dict[Name, float] = {}
-    if plan.anchor is not None:
+    if isinstance(plan.anchor, AnchorPlan):
         paid[Purpose.ANCHOR_NOISE, 0] = plan.anchor.sensitivity / plan.anchor.noise_std
+    if isinstance(plan.anchor, ImageAnchorPlan):
+        rounds = [(Purpose.IMAGE_CELLS_NOISE, number) for number in range(plan.anchor.rounds)]
+        names = [
+            (Purpose.IMAGE_MEANS_NOISE, 0),
+            (Purpose.IMAGE_BASIS_NOISE, 0),
+            *rounds,
+            (Purpose.IMAGE_MOMENTS_NOISE, 0),
+        ]
+        for name, part in zip(names, plan.anchor.parts, strict=True):
+            paid[name] = 1.0 / part.noise_multiplier
     if plan.label_histogram is not None:
         paid[Purpose.LABEL_NOISE, 0] = 1.0 / plan.label_histogram.noise_multiplier
     for step in range(plan.steps):
