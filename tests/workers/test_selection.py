@@ -32,6 +32,10 @@ from workers.selection_recording import SelectionRecord
 from workers.training import Trainer
 
 
+FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})
+"""Two candidates of a few steps."""
+
+
 @cache
 def tiny_selection() -> SelectionPlan:
     """Two candidates that train in a second."""
@@ -121,7 +125,7 @@ class Recording(StubbornHost):
 
 def test_the_record_of_a_killed_selection_is_kept_beside_its_checkpoints():
     table = small_table()
-    plan = small_selection(table)
+    plan = small_selection(table, candidates=FEW)
     record = SelectionRecord(plan)
     undisturbed = Recording(record)
     expected = Selection(table, plan, streams(), undisturbed, listening=record).run()
@@ -129,7 +133,8 @@ def test_the_record_of_a_killed_selection_is_kept_beside_its_checkpoints():
     assert executed.winner == expected.winner
     executed.require_as_planned(plan)
 
-    for cut in (2, 9):
+    # While the first candidate trains, and while the winner does.
+    for cut in (2, undisturbed.saved - 2):
         dying = Recording(first := SelectionRecord(plan), kill_at=cut)
         with pytest.raises(Killed):
             Selection(table, plan, streams(), dying, listening=first).run()
@@ -141,14 +146,14 @@ def test_the_record_of_a_killed_selection_is_kept_beside_its_checkpoints():
 
 def test_what_was_not_planned_is_not_recorded():
     table = small_table()
-    plan, other = small_selection(table), small_selection(table, choice=0.5)
+    plan, other = small_selection(table, candidates=FEW), small_selection(table, candidates=FEW, choice=0.5)
     record = SelectionRecord(plan)
 
     with pytest.raises(ExecutionDiffers):
         Selection(table, other, streams(), NullHost(), listening=record).run()
     with pytest.raises(ExecutionDiffers):
         SelectionRecord(plan).executed()
-    more = small_selection(table, candidates=[{"steps": n, "pretraining_steps": 2} for n in (5, 6, 7)])
+    more = small_selection(table, candidates=[{"steps": n, "pretraining_steps": 1} for n in (3, 4)])
     with pytest.raises(ExecutionDiffers):
         Selection(table, more, streams(), NullHost(), listening=SelectionRecord(plan)).run()
     assert SelectionRecord(plan).restored(b"something else") is None

@@ -14,9 +14,9 @@ from tests.models.idpgan.jobs import SMALL
 from tests.privacy.seam import Recorder, Replayer
 
 CANDIDATES: tuple[dict[str, Any], ...] = (
-    {"steps": 4, "pretraining_steps": 4},
-    {"steps": 6, "anchor": False},
-    {"critic": False, "pretraining_steps": 6},
+    {"steps": 2, "pretraining_steps": 2},
+    {"steps": 3, "anchor": False},
+    {"critic": False, "pretraining_steps": 3},
 )
 
 

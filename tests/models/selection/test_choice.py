@@ -77,7 +77,7 @@ def test_every_path_adds_up_to_the_law(
         assert abs(found.get(candidate, Decimal(0)) - chance) < Decimal("1e-40")
 
 
-ERRORS, EPSILON, DRAWS = (3, 1, 2, 6), 0.5, 20_000
+ERRORS, EPSILON, DRAWS = (3, 1, 2, 6), 0.5, 10_000
 
 
 def frequencies(*, epsilon: float = EPSILON) -> Counter[int]:

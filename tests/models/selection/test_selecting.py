@@ -45,9 +45,9 @@ def test_a_selection_killed_at_any_checkpoint_resumes_to_the_same_winner_and_byt
     undisturbed = StubbornHost()
     expected = bytes_of(run(table, plan, undisturbed))
     assert bytes_of(run(table, plan)) == expected, "checkpoints change nothing"
-    # 8, 6 and 6 steps with a checkpoint each, one after every candidate, and those of the winner.
-    assert undisturbed.saved > 8 + 6 + 6 + 3
-    for cut in [*range(0, undisturbed.saved, 11), undisturbed.saved - 1]:
+    # 4, 3 and 3 steps with a checkpoint each, one after every candidate, and those of the winner.
+    assert undisturbed.saved > 4 + 3 + 3 + 3
+    for cut in [*range(1, undisturbed.saved, 5), undisturbed.saved - 1]:
         dying = StubbornHost(kill_at=cut)
         with pytest.raises(Killed):
             run(table, plan, dying)
@@ -57,7 +57,7 @@ def test_a_selection_killed_at_any_checkpoint_resumes_to_the_same_winner_and_byt
 def test_what_was_judged_is_not_trained_again():
     table = small_table()
     plan = small_selection(table)
-    dying = StubbornHost(kill_at=8)  # after the first candidate's errors
+    dying = StubbornHost(kill_at=4)  # after the first candidate's errors
     with pytest.raises(Killed):
         run(table, plan, dying)
     listener = recording()
