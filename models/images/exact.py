@@ -21,7 +21,8 @@ RECORD_BITS = 10
 _TO_PIXELS = 1.0 / 255.0
 BELOW = 1.0 - 2.0**-40
 """Less than one by more than all roundings of a scale factor, so that clipped norms stay below their bound."""
-CHUNK = 4096  # images at a time
+CHUNK = 4096  # images at a time, and fewer where they are large: float64 copies of a chunk stay below 64 MiB
+CHUNK_PIXELS = 1 << 22
 
 
 def cosines(side: int, frequencies: int) -> Floats:

@@ -10,6 +10,7 @@ from models.encoding import PrivateImages
 from models.images.exact import (
     BELOW,
     CHUNK,
+    CHUNK_PIXELS,
     COSINE_BITS,
     RESIDUAL_BITS,
     Floats,
@@ -42,7 +43,7 @@ class ImageSums:
         self.features = plan.frequencies**2 * channels
         # float32 holds these integers exactly: low frequencies are below 2^(12 + 9), all norms of images are.
         self._residuals = np.empty((len(self.labels), self.features), dtype=np.float32)
-        for part in _chunks(len(self.labels)):
+        for part in self._chunks():
             self._residuals[part] = low_frequencies(self.pixels[part], plan.frequencies)
         self._inside = np.empty((0, plan.dimensions), dtype=np.float32)
 
@@ -53,7 +54,7 @@ class ImageSums:
     def project(self, directions: Floats) -> None:
         """Keep the residuals inside the basis alone; (features, dimensions) integers times 2^14."""
         self._inside = np.empty((len(self.labels), directions.shape[1]), dtype=np.float32)
-        for part in _chunks(len(self.labels)):
+        for part in self._chunks():
             exact = self._residuals[part].astype(np.float64) @ directions
             self._inside[part] = np.rint(exact * 2.0**-COSINE_BITS)
         self._residuals = np.empty((0, 0), dtype=np.float32)
@@ -61,7 +62,7 @@ class ImageSums:
     def mean_sums(self) -> tuple[Floats, Floats]:
         """Exact class counts (classes,) in records and sums of clipped images (classes, pixels)."""
         counts, sums = np.zeros(self.classes), np.zeros((self.classes, self.pixel_count))
-        for part in _chunks(len(self.labels)):
+        for part in self._chunks():
             pixels = self.pixels[part].reshape(-1, self.pixel_count).astype(np.float64)
             norms = np.sqrt(np.einsum("ij,ij->i", pixels, pixels))
             factor = np.minimum(255.0 * self._plan.image_norm / np.maximum(norms, 1.0), 1.0)
@@ -75,7 +76,7 @@ class ImageSums:
     def basis_sums(self) -> Floats:
         """Exact second moments of clipped residuals, (features, features)."""
         total = np.zeros((self.features, self.features))
-        for part in _chunks(len(self.labels)):
+        for part in self._chunks():
             short = clipped(
                 self._residuals[part].astype(np.float64), self._plan.residual_norm, self.shares[part]
             )
@@ -129,6 +130,6 @@ class ImageSums:
         for index in range(self.classes):
             yield index, np.flatnonzero(self.labels == index)
 
-
-def _chunks(count: int) -> Iterator[slice]:
-    return (slice(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK))
+    def _chunks(self) -> Iterator[slice]:
+        count, size = len(self.labels), max(1, min(CHUNK, CHUNK_PIXELS // self.pixel_count))
+        return (slice(first, min(first + size, count)) for first in range(0, count, size))

@@ -121,9 +121,12 @@ def test_order_and_chunks_change_nothing(monkeypatch):
     one, other = statistics(images, small_plan()), statistics(shuffled, small_plan())
     monkeypatch.setattr(sums_module, "CHUNK", 17)
     chunked = statistics(images, small_plan())
+    monkeypatch.setattr(sums_module, "CHUNK_PIXELS", 72 * 5)
+    small = statistics(images, small_plan())
     for name in one:
         assert np.array_equal(flat(one[name]), flat(other[name])), name
         assert np.array_equal(flat(one[name]), flat(chunked[name])), name
+        assert np.array_equal(flat(one[name]), flat(small[name])), name
 
 
 def test_the_sums_are_those_of_a_plain_loop():
