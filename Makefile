@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 OUT ?= understudy-demo
-JOBS ?= 2
+JOBS ?= 3
 SECONDS ?= 300
 ROUNDS ?= 300
 GAMES ?= 2000
