@@ -1,7 +1,10 @@
 """Results of benchmarks: one JSON file per benchmark, one entry per run, each run merged into what is there."""
 
+import fcntl
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +25,14 @@ def merge(
         entry: JSON.
         folder: where the file is.
     """
-    path = folder / f"{name}.json"
-    document: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    document.setdefault(kind, {})[key] = dict(entry)
-    document[kind] = dict(sorted(document[kind].items()))
-    document["machine"] = machine_facts(packages=("numpy", "scikit-learn", "torch"))
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+    path = folder / f"{name}.json"
+    with _alone(folder):
+        document: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        document.setdefault(kind, {})[key] = dict(entry)
+        document[kind] = dict(sorted(document[kind].items()))
+        document["machine"] = machine_facts(packages=("numpy", "scikit-learn", "torch"))
+        path.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
     return document
 
 
@@ -37,3 +41,14 @@ def rounded(scores: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: float(f"{value:.5g}") if isinstance(value, float) else value for name, value in scores.items()
     }
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Benchmarks that run side by side merge in turns, so that none loses the other's entry."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -75,6 +76,17 @@ def test_results_are_merged_run_by_run(tmp_path):
     assert document == runs | {"machine": document["machine"]}
     assert document["machine"]["cores"] >= 1
     assert json.loads((tmp_path / "table.json").read_text()) == document
+
+
+def test_runs_side_by_side_lose_no_entry(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        list(
+            pool.map(
+                lambda n: merge("table", kind="runs", key=str(n), entry={"n": n}, folder=tmp_path), range(40)
+            )
+        )
+    runs = json.loads((tmp_path / "table.json").read_text())["runs"]
+    assert {int(key) for key in runs} == set(range(40))
 
 
 def test_only_floats_are_rounded():
