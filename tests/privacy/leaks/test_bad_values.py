@@ -72,8 +72,8 @@ def test_a_clip_that_lets_bad_values_through_would_be_noticed(monkeypatch):
     def unclipped(self, step, records, fakes):
         closed = self._closed_form.sum_and_squares
 
-        def leaking(records, fakes, mix, partition):
-            total, squares = closed(records, fakes, mix, partition)
+        def leaking(records, fakes, mix, partition, *, labels):
+            total, squares = closed(records, fakes, mix, partition, labels=labels)
             return total + records.sum().to(total.dtype), squares
 
         self._closed_form.sum_and_squares = leaking
