@@ -28,8 +28,9 @@ _OUTSIDE = 1e-10
 """Tilted mass outside the window, on either side."""
 _UNIT = 2.0**-53
 _LARGEST_EXPONENT = 300.0
-_CURVE_TILTS = (3, 8)
-"""Orders by number that a whole curve is computed with: a quarter of the best, for its body, and the best, for its tail."""
+_CURVE_TILTS = (_ZERO, 3, 8)
+"""Orders by number that a whole curve is computed with: none, where a tilt would leave zero outside its window; a quarter of
+the best, for the body; and the best, for the tail."""
 _RELATIVE = 1e-9
 """What sums and differences over the window may lose, relative to delta."""
 
@@ -210,7 +211,11 @@ def _deltas(composed: Tilted, spacing: float) -> tuple[Floats, Floats, Floats, F
     deltas = composed.lost - math.expm1(-spacing) * np.append(np.cumsum(weighted[:0:-1])[::-1], 0.0)
     # The error weighs on delta at point i by its norm times that of (1 - exp(-(j - i) spacing)) / tilt over j > i.
     ratio = math.exp(-2 * composed.order)
-    reach = min(math.sqrt(ratio / (1 - ratio)), spacing * math.sqrt(ratio * (1 + ratio) / (1 - ratio) ** 3))
+    reach = math.sqrt(len(composed.masses))
+    if ratio < 1:
+        reach = min(
+            math.sqrt(ratio / (1 - ratio)), spacing * math.sqrt(ratio * (1 + ratio) / (1 - ratio) ** 3)
+        )
     return indices, deltas, weighted, composed.error * reach * scale
 
 

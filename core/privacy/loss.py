@@ -94,6 +94,8 @@ def curves_of(runs: mechanism.Runs) -> dict[Direction, HockeyStick] | None:
         return None
     spacing, both = discretised
     removed, added = (composed_deltas(directed, outline, spacing) for directed, outline in both)
+    # At zero both are the total variation: where the bounds differ the larger counts for both, or mass would be missing.
+    removed[0] = added[0] = max(removed[0], added[0])
     return {
         Direction.REMOVED: through_points(removed, spacing=spacing, lowest=-spacing * len(added)),
         Direction.ADDED: through_points(added, spacing=spacing, lowest=-spacing * len(removed)),
