@@ -31,7 +31,6 @@ from workers.recording import Record
 from workers.selection_recording import SelectionRecord
 from workers.training import Trainer
 
-
 FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})
 """Two candidates of a few steps."""
 
