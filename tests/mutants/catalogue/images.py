@@ -1,0 +1,94 @@
+"""Bugs in what is released of images, and in selections."""
+
+from tests.mutants.mutant import Mutant
+
+SUMS, ANCHOR = "models/images/sums.py", "models/images/anchor.py"
+HOSTILE = "tests/models/images/test_sums.py::test_no_unit_of_a_hostile_person_moves_more"
+NEIGHBOUR = "tests/models/images/test_sums.py::test_a_unit_moves_every_release_by_at_most_its_sensitivity"
+NOISE = (
+    "tests/models/images/test_anchor.py::test_the_noise_is_normal_with_the_stated_deviation_and_on_the_grid"
+)
+
+MUTANTS = (
+    Mutant(
+        name="images-of-a-person-in-full",
+        path=SUMS,
+        before="self.shares = unit_shares(images.unit_of_record)",
+        after="self.shares = np.ones(len(images.labels))",
+        bug="a person with many images contributes all of them in full",
+        source="unit and record confused",
+        killed_by=NEIGHBOUR,
+    ),
+    Mutant(
+        name="images-unclipped-in-their-mean",
+        path=SUMS,
+        before="factor = np.minimum(255.0 * self._plan.image_norm / np.maximum(norms, 1.0), 1.0)",
+        after="factor = np.ones(len(pixels))",
+        bug="class means are sums of images of any norm",
+        source="bounds assumed of the data: DP means without clipping",
+        killed_by=HOSTILE,
+    ),
+    Mutant(
+        name="distances-without-reach",
+        path=SUMS,
+        before="np.minimum(squares / reach, 1.0)",
+        after="(squares / reach)",
+        bug="the sum of squared distances has no bound, for it is taken before clipping",
+        source="a statistic added beside a clipped one, unclipped",
+        killed_by=HOSTILE,
+    ),
+    Mutant(
+        name="image-sums-without-noise",
+        path=ANCHOR,
+        before="sums=sums + _on_grid(drawn[1].reshape(sums.shape) * std, grid),",
+        after="sums=sums + 0.0 * _on_grid(drawn[1].reshape(sums.shape) * std, grid),",
+        bug="class means and cells are released exactly, beside noisy counts",
+        source="noise missing in one part of a release",
+        killed_by=NOISE,
+    ),
+    Mutant(
+        name="each-image-release-takes-the-whole-share",
+        path="core/synthesis/image_anchor.py",
+        before="return gaussian_noise_multiplier(guarantee, share=share * part)",
+        after="return gaussian_noise_multiplier(guarantee, share=share)",
+        bug="each release of the anchor gets the noise of all of them together",
+        source="sequential composition forgotten",
+        killed_by="tests/core/synthesis/test_image_plans.py::test_no_plan_exceeds_its_target_and_none_wastes_it",
+    ),
+    Mutant(
+        name="only-the-first-image-release-is-charged",
+        path="core/synthesis/image_anchor.py",
+        before="for _, times, _, noise in self.releases for _ in range(times)",
+        after="for _, times, _, noise in self.releases[:1] for _ in range(times)",
+        bug="basis, cells and moments of images go free",
+        source="preprocessing left out of the account: DP-PCA never composed",
+        killed_by="tests/core/synthesis/test_image_plans.py::test_every_release_of_the_anchor_is_charged_before_the_first_step",
+    ),
+    Mutant(
+        name="class-rows-outside-the-norm",
+        path="models/critic/conv_form.py",
+        before="        squares.scatter_add_(1, own, _squares(factors.features)[:, None])\n",
+        after="        squares.scatter_add_(1, own, 0.0 * _squares(factors.features)[:, None])\n",
+        bug="what a record adds to the row of its class is not in its norm",
+        source="parameters left out of per-record norms: embedding layers in Opacus forks",
+        killed_by="tests/privacy/sensitivity/test_images.py::test_adversarial_records_and_weights",
+    ),
+    Mutant(
+        name="parts-that-overlap",
+        path="models/selection/selecting.py",
+        before="part_of(self._private, part == number), self._plan.candidates[number]",
+        after="part_of(self._private, part != parts - 1), self._plan.candidates[number]",
+        bug="every candidate trains on all units but the last part's, charged as one of disjoint parts",
+        source="parallel composition on overlapping data",
+        killed_by="tests/models/selection/test_selecting.py::test_one_unit_less_moves_one_part_or_the_errors_by_one_and_nothing_else",
+    ),
+    Mutant(
+        name="best-candidate-chosen-exactly",
+        path="models/selection/choice.py",
+        before="if bernoulli_exp(reader, epsilon * (errors[candidate] - fewest)):",
+        after="if errors[candidate] == fewest:",
+        bug="the candidate with the fewest errors always wins",
+        source="hyper-parameters chosen on real data for nothing: nearly every paper",
+        killed_by="tests/models/selection/test_choice.py::test_frequencies_are_the_laws",
+    ),
+)
