@@ -29,7 +29,7 @@ from models.synthesizer import NullHost
 PARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "anchor": ("anchor only", {"critic": False}),
     "critic": ("critic only", {"anchor": False}),
-    "both": ("anchor and critic", {}),
+    "both": ("anchor and critic", {"critic": True}),
 }
 """What runs, as the tables name it, and the options that say so."""
 

@@ -89,7 +89,8 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     """
     chosen = request.chosen()
     narrow = facts.image is not None or facts.cells <= WIDEST_ANCHOR
-    anchor, critic = chosen.get("anchor", narrow), chosen.get("critic", True)
+    anchor = chosen.get("anchor", narrow)
+    critic = chosen.get("critic", facts.image is None or image_rules.wants_critic(chosen))
     if anchor and not narrow:
         raise InvalidSpec(
             "the domain has too many codes for an anchor", remedy='leave out the option "anchor"'
@@ -104,6 +105,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     share = row_of(ANCHOR_SHARE_BY_EPSILON, facts.epsilon) if anchor and critic else float(anchor)
     rules: dict[str, Any] = {
         "anchor": anchor,
+        "critic": critic,
         "anchor_share": share,
         "pretraining_steps": row_of(PRETRAINING_BY_CELLS, facts.cells),
         "steps": steps,

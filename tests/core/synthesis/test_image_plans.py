@@ -36,7 +36,7 @@ def plan_of(
 
 @pytest.mark.parametrize("domain", [DIGITS, UNLABELLED], ids=["digits", "unlabelled"])
 @pytest.mark.parametrize(
-    "options", [{}, {"critic": False}, {"anchor": False, "acts": True, "grouping": "rows"}], ids=str
+    "options", [{}, {"critic": True}, {"anchor": False, "acts": True, "grouping": "rows"}], ids=str
 )
 def test_no_plan_exceeds_its_target_and_none_wastes_it(domain: ImageDomain, options: dict[str, Any]):
     plan = plan_of(options, domain=domain)
@@ -45,8 +45,14 @@ def test_no_plan_exceeds_its_target_and_none_wastes_it(domain: ImageDomain, opti
     assert Plan.from_json(json.loads(json.dumps(plan.to_json(), allow_nan=False))) == plan
 
 
+def test_the_rule_gives_all_to_the_anchor_unless_the_order_speaks_of_a_critic():
+    assert (plan_of().steps, plan_of().options.anchor_share) == (0, 1.0)
+    for options in ({"critic": True}, {"steps": 5}, {"acts": True}, {"anchor": False}):
+        assert plan_of(options).steps > 0
+
+
 def test_every_release_of_the_anchor_is_charged_before_the_first_step():
-    plan = plan_of()
+    plan = plan_of({"critic": True})
     assert isinstance(plan.anchor, ImageAnchorPlan)
     times = sum(times for _, times, _, _ in plan.anchor.releases)
     assert len(plan.anchor.parts) == times
@@ -71,7 +77,8 @@ def test_the_critic_halves_an_image_with_every_layer_and_has_a_row_per_class():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"critic_width": 24}, "critic_width"), ({"critic_layers": 5}, "critic_layers")]
+    ("options", "said"),
+    [({"steps": 9, "critic_width": 24}, "critic_width"), ({"steps": 9, "critic_layers": 5}, "critic_layers")],
 )
 def test_a_critic_that_cannot_be_is_refused_before_anything_is_charged(options: dict[str, Any], said: str):
     with pytest.raises(InvalidSpec, match=said):
