@@ -3,14 +3,15 @@
 UnderstudyError
   * InvalidInput
     x BundleInvalid        the ZIP is damaged, foreign or of an unknown version
-    x FormatNotForRelease  rows are not written as images, nor images as rows
     x TooManyForFormat     a format that holds only so many images
     x InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
+  * Conflict
+    x FormatNotForRelease  rows are not written as images, nor images as rows
   * InternalError
     x ExecutionDiffers     a training released something else than its plan; nothing is published
 """
 
-from core.errors import InternalError, InvalidInput
+from core.errors import Conflict, InternalError, InvalidInput
 
 
 class BundleInvalid(InvalidInput):
@@ -25,7 +26,7 @@ class BundleInvalid(InvalidInput):
         )
 
 
-class FormatNotForRelease(InvalidInput):
+class FormatNotForRelease(Conflict):
     """Rows are not written as images, nor images as rows."""
 
     code = "format-not-for-release"

@@ -200,8 +200,7 @@ class Selection:
 
     def _streams_of(self, number: int, releases: Releases) -> KeyedStreams:
         """The streams of one training: a key of its own, because every training has a step 0."""
-        key = self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES)
-        return KeyedStreams(key, releases=releases)
+        return KeyedStreams(self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES), releases=releases)
 
     def _final_mark(self, stage: str, step: int, total: int) -> tuple[str, int, int]:
         """Steps are told of the longest final plan's, so that marks do not depend on the winner's length."""

@@ -30,6 +30,7 @@ from core.storage.sealing import SealedWriter, new_data_key, seal_bytes, wrap
 from core.storage.stored_rows import open_writer, rows_context
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
+from workers.training import Trainer
 
 ROWS = 300
 CANARY = "canary-7f3a"
@@ -174,6 +175,17 @@ class Workshop:
                 clock=self.clock,
             )
         return job_id
+
+    def train(self, job_id: UUID) -> None:
+        """Train a job to its end, in a child process like a worker's."""
+        Trainer(
+            self.settings,
+            database=self.database,
+            store=self.store,
+            queue=self.queue,
+            clock=self.clock,
+            environment=environment_of(self.settings),
+        ).train(job_id)
 
     def claim(self, job_id: UUID) -> Claim:
         with self.database.transaction() as session:

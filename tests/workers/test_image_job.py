@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.clock import SystemClock
 from core.db.tables import Dataset
 from core.domain.images import ImageDomain
 from core.ledger.reservation import EntryKind
@@ -20,9 +19,8 @@ from core.storage.intake import store_rows
 from core.storage.sniffing import NPZ
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
-from tests.workers.support import Workshop, environment_of
+from tests.workers.support import Workshop
 from understudy.verifying.verification import Outcome, verify_bundle
-from workers.training import Trainer
 
 COUNT = 60
 DOMAIN = ImageDomain(height=8, width=8, channels=1, labels=("dark", "light"), privacy_unit=None)
@@ -74,14 +72,7 @@ def test_images_become_a_release(workshop: Workshop, tmp_path, options: dict[str
     with_images(workshop)
     plan = plan_of(**options)
     job_id = workshop.order(plan)
-    Trainer(
-        workshop.settings,
-        database=workshop.database,
-        store=workshop.store,
-        queue=workshop.queue,
-        clock=SystemClock(),
-        environment=environment_of(workshop.settings),
-    ).train(job_id)
+    workshop.train(job_id)
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert (job.state, release is not None) == ("succeeded", True)
     assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]

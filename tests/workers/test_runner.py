@@ -9,7 +9,6 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from core.clock import SystemClock
 from core.db.tables import Dataset, Job
 from core.jobs.failure_notes import failure_note_key, read_failure_note
 from core.ledger.reservation import EntryKind
@@ -23,7 +22,6 @@ from workers.outcomes import ExitCode
 from workers.places import bundle_key, checkpoint_key, release_id_of
 from workers.runner import attempt
 from workers.supervision import Child, child_environment, runner_command
-from workers.training import Trainer
 
 LONG = 240.0
 
@@ -42,14 +40,7 @@ def wait_for(condition, *, seconds: float = LONG) -> None:
 
 def test_a_job_becomes_a_release(workshop, capfd, tmp_path):
     job_id = workshop.order()
-    Trainer(
-        workshop.settings,
-        database=workshop.database,
-        store=workshop.store,
-        queue=workshop.queue,
-        clock=SystemClock(),
-        environment=environment_of(workshop.settings),
-    ).train(job_id)
+    workshop.train(job_id)
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert release is not None, capfd.readouterr()
     assert job.state == "succeeded"

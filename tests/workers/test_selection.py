@@ -4,7 +4,6 @@ from functools import cache
 
 import pytest
 
-from core.clock import SystemClock
 from core.domain.table import TableDomain
 from core.jobs import claims, endings
 from core.ledger.reservation import EntryKind
@@ -23,13 +22,12 @@ from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
 from tests.models.selection.jobs import small_selection
 from tests.models.tables import small_table, streams
-from tests.workers.support import DOCUMENT, ROWS, SMALL, environment_of
+from tests.workers.support import DOCUMENT, ROWS, SMALL
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers.places import release_id_of
 from workers.recorded import record_of
 from workers.recording import Record
 from workers.selection_recording import SelectionRecord
-from workers.training import Trainer
 
 FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})
 """Two candidates of a few steps."""
@@ -65,14 +63,7 @@ def test_a_selection_becomes_a_release(workshop, capfd, tmp_path):
     plan = tiny_selection()
     job_id = workshop.order(plan)
 
-    Trainer(
-        workshop.settings,
-        database=workshop.database,
-        store=workshop.store,
-        queue=workshop.queue,
-        clock=SystemClock(),
-        environment=environment_of(workshop.settings),
-    ).train(job_id)
+    workshop.train(job_id)
 
     job, release = workshop.job(job_id), workshop.release(job_id)
     assert release is not None, capfd.readouterr()

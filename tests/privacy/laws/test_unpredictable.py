@@ -29,6 +29,8 @@ ROOT = Path(__file__).parents[3]
 SOURCES = ("core", "service", "workers", "models", "understudy", "migrations")
 ENTROPY = {"os.urandom", "entropy"}
 """What may be handed on as a source of entropy: the system's, or a parameter of that name."""
+KEYS = {"work.randomness_key", "self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES)"}
+"""What streams may be made from: the job's key, or bytes of its own stream for one training of a selection."""
 BYTES = 2048
 OPTIONS = {"acts": True, "acts_interval": 3, "anchor": False, "steps": 4}
 
@@ -170,7 +172,7 @@ def wrong_sources(tree: ast.AST) -> list[str]:
     """Keys made of something else: streams from anything but the job's key, entropy from anything but the system."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     streams = [call for call in calls if ast.unparse(call.func).endswith("KeyedStreams")]
-    return [ast.unparse(call) for call in streams if ast.unparse(call.args[0]) != "work.randomness_key"] + [
+    return [ast.unparse(call) for call in streams if ast.unparse(call.args[0]) not in KEYS] + [
         ast.unparse(call)
         for call in calls
         for keyword in call.keywords
