@@ -1,6 +1,6 @@
 """The stage "measure" on images: everything that is released before training, made ready for use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from models.idpgan.checkpoint import inside, under
 from models.idpgan.labels import noisy_law
 from models.images.anchor import noisy_image_moments
 from models.images.generator import ImageGenerator
+from models.images.grain import GRAIN
 from models.images.mixture import mixture_of
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
@@ -97,7 +98,9 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     if measured.moments is None or not isinstance(plan.anchor, ImageAnchorPlan):
         mixture, loss, law = plain_mixture(shape, classes), None, measured.law
     else:
-        mixture = mixture_of(measured.moments, plan.anchor, shape)
+        # A critic would see grain as what tells made images from real ones, so it is for the anchor alone.
+        grain = 0.0 if plan.steps else GRAIN
+        mixture = replace(mixture_of(measured.moments, plan.anchor, shape), grain=grain)
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
         law = mixture.law if classes else None
     generator = ImageGenerator(mixture, width=options.generator_width, extra=options.latent_dimension)

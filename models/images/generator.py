@@ -1,8 +1,9 @@
 """The generator of images: it contains the anchor's law, and a convolutional decoder that adds nothing at first.
 
 The latent vector is standard normal. Its first number picks the cell of the class by thresholds, the next `d` make the
-Gaussian inside the cell, `e` more the tail outside its basis, six move the picture a little, the rest feed the decoder. The decoder sees all of it and the moved picture, and its last layer starts at zero: an untrained generator draws
-exactly `moved(clamp(mean + basis (centre + factor z, tail y)))`.
+Gaussian inside the cell, `e` more the tail outside its basis, six move the picture a little, eight make its grain, the rest feed
+the decoder. The decoder sees all of it and the moved picture, and its last layer starts at zero: an untrained generator draws
+exactly `moved(clamp(mean + basis (centre + factor z, tail y)))`, with grain.
 """
 
 import math
@@ -13,6 +14,7 @@ from scipy.special import ndtri
 from torch import Tensor, nn
 
 from models.images.exact import Floats
+from models.images.grain import GRAIN_DRAWS, grain_phases
 from models.images.mixture import Mixture
 from models.images.moves import MOVES
 from models.randomness import KeyedStreams, Purpose
@@ -37,6 +39,7 @@ class ImageGenerator(nn.Module):
     centres: Tensor
     factors: Tensor
     moves: Tensor
+    phases: Tensor
     grid: Tensor
 
     def __init__(
@@ -50,7 +53,9 @@ class ImageGenerator(nn.Module):
         self.height, self.width, self.channels = mixture.shape
         self.classes, self.cells, self.dimensions = mixture.centres.shape
         self._moves_start = 1 + self.dimensions + len(mixture.tail)
-        self.latent_dimension = self._moves_start + MOVES + extra
+        self._grain_start = self._moves_start + MOVES
+        self._grain = mixture.grain * math.sqrt(2.0)
+        self.latent_dimension = self._grain_start + GRAIN_DRAWS + extra
         upper = np.cumsum(mixture.weights, axis=1)[:, :-1]
         self.register_buffer("thresholds", _float(np.clip(ndtri(upper), -_FAR, _FAR)))
         self.register_buffer("means", _float(mixture.means))
@@ -61,6 +66,7 @@ class ImageGenerator(nn.Module):
         self.register_buffer("centres", _float(mixture.centres.reshape(-1, self.dimensions)))
         self.register_buffer("factors", _float(mixture.factors.reshape(-1, self.dimensions, self.dimensions)))
         self.register_buffer("moves", _float(mixture.moves.reshape(-1, MOVES, MOVES)))
+        self.register_buffer("phases", _float(grain_phases(len(mixture.basis))))
         self.register_buffer("grid", _pixel_places(self.height, self.width))
         self._coarse = (math.ceil(self.height / _COARSE), math.ceil(self.width / _COARSE))
         self.enter = nn.Linear(self.latent_dimension + self.classes, width * math.prod(self._coarse))
@@ -73,7 +79,11 @@ class ImageGenerator(nn.Module):
         if label.shape[1] == 0:
             label = torch.cat([label, torch.ones_like(latent[:, :1])], dim=1)
         start = self.anchor(latent, label)
-        return torch.clamp(start + self._residual(latent, label, start), 0.0, 1.0)
+        images = torch.clamp(start + self._residual(latent, label, start), 0.0, 1.0)
+        if self._grain == 0.0:
+            return images
+        waves = torch.sin(latent[:, self._grain_start : self._grain_start + GRAIN_DRAWS] @ self.phases)
+        return torch.clamp(images + self._grain * waves.reshape(images.shape), 0.0, 1.0)
 
     def anchor(self, latent: Tensor, label: Tensor) -> Tensor:
         """What the generator draws before any training: a moved picture of the mixture."""

@@ -34,6 +34,7 @@ class Mixture:
         factors: (classes, cells, d, d), lower triangular.
         tail: (e,) standard deviations along the last directions, the same for all classes.
         moves: (classes, cells, 6, 6), lower triangular; see `models/images/moves.py`.
+        grain: standard deviation of the grain; see `models/images/grain.py`.
     """
 
     shape: tuple[int, int, int]
@@ -45,6 +46,7 @@ class Mixture:
     factors: Floats
     tail: Floats
     moves: Floats
+    grain: float = 0.0
 
 
 def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, int, int]) -> Mixture:

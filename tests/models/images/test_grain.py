@@ -1,0 +1,46 @@
+"""Grain: of the stated deviation, independent between pixels and pictures, and left out where a critic would see it."""
+
+import numpy as np
+import pytest
+import torch
+
+from models.idpgan.synthesizer import IdpganSynthesizer
+from models.images.grain import GRAIN, GRAIN_DRAWS, grain_phases
+from models.synthesizer import NullHost
+from tests.models.idpgan.image_jobs import CLASSES, image_plan, small_images
+from tests.models.tables import streams
+
+
+def test_waves_of_any_two_pixels_are_uncorrelated_and_of_variance_one_half():
+    """For standard normal z, E sin(a.z) sin(b.z) = (exp(-|a - b|^2 / 2) - exp(-|a + b|^2 / 2)) / 2, exactly."""
+    phases = grain_phases(3072)
+    gram = phases.T @ phases
+    squares = np.diag(gram)
+    apart = squares[:, None] + squares[None, :] - 2.0 * gram
+    together = squares[:, None] + squares[None, :] + 2.0 * gram
+    products = (np.exp(-np.maximum(apart, 0.0) / 2.0) - np.exp(-together / 2.0)) / 2.0
+    assert np.abs(np.diag(products) - 0.5).max() < 1e-6
+    np.fill_diagonal(products, 0.0)
+    assert np.abs(products).max() < 1e-4
+
+
+def test_phases_are_the_same_on_every_machine():
+    assert grain_phases(2)[0].tolist() == pytest.approx([14.300415740033559, -8.257427024795584], rel=1e-14)
+
+
+def test_a_generator_of_the_anchor_alone_has_grain_and_one_with_a_critic_has_none():
+    for options, expected in (({"critic": False}, GRAIN), ({}, 0.0)):
+        made = IdpganSynthesizer().fit(
+            small_images(), image_plan(epsilon=300.0, **options), streams(), NullHost()
+        )
+        start = made.latent_dimension - 2 - GRAIN_DRAWS
+        latent = torch.zeros(400, made.latent_dimension)
+        latent[:, start : start + GRAIN_DRAWS] = torch.randn(
+            400, GRAIN_DRAWS, generator=torch.Generator().manual_seed(2)
+        )
+        with torch.no_grad():
+            images = made.network(latent, torch.eye(CLASSES)[torch.ones(400, dtype=torch.int64)]).flatten(1)
+        inside = (images.mean(dim=0) > 0.2) & (images.mean(dim=0) < 0.8)
+        assert inside.any()
+        deviation = float(images[:, inside].std(dim=0).mean())
+        assert abs(deviation - expected) < 0.1 * GRAIN
