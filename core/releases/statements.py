@@ -7,11 +7,11 @@ version of the schema.
 from typing import Final
 
 READING: Final = (
-    "For every pair of tables that differ by all records of one privacy unit, and every set of outputs, the "
-    "probability of the set under one table is at most exp(epsilon) times that under the other, plus delta. This "
+    "For every pair of datasets that differ by all records of one privacy unit, and every set of outputs, the "
+    "probability of the set under one dataset is at most exp(epsilon) times that under the other, plus delta. This "
     "holds for the generator and for everything ever drawn from it."
 )
-UNIT_OF_RECORD: Final = "one record, present in one table and absent from the other"
+UNIT_OF_RECORD: Final = "one record, present in one dataset and absent from the other"
 UNIT_OF_COLUMN: Final = "all records that share one value of the named column, however many they are"
 ACTORS: Final = (
     "The owner hands the records to the service, which is trusted with them; analysts and whoever they pass the "
@@ -19,8 +19,8 @@ ACTORS: Final = (
 )
 PREPROCESSING: Final = (
     (
-        "Columns, types, bounds, categories and null policy are declared, not taken from the records; a value outside "
-        "is clamped, mapped or refused by a rule that looks at that record alone."
+        "Columns, types, bounds, categories and null policy, or size, colours and labels of images, are declared, not "
+        "taken from the records; a value outside is clamped, mapped or refused by a rule that looks at that record alone."
     ),
     "Sums are divided by the declared size and the expected batch, never by an exact count.",
     "No option was tuned, and no step stopped, by looking at the records: options follow public rules or the order.",
@@ -46,9 +46,9 @@ JUSTIFICATION: Final = (
     "Options come from the declared size, the declared columns and epsilon by a public table, or were set in the order.",
 )
 UNPROTECTED: Final = (
-    "the declared domain: names, types, bounds, categories and order of the columns",
-    "the declared size of the table",
-    "that a table was declared, uploaded, ordered from and published, by whom and when",
+    "the declared domain: names, types, bounds, categories and order of columns, or size, colours and labels of images",
+    "the declared size of the dataset",
+    "that a dataset was declared, uploaded, ordered from and published, by whom and when",
 )
 NOT_COVERED: Final = (
     "what the owner's own sealed reports say",

@@ -56,13 +56,6 @@ def image_critic_shapes(options: IdpganOptions, image: ImageDomain) -> tuple[tup
     return (*shapes, (max(len(image.labels), 1), height * width * below))
 
 
-def blocks_per_layer(options: IdpganOptions, cells: int) -> tuple[int, ...]:
-    """Return into how many blocks of rows each weight matrix is cut; one each unless the grouping is "rows"."""
-    if options.grouping != "rows":
-        return tuple(1 for _ in critic_shapes(options, cells))
-    return tuple(min(options.row_blocks, outputs) for outputs, _ in critic_shapes(options, cells))
-
-
 def group_count(options: IdpganOptions, cells: int) -> int:
     """Return the number of groups: one in all for "flat", else the blocks of all layers and one for all biases."""
     return groups_of_shapes(options, critic_shapes(options, cells))

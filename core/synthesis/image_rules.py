@@ -28,16 +28,14 @@ def wants_critic(chosen: Mapping[str, Any]) -> bool:
     return chosen.get("anchor") is False or chosen.get("acts") is True or "steps" in chosen
 
 
-def defaults(image: ImageDomain, *, epsilon: float, anchor: bool, critic: bool) -> dict[str, Any]:
+def defaults(image: ImageDomain, *, anchor: bool, critic: bool) -> dict[str, Any]:
     """Return the options that images change, by name.
 
     Args:
         image: What is declared.
-        epsilon: Of the whole job.
         anchor: Whether the anchor runs.
         critic: Whether the critic runs.
     """
-    del epsilon  # no rule depends on it yet
     side = min(image.height, image.width)
     return {
         "anchor_share": ANCHOR_SHARE if anchor and critic else float(anchor),

@@ -120,7 +120,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "generator_width": generator_width,
     }
     if facts.image is not None:
-        rules |= image_rules.defaults(facts.image, epsilon=facts.epsilon, anchor=anchor, critic=critic)
+        rules |= image_rules.defaults(facts.image, anchor=anchor, critic=critic)
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:

@@ -42,11 +42,11 @@ class Measured(Protocol):
 CriticNetwork = Critic | ConvCritic
 """What a plan's critic may be."""
 
-Releases = TypeVar("Releases", bound=Measured)
+Released = TypeVar("Released", bound=Measured)
 Made = TypeVar("Made")
 
 
-class Loop(ABC, Generic[Releases, Made]):
+class Loop(ABC, Generic[Released, Made]):
     """One job of one plan.
 
     Args:
@@ -58,7 +58,7 @@ class Loop(ABC, Generic[Releases, Made]):
     """
 
     _refinement: Learner
-    _measured: Releases
+    _measured: Released
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Loop(ABC, Generic[Releases, Made]):
         )
 
     @abstractmethod
-    def _measure(self) -> Releases:
+    def _measure(self) -> Released:
         """Release what the plan says of all records: one of the two places that see private ones."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Loop(ABC, Generic[Releases, Made]):
         """A Poisson batch for one private critic step: the other place that sees private records."""
 
     @abstractmethod
-    def _restored(self, tensors: dict[str, Tensor]) -> Releases:
+    def _restored(self, tensors: dict[str, Tensor]) -> Released:
         """Read what `Measured.tensors` gave."""
 
     @abstractmethod

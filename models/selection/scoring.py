@@ -53,10 +53,10 @@ def errors(
         streams: of the candidate.
     """
     learnt = sample(generator, streams, rows=SAMPLE_ROWS)
-    if not len(judged.labels):
-        return 0
     trees = ExtraTreesClassifier(n_estimators=TREES, random_state=_SEED, n_jobs=1)
     trees.fit(learnt.features, learnt.labels)
+    if not len(judged.labels):  # the library predicts for somebody at least
+        return 0
     return int((trees.predict(judged.features) != judged.labels).sum())
 
 

@@ -23,6 +23,8 @@ from models.selection.split import part_of, part_of_unit
 from models.synthesizer import Synthesizer, TrainedGenerator, TrainedImageGenerator, TrainingHost
 
 _MAGIC: Final = b"understudy.selection/1\n"
+_DIGITS: Final = 19
+"""Of a count of units, in a checkpoint."""
 SELECTING: Final = "measure"
 """The stage whose marks tell how many candidates have begun."""
 TRAINING: Final = "train"
@@ -93,7 +95,9 @@ class _Progress:
     training: bytes = b""
 
     def pack(self) -> bytes:
-        return _MAGIC + json.dumps({"errors": self.errors}).encode() + b"\n" + self.training
+        # All counts are equally long: how long a sealed checkpoint is can be seen, and must not tell of them.
+        counts = [f"{count:0{_DIGITS}d}" for count in self.errors]
+        return _MAGIC + json.dumps({"errors": counts}).encode() + b"\n" + self.training
 
     @classmethod
     def unpack(cls, state: bytes | None) -> Self:

@@ -1,6 +1,6 @@
 import pytest
 
-from core.synthesis.groups import blocks_per_layer, critic_shapes, group_count
+from core.synthesis.groups import critic_shapes, group_count
 from core.synthesis.options import IdpganOptions
 
 
@@ -13,11 +13,10 @@ def test_the_critics_matrices_are_its_hidden_layers_and_the_output():
 
 
 @pytest.mark.parametrize(
-    ("grouping", "blocks", "groups"),
-    [("flat", (1, 1, 1), 1), ("layers", (1, 1, 1), 4), ("rows", (8, 8, 1), 18)],
+    ("grouping", "groups"),
+    [("flat", 1), ("layers", 1 + 1 + 1 + 1), ("rows", 8 + 8 + 1 + 1)],
 )
-def test_groups_are_blocks_and_one_for_all_biases(grouping: str, blocks: tuple[int, ...], groups: int):
-    assert blocks_per_layer(options(grouping=grouping), 100) == blocks
+def test_groups_are_blocks_and_one_for_all_biases(grouping: str, groups: int):
     assert group_count(options(grouping=grouping), 100) == groups
 
 

@@ -10,7 +10,7 @@ from models.encoding import PrivateTable
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.selection import scoring, selecting
-from models.selection.selecting import Selected, Selection
+from models.selection.selecting import Selected, Selection, _Progress
 from models.selection.split import part_of, part_of_unit
 from models.synthesizer import NullHost, TrainedGenerator
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes
@@ -75,6 +75,12 @@ def test_a_checkpoint_of_something_else_begins_anew():
     plan = small_selection(table)
 
     assert bytes_of(run(table, plan, StubbornHost(b"other"))) == bytes_of(run(table, plan))
+
+
+def test_a_checkpoint_is_as_long_whatever_the_errors_are():
+    few, many = (_Progress(errors=[count, 0], training=b"state") for count in (3, 10**9))
+    assert len(few.pack()) == len(many.pack())
+    assert _Progress.unpack(many.pack()) == many
 
 
 def test_marks_tell_candidates_then_steps_of_the_longest_final():
