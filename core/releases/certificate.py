@@ -27,6 +27,7 @@ from core.releases.first_certificate import TOLERANCE, WRONG_MEMBER
 from core.signing.contexts import CERTIFICATE
 from core.signing.signed import SignedDocument, Signer
 from core.synthesis.plan import Plan
+from core.synthesis.selection import OrderedPlan
 
 
 def make_certificate(
@@ -202,6 +203,22 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         expected = _derived(plan, executed) if as_planned else {}
     except (UnderstudyError, RecursionError, *WRONG_MEMBER):
         raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
+    return require_stated(certificate, expected, plan)
+
+
+def require_stated(
+    certificate: Mapping[str, Any], expected: Mapping[str, Any], plan: OrderedPlan
+) -> Epsilons:
+    """Hold a certificate against what its plan gives, and recompute epsilon from the mechanism.
+
+    Args:
+        certificate: Of its form.
+        expected: The members that follow from the plan; none where what ran is not the plan.
+        plan: What was charged.
+
+    Raises:
+        InvalidCertificate: a member is another one, or epsilon is above what is stated or promised.
+    """
     if not expected or any(certificate[name] != value for name, value in expected.items()):
         raise InvalidCertificate("what the certificate states is not what its plan gives")
     recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)

@@ -221,7 +221,7 @@ class CertificateForm(Form):
     data_domain: DataDomain
     unprotected_quantities: Annotated[list[str], Field(json_schema_extra={"const": [*say.UNPROTECTED]})]
     model: Model
-    mechanisms: Annotated[list[MechanismForm], Field(min_length=1, max_length=4)]
+    mechanisms: Annotated[list[MechanismForm], Field(min_length=1, max_length=6)]
     mechanism: ComposedForm
     plan: PlanForm
     plan_digest: Digest

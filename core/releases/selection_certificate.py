@@ -8,11 +8,12 @@ from pydantic import ValidationError
 
 from core.errors import UnderstudyError
 from core.privacy import mechanism as mechanisms
-from core.privacy.accountant import Epsilons, epsilons
+from core.privacy.accountant import Epsilons
 from core.privacy.charge import charge_of
-from core.releases.certificate import mechanism_rows
+from core.releases import statements as say
+from core.releases.certificate import mechanism_rows, require_stated
 from core.releases.errors import InvalidCertificate
-from core.releases.first_certificate import TOLERANCE, WRONG_MEMBER
+from core.releases.first_certificate import WRONG_MEMBER
 from core.releases.selection_execution import SelectionExecuted, executed_of_statement
 from core.releases.selection_form import SCHEMA, SelectionCertificateForm
 from core.signing.contexts import CERTIFICATE
@@ -35,7 +36,14 @@ def of_selection(
         executed: What was heard of it, and who won.
         noise_grid: The grids of every training: `candidates` in their order, and `final`.
     """
-    return dict(final) | {"schema": SCHEMA, "noise_grid": dict(noise_grid)} | _derived(plan, executed)
+    own = {
+        "schema": SCHEMA,
+        "noise_grid": dict(noise_grid),
+        "preprocessing": list(say.SELECTION_PREPROCESSING),
+        "composition": {"within": say.SELECTION_WITHIN, "across": say.COMPOSITION_ACROSS},
+        "justification": list(say.SELECTION_JUSTIFICATION),
+    }
+    return dict(final) | own | _derived(plan, executed)
 
 
 def sign_selection_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
@@ -67,12 +75,7 @@ def verify_selection_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         expected = _derived(plan, executed)
     except (UnderstudyError, RecursionError, *WRONG_MEMBER):
         raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
-    if any(certificate[name] != value for name, value in expected.items()):
-        raise InvalidCertificate("what the certificate states is not what its plan gives")
-    recomputed = epsilons(plan.mechanism, delta=plan.guarantee.delta)
-    if recomputed.reported > min(plan.epsilons.reported, plan.guarantee.epsilon) * (1 + TOLERANCE):
-        raise InvalidCertificate("the mechanism's epsilon is above what the certificate states")
-    return recomputed
+    return require_stated(certificate, expected, plan)
 
 
 def _derived(plan: SelectionPlan, executed: SelectionExecuted) -> dict[str, Any]:

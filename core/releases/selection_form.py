@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from core.releases import statements as say
 from core.releases.certificate_form import CertificateForm, ExecutedForm, NoiseGrid
 from core.releases.certificate_schema import schema_text
 from core.releases.plan_form import (
@@ -103,6 +104,13 @@ class SelectionGrids(Form):
     final: NoiseGrid
 
 
+class SelectionComposition(Form):
+    """How costs add up, within the job and across jobs."""
+
+    within: Literal[say.SELECTION_WITHIN]  # type: ignore[valid-type]
+    across: Literal[say.COMPOSITION_ACROSS]  # type: ignore[valid-type]
+
+
 class SelectionCertificateForm(CertificateForm):
     """A whole certificate of a selection, with its signature."""
 
@@ -111,6 +119,9 @@ class SelectionCertificateForm(CertificateForm):
     mechanism: SelectionMechanismForm  # type: ignore[assignment]
     executed: SelectionExecutedForm  # type: ignore[assignment]
     noise_grid: SelectionGrids  # type: ignore[assignment]
+    preprocessing: Annotated[list[str], Field(json_schema_extra={"const": [*say.SELECTION_PREPROCESSING]})]
+    composition: SelectionComposition  # type: ignore[assignment]
+    justification: Annotated[list[str], Field(json_schema_extra={"const": [*say.SELECTION_JUSTIFICATION]})]
 
 
 def selection_schema_text() -> str:

@@ -26,11 +26,26 @@ PREPROCESSING: Final = (
     "No option was tuned, and no step stopped, by looking at the records: options follow public rules or the order.",
     "A unit with several records counts once: by one record at random, or by their average.",
 )
+SELECTION_PREPROCESSING: Final = (
+    *PREPROCESSING[:2],
+    (
+        "One of the candidates that the order names was chosen by looking at records, by a mechanism that is charged; "
+        "nothing else was tuned, and no step stopped, by looking at them."
+    ),
+    PREPROCESSING[3],
+)
+"""Of a selection, where the first sentence on options would be untrue."""
 POST_PROCESSING: Final = "Pre-training, the generator's updates, averaging of weights, export and sampling see released values only."
 COMPOSITION_WITHIN: Final = (
     "All mechanisms of the job are composed with parameters fixed beforehand, by privacy loss distributions and by "
     "Renyi divergences; the smaller epsilon is reported. Gradient and histograms of a refresh step are one Gaussian "
     "on one sample, whose inverse squared multipliers add up."
+)
+SELECTION_WITHIN: Final = (
+    "A unit belongs to one part, by a coin of its own, so selecting costs, at every epsilon, the largest delta of the "
+    "candidates' trainings and of the choice; training the winner costs the largest of all final plans, whichever it is. "
+    "Both together are composed by privacy loss distributions and by Renyi divergences; the smaller epsilon is reported. "
+    "Within a training all parameters are fixed beforehand."
 )
 COMPOSITION_ACROSS: Final = (
     "Jobs on one population are chosen after earlier outputs were seen; the ledger admits a job only while a filter "
@@ -44,6 +59,17 @@ JUSTIFICATION: Final = (
     ),
     "Delta is at most the declared cap's; it bounds the chance that the statement on epsilon fails.",
     "Options come from the declared size, the declared columns and epsilon by a public table, or were set in the order.",
+)
+SELECTION_JUSTIFICATION: Final = (
+    (
+        "The epsilons of the candidates, of the choice and of the winner's training, and delta, were asked for by who "
+        "ordered, inside a cap and a grant that other people set."
+    ),
+    (
+        "The noise of each training's steps is the smallest, to six digits, at which that training stays within its own "
+        "epsilon at delta; the shares of the anchor and of the label histogram are fixed by public rules or by the order."
+    ),
+    *JUSTIFICATION[2:],
 )
 UNPROTECTED: Final = (
     "the declared domain: names, types, bounds, categories and order of columns, or size, colours and labels of images",

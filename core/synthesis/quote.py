@@ -28,10 +28,6 @@ def make_quote(plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[s
         cap: The population's cap; None while no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
     """
-    charge = plan_charge(plan)
-    admission = None if cap is None else admit(cap, [*charges, charge])
-    fits = admission is not None and admission.admitted
-    after = [*charges, charge] if fits else [*charges]
     return {
         "synthesizer": plan.synthesizer,
         "guarantee": plan.guarantee.to_json(),
@@ -44,13 +40,29 @@ def make_quote(plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[s
         "noise": noise_of(plan),
         "split": split_of(plan),
         "epsilon": plan.epsilons.to_json(),
+        **room_for(plan_charge(plan), cap, charges),
+        "plan_digest": plan.digest(),
+    }
+
+
+def room_for(charge: Charge, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+    """Return what a charge does to a budget: whether it fits, and what is left before and after.
+
+    Args:
+        charge: Of what would run.
+        cap: As in `make_quote`.
+        charges: Likewise.
+    """
+    admission = None if cap is None else admit(cap, [*charges, charge])
+    fits = admission is not None and admission.admitted
+    after = [*charges, charge] if fits else [*charges]
+    return {
         "charge": charge.to_json(),
         "fits": fits,
         "carried_by": None if admission is None else admission.carried_by,
         "filters": {} if admission is None else filters_of(admission),
         "remaining_epsilon": None if cap is None else remaining_epsilon(cap, charges),
         "remaining_epsilon_after": None if cap is None else remaining_epsilon(cap, after),
-        "plan_digest": plan.digest(),
     }
 
 

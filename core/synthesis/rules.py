@@ -45,6 +45,9 @@ WIDEST_ANCHOR = 4096
 """One-hot cells up to which a table gets an anchor; its work and memory grow with their square."""
 PRETRAINING_BY_CELLS = ((512, 4000), (1024, 2000), (2048, 1000), (float("inf"), 500))
 """Generator steps on the anchor alone, by the smallest number of one-hot cells listed that is not below."""
+LARGEST_EXPECTED = {False: 50_000, True: 5_000}
+"""Units of an expected batch at most, of tables and of images: the room that a step leaves below every threshold for the
+rounding of its sum grows with the square of the batch (`models.dp.clipping.rounding_allowance`)."""
 CAP_FACTOR, CAP_EXTRA = 4, 256
 """The public cap on one sampled batch: factor times the expected batch and this many more."""
 
@@ -129,6 +132,9 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         raise explain(error) from None
     if options.expected_batch_size > facts.declared_size:
         raise InvalidSpec("expected_batch_size is above the declared size", remedy="choose a smaller batch")
+    most = LARGEST_EXPECTED[facts.image is not None]
+    if options.critic and options.expected_batch_size > most:
+        raise InvalidSpec(f"expected_batch_size is at most {most} here", remedy="choose a smaller batch")
     if facts.image is not None and options.critic:
         image_critic_shapes(options, facts.image)
     return options

@@ -13,13 +13,12 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.calibration import round_up
 from core.privacy.charge import Charge, charge_of
 from core.privacy.errors import InvalidGuarantee, InvalidMechanism, TargetOutOfReach
-from core.privacy.filters import Cap, admit
+from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
-from core.privacy.remaining import remaining_epsilon
 from core.synthesis.errors import InvalidSelection, InvalidSpec
 from core.synthesis.plan import DomainShape, Plan, make_plan
-from core.synthesis.quote import filters_of
+from core.synthesis.quote import room_for
 from core.synthesis.selection import KIND, SelectionPlan, SelectionSpec, part_size
 from core.synthesis.spec import SynthesisSpec
 
@@ -124,10 +123,6 @@ def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence
         charges: Everything spent and reserved so far.
     """
     delta = plan.guarantee.delta
-    charge = charge_of(plan.mechanism, delta=delta)
-    admission = None if cap is None else admit(cap, [*charges, charge])
-    fits = admission is not None and admission.admitted
-    after = [*charges, charge] if fits else [*charges]
     return {
         "synthesizer": KIND,
         "guarantee": plan.guarantee.to_json(),
@@ -146,12 +141,7 @@ def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence
             "candidates": [_told(one) for one in plan.finals],
         },
         "epsilon": plan.epsilons.to_json(),
-        "charge": charge.to_json(),
-        "fits": fits,
-        "carried_by": None if admission is None else admission.carried_by,
-        "filters": {} if admission is None else filters_of(admission),
-        "remaining_epsilon": None if cap is None else remaining_epsilon(cap, charges),
-        "remaining_epsilon_after": None if cap is None else remaining_epsilon(cap, after),
+        **room_for(charge_of(plan.mechanism, delta=delta), cap, charges),
         "plan_digest": plan.digest(),
     }
 

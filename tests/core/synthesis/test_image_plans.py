@@ -1,15 +1,18 @@
 """Plans for images: within their target, the anchor's releases in the mechanism, the critic that the rules allow."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from core.domain.images import ImageDomain
 from core.privacy.accountant import epsilons
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Composed, DiscreteGaussian, leaves
+from core.releases.certificate import mechanism_rows
+from core.releases.certificate_form import CertificateForm
 from core.synthesis.errors import InvalidSpec
 from core.synthesis.groups import groups_of_shapes, image_critic_shapes
 from core.synthesis.image_anchor import ImageAnchorPlan
@@ -83,3 +86,13 @@ def test_the_critic_halves_an_image_with_every_layer_and_has_a_row_per_class():
 def test_a_critic_that_cannot_be_is_refused_before_anything_is_charged(options: dict[str, Any], said: str):
     with pytest.raises(InvalidSpec, match=said):
         plan_of(options)
+
+
+def test_a_certificate_has_room_for_every_mechanism_of_images():
+    plan = plan_of({"critic": True, "acts": True}, epsilon=50.0)
+    assert isinstance(plan.anchor, ImageAnchorPlan)
+    assert plan.anchor.rounds > 0
+    rows = mechanism_rows(plan)
+    assert len(rows) == 6
+    field = CertificateForm.model_fields["mechanisms"]
+    TypeAdapter(Annotated[field.annotation, *field.metadata]).validate_python(rows)

@@ -4,6 +4,7 @@ from core.synthesis import rules
 from core.synthesis.errors import InvalidSpec
 from core.synthesis.options import IdpganOptions, IdpganRequest
 from core.synthesis.rules import PublicFacts, decide, sampled_batch_cap
+from tests.core.synthesis.test_image_plans import DIGITS
 
 
 def facts(**changes: object) -> PublicFacts:
@@ -24,6 +25,14 @@ def test_the_batch_is_within_the_table_and_its_limits(declared_size: int):
     assert batch <= min(rules.LARGEST_BATCH, declared_size)
     assert batch >= min(rules.SMALLEST_BATCH, declared_size)
     assert sampled_batch_cap(batch) > batch
+
+
+def test_a_batch_that_would_leave_no_room_for_rounding_is_refused_before_anything_is_charged():
+    for image, most in ((None, 50_000), (DIGITS, 5_000)):
+        request = {"critic": True, "expected_batch_size": most}
+        assert decided(request, declared_size=10**6, image=image).expected_batch_size == most
+        with pytest.raises(InvalidSpec, match=str(most)):
+            decided(request | {"expected_batch_size": most + 1}, declared_size=10**6, image=image)
 
 
 def test_a_larger_epsilon_buys_steps_and_a_larger_share_for_the_critic():

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 
+from core.synthesis import rules
 from models.dp.clipping import (
     ClipRule,
     Layout,
@@ -91,3 +92,10 @@ def test_one_bad_norm_removes_the_whole_record(bad: float) -> None:
 def test_the_rounding_allowance_is_small_and_grows() -> None:
     assert 0 < rounding_allowance(1) < rounding_allowance(2500) < 1e-4
     assert rounding_allowance(2500) >= 2 * 3 * 2500 * 2.0**-53 * 2500 * 2**14
+
+
+def test_the_largest_batches_of_the_rules_leave_half_of_a_threshold_at_least():
+    tables, images = (rules.sampled_batch_cap(rules.LARGEST_EXPECTED[kind]) for kind in (False, True))
+    assert rounding_allowance(tables) < 0.5
+    # Three planes of 7 by 7 positions, the last convolution of a critic of digits.
+    assert rounding_allowance(images, 3 * 7 * 7) < 0.5
