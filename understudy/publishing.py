@@ -3,138 +3,25 @@
 Everything goes through the public HTTP API; this module only orders the calls.
 """
 
-import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Decimal
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
 
-from understudy.client import Client, Seen, release_of
+from understudy.client import Client, release_of
 from understudy.connection import Connection
-from understudy.errors import InputUnusable, NotFound, Refused, ServiceUnreachable
+from understudy.errors import NotFound, Refused, ServiceUnreachable
 from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
-from understudy.results import Dataset, IntakeReport, Job, Json, Quote, Statement, take
-from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
-from understudy.table_files import TableFiles
+from understudy.publication import Order, Published, Screen, quote_lines, sample_files, smallest_budget
+from understudy.results import Dataset, IntakeReport, Job, Json
+from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploading import Remembered
 
 BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
 KEYS = "signing-keys.json"
 """The service's public keys, as it shows them itself: what `understudy verify --keys` takes."""
-SHEET = "contact-sheet.png"
-"""Of synthetic images."""
-MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3
-
-
-class Screen(Protocol):
-    """Where the flow tells how far it is."""
-
-    def say(self, line: str) -> None:
-        """Show one line."""
-
-    def transfer(self, title: str, total: int | None) -> AbstractContextManager[Seen]:
-        """Show a transfer of bytes while the context lasts; the value is told of each piece."""
-
-    def training(self) -> AbstractContextManager[Callable[[Job], None]]:
-        """Show a job while the context lasts; the value is told of each look at it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What to publish and under which guarantee.
-
-    Attributes:
-        table: the table.
-        name: name of the dataset; the same name is the same population and shares one budget.
-        epsilon: of the job.
-        delta: of the job.
-        synthesizer: name of the synthesizer.
-        options: its options; what is missing is decided by public rules.
-        sample_rows: number of synthetic rows to draw.
-        out: folder for the results.
-        budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
-            admits this job where there is none.
-        budget_reason: why a cap that exists is raised.
-        purpose: what a budget request says it is for; None for a plain sentence.
-    """
-
-    table: TableFiles
-    name: str
-    epsilon: float
-    delta: float
-    synthesizer: str = "idpgan"
-    options: Json = field(default_factory=dict)
-    sample_rows: int
-    out: Path
-    budget: tuple[float, float] | None = None
-    budget_reason: str | None = None
-    purpose: str | None = None
-
-    @property
-    def terms(self) -> dict[str, Any]:
-        """What a quote and an order take."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "synthesizer": self.synthesizer,
-            "options": self.options,
-        }
-
-    @property
-    def declaration(self) -> str:
-        """Names what the dataset is declared as, so that an interrupted upload goes on only under the same."""
-        text = json.dumps([self.name, self.table.declared_size, self.table.domain], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """What came of an order.
-
-    Attributes:
-        dataset: the dataset.
-        job: the job, succeeded.
-        release_id: the release.
-        certificate: its certificate.
-        statement: the ledger after it.
-        files: the files written, in the order of their importance.
-    """
-
-    dataset: Dataset
-    job: Job
-    release_id: str
-    certificate: Json
-    statement: Statement
-    files: tuple[Path, ...]
-
-    @property
-    def sheet(self) -> Path | None:
-        """The contact sheet, where images were published."""
-        return next((file for file in self.files if file.name == SHEET), None)
-
-
-def smallest_budget(epsilon: float, delta: float) -> tuple[float, float]:
-    """Give the smallest cap that admits one job: its epsilon, and twice its delta.
-
-    The filter that adds up epsilons and deltas owns half of the cap's delta; the other half belongs to the
-    filters that later jobs may rest on. Charges are rounded up to millionths and to 1e-15, so the cap is too.
-
-    Args:
-        epsilon: of the job.
-        delta: of the job.
-    """
-    return float(_rounded_up(epsilon, MICRO)), float(2 * _rounded_up(delta, FEMTO))
-
-
-def _rounded_up(amount: float, unit: Decimal) -> Decimal:
-    """Round the decimal that a person wrote up to a multiple of a unit."""
-    return Decimal(repr(amount)).quantize(unit, rounding=ROUND_CEILING)
 
 
 def publish(connection: Connection, order: Order, screen: Screen) -> Published:
@@ -345,42 +232,6 @@ def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
             job = analyst.read_job(ordered.id)
 
 
-def quote_lines(quote: Quote) -> list[str]:
-    """Put a quote into a few lines.
-
-    Args:
-        quote: the quote.
-    """
-    known = (
-        "guarantee",
-        "epsilon",
-        "steps",
-        "sampling_rate",
-        "noise",
-        "split",
-        "remaining_epsilon_after",
-        "grant",
-    )
-    guarantee, epsilon, steps, rate, noise, split, left, grant = take(quote.document, *known)
-    blocks = ", ".join(f"{block['noise_multiplier']:.4g} for {block['steps']} steps" for block in noise)
-    shares = ", ".join(
-        f"{part.replace('_', ' ')} {share['share']:.0%}"
-        for part, share in split.items()
-        if isinstance(share, Mapping)
-    )
-    return [
-        (
-            f"Quote: epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
-            f"(by PLD {epsilon['pld']:.4f}, by RDP {epsilon['rdp']:.4f})"
-        ),
-        f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks or 'no critic'}",
-        f"  split of the budget: {shares}",
-        f"  fits into the budget: {'yes' if quote.fits else f'NO ({quote.refusal})'}"
-        + ("" if left is None else f"; epsilon left after it: {left:.4g}")
-        + ("" if grant is None else f", of the grant: {grant['remaining_epsilon_after']:.4g}"),
-    ]
-
-
 def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Screen) -> Published:
     """Download everything that is public about the release.
 
@@ -416,18 +267,6 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
     )
 
 
-def sample_files(order: Order) -> dict[str, int]:
-    """Give the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too.
-
-    Args:
-        order: what to publish.
-    """
-    domain = order.table.domain
-    usual = formats_of(domain)[0]
-    sheet = {SHEET: sheet_images(domain)} if usual in IMAGE_FORMATS else {}
-    return {f"synthetic.{usual}": order.sample_rows} | sheet
-
-
 def write_json(file: Path, document: Json) -> None:
     """Write a document for people and programs.
 
@@ -436,28 +275,3 @@ def write_json(file: Path, document: Json) -> None:
         document: the JSON object.
     """
     file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def parse_options(settings: list[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` settings; a value is JSON where it parses as such, else text.
-
-    Args:
-        settings: the words of the command line.
-
-    Raises:
-        InputUnusable: if one has no ``=``, or a key comes twice.
-    """
-    options: dict[str, Any] = {}
-    for setting in settings:
-        key, sign, text = setting.partition("=")
-        if not sign or not key:
-            message = f"--set takes KEY=VALUE, not {setting!r}"
-            raise InputUnusable(message)
-        if key in options:
-            message = f"--set {key} is given twice"
-            raise InputUnusable(message)
-        try:
-            options[key] = json.loads(text)
-        except ValueError:
-            options[key] = text
-    return options

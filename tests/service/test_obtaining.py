@@ -13,7 +13,8 @@ from tests.service.world import CSV, OPTIONS, Caller, World
 from understudy import ApprovalPending, Client, Conflict, JobDoesNotFit, NoKey
 from understudy.connection import Connection
 from understudy.governance.obtaining import introduce, obtain_grant
-from understudy.publishing import Order, publish, smallest_budget
+from understudy.publication import Order, smallest_budget
+from understudy.publishing import publish
 from understudy.results import Dataset
 from understudy.table_files import TableFiles
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.privacy.filters import AdmissionRule, Cap, admit
 from understudy import InputUnusable
-from understudy.publishing import parse_options, smallest_budget
+from understudy.publication import parse_options, smallest_budget
 
 
 @given(epsilon=st.floats(0.01, 50), delta=st.floats(1e-12, 1e-2))

@@ -14,7 +14,8 @@ from tests.core.releases.stand_in import DOMAIN
 from understudy import Client, InputUnusable
 from understudy.cli.sample import sample_online
 from understudy.cli.screen import TerminalScreen
-from understudy.publishing import Order, declared, sample_files
+from understudy.publication import Order, sample_files
+from understudy.publishing import declared
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, TABLE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 

@@ -18,7 +18,7 @@ from understudy.cli.options import (
 )
 from understudy.cli.screen import TerminalScreen, left_text, stage_text
 from understudy.connection import find_connection
-from understudy.publishing import parse_options, quote_lines
+from understudy.publication import parse_options, quote_lines
 from understudy.results import Job, Json, Statement
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]

@@ -34,7 +34,7 @@ from understudy.connection import (
 )
 from understudy.embedded.background import background_stack
 from understudy.errors import InputUnusable, NoService
-from understudy.publishing import Order, Published, Screen, parse_options
+from understudy.publication import Order, Published, Screen, parse_options
 from understudy.publishing import publish as publish_order
 from understudy.table_files import read_table_files
 

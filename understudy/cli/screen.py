@@ -25,7 +25,7 @@ MINUTE_SECONDS = 60
 
 
 class TerminalScreen:
-    """Shows the flow on a console; satisfies `understudy.publishing.Screen`."""
+    """Shows the flow on a console; satisfies `understudy.publication.Screen`."""
 
     def __init__(self, console: Console) -> None:
         """Take the console.

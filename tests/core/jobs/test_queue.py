@@ -63,9 +63,11 @@ def test_the_broker_comes_back(redis_server, broker_url):
 
 
 def test_twins_keep_the_same_promise():
-    twins: list[Queue] = [MemoryQueue(), CeleryQueue("memory://")]
+    kept, job_id = MemoryQueue(), uuid4()
+    twins: list[Queue] = [kept, CeleryQueue("memory://")]
     for twin in twins:
-        twin.enqueue_training(uuid4())
+        twin.enqueue_training(job_id)
+    assert kept.sent == [job_id]
 
 
 def test_unacknowledged_messages_are_looked_for_often():
