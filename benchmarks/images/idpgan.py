@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--parts", choices=PARTS, nargs="+", default=list(PARTS))
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--development", action="store_true", help="nothing is written")
     parser.add_argument("--set", default="{}", help="more options, as JSON")
@@ -79,7 +80,7 @@ def main() -> None:
     for part in chosen.parts:
         method, options = PARTS[part]
         for epsilon in chosen.epsilon:
-            for seed in range(chosen.seeds):
+            for seed in range(chosen.first_seed, chosen.first_seed + chosen.seeds):
                 load_before, begun = load_average(), time.perf_counter()
                 plan = plan_of(images, epsilon=epsilon, options=options | more)
                 made = idpgan(images, plan, seed=seed)
