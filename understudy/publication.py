@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from understudy.client import Seen
-from understudy.errors import InputUnusable
-from understudy.results import Dataset, Job, Json, Quote, Statement, take
+from understudy.results import Dataset, Job, Json, Statement
 from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 
@@ -44,6 +43,8 @@ class Order:
         delta: of the job.
         synthesizer: name of the synthesizer.
         options: its options; what is missing is decided by public rules.
+        selection: candidates to choose among instead of synthesizer and options, in the form of an order; `epsilon` is
+            then the winner's training alone.
         sample_rows: number of synthetic rows to draw.
         out: folder for the results.
         budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
@@ -58,6 +59,7 @@ class Order:
     delta: float
     synthesizer: str = "idpgan"
     options: Json = field(default_factory=dict)
+    selection: Json | None = None
     sample_rows: int
     out: Path
     budget: tuple[float, float] | None = None
@@ -67,12 +69,10 @@ class Order:
     @property
     def terms(self) -> dict[str, Any]:
         """What a quote and an order take."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "synthesizer": self.synthesizer,
-            "options": self.options,
-        }
+        terms: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        if self.selection is not None:
+            return terms | {"selection": self.selection}
+        return terms | {"synthesizer": self.synthesizer, "options": self.options}
 
     @property
     def declaration(self) -> str:
@@ -125,42 +125,6 @@ def _rounded_up(amount: float, unit: Decimal) -> Decimal:
     return Decimal(repr(amount)).quantize(unit, rounding=ROUND_CEILING)
 
 
-def quote_lines(quote: Quote) -> list[str]:
-    """Put a quote into a few lines.
-
-    Args:
-        quote: the quote.
-    """
-    known = (
-        "guarantee",
-        "epsilon",
-        "steps",
-        "sampling_rate",
-        "noise",
-        "split",
-        "remaining_epsilon_after",
-        "grant",
-    )
-    guarantee, epsilon, steps, rate, noise, split, left, grant = take(quote.document, *known)
-    blocks = ", ".join(f"{block['noise_multiplier']:.4g} for {block['steps']} steps" for block in noise)
-    shares = ", ".join(
-        f"{part.replace('_', ' ')} {share['share']:.0%}"
-        for part, share in split.items()
-        if isinstance(share, Mapping)
-    )
-    return [
-        (
-            f"Quote: epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
-            f"(by PLD {epsilon['pld']:.4f}, by RDP {epsilon['rdp']:.4f})"
-        ),
-        f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks or 'no critic'}",
-        f"  split of the budget: {shares}",
-        f"  fits into the budget: {'yes' if quote.fits else f'NO ({quote.refusal})'}"
-        + ("" if left is None else f"; epsilon left after it: {left:.4g}")
-        + ("" if grant is None else f", of the grant: {grant['remaining_epsilon_after']:.4g}"),
-    ]
-
-
 def sample_files(order: Order) -> dict[str, int]:
     """Give the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too.
 
@@ -171,28 +135,3 @@ def sample_files(order: Order) -> dict[str, int]:
     usual = formats_of(domain)[0]
     sheet = {SHEET: sheet_images(domain)} if usual in IMAGE_FORMATS else {}
     return {f"synthetic.{usual}": order.sample_rows} | sheet
-
-
-def parse_options(settings: list[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` settings; a value is JSON where it parses as such, else text.
-
-    Args:
-        settings: the words of the command line.
-
-    Raises:
-        InputUnusable: if one has no ``=``, or a key comes twice.
-    """
-    options: dict[str, Any] = {}
-    for setting in settings:
-        key, sign, text = setting.partition("=")
-        if not sign or not key:
-            message = f"--set takes KEY=VALUE, not {setting!r}"
-            raise InputUnusable(message)
-        if key in options:
-            message = f"--set {key} is given twice"
-            raise InputUnusable(message)
-        try:
-            options[key] = json.loads(text)
-        except ValueError:
-            options[key] = text
-    return options

@@ -3,23 +3,20 @@
 Everything goes through the public HTTP API; this module only orders the calls.
 """
 
-import json
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from understudy.client import Client, release_of
 from understudy.connection import Connection
-from understudy.errors import NotFound, Refused, ServiceUnreachable
+from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
+from understudy.fetching import fetch
 from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
-from understudy.publication import Order, Published, Screen, quote_lines, sample_files, smallest_budget
-from understudy.results import Dataset, IntakeReport, Job, Json
+from understudy.publication import Order, Published, Screen, smallest_budget
+from understudy.quote_text import quote_lines
+from understudy.results import Dataset, IntakeReport, Job, Json, take
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploading import Remembered
 
-BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
-KEYS = "signing-keys.json"
-"""The service's public keys, as it shows them itself: what `understudy verify --keys` takes."""
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3
 
@@ -38,13 +35,13 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
     """
     order.out.mkdir(parents=True, exist_ok=True)
     with connection.client("owner") as owner, connection.client("analyst") as analyst:
-        amounts = smallest_budget(order.epsilon, order.delta)
         same = same_population(owner, order)
         if same is not None:
-            settle_pending(connection, analyst, same.population_id, amounts, screen.say)
+            settle_earlier(connection, owner, analyst, same, order, screen)
         dataset = declare(owner, order, same, screen)
         introduce(owner, analyst, dataset)
-        set_budget(connection, dataset, order, screen)
+        amounts = needed(analyst, dataset, order)
+        set_budget(connection, dataset, order, amounts, screen)
         grant_id = obtain_grant(
             connection,
             analyst,
@@ -57,6 +54,46 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
         upload(owner, dataset, order, screen)
         job = train(analyst, dataset, order, grant_id, screen)
         return fetch(analyst, dataset, job, order, screen)
+
+
+def needed(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, float]:
+    """Give the epsilon and delta that the order needs of a cap and a grant; what a selection costs, a quote tells.
+
+    Args:
+        analyst: a client of the analyst, a member of the dataset.
+        dataset: the dataset.
+        order: what to publish.
+    """
+    if order.selection is None:
+        return smallest_budget(order.epsilon, order.delta)
+    (guarantee,) = take(analyst.ask_quote(dataset.id, **order.terms).document, "guarantee")
+    return smallest_budget(guarantee["epsilon"], guarantee["delta"])
+
+
+def settle_earlier(
+    connection: Connection, owner: Client, analyst: Client, same: Dataset, order: Order, screen: Screen
+) -> None:
+    """Have a request of an earlier run approved, if it asked for as much as the order needs.
+
+    Args:
+        connection: the service and the keys.
+        owner: a client of the owner.
+        analyst: a client of the analyst.
+        same: the newest dataset of the same population.
+        order: what to publish.
+        screen: told what happens.
+
+    Raises:
+        ApprovalPending: if it still waits and no key here can approve it.
+    """
+    if order.selection is not None:
+        introduce(owner, analyst, same)
+    try:
+        amounts = needed(analyst, same, order)
+    except InvalidInput:
+        # An earlier version was declared otherwise, and no selection can be made from it: nothing was asked for there.
+        return
+    settle_pending(connection, analyst, same.population_id, amounts, screen.say)
 
 
 def same_population(owner: Client, order: Order) -> Dataset | None:
@@ -143,7 +180,9 @@ def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> Int
     return report
 
 
-def set_budget(connection: Connection, dataset: Dataset, order: Order, screen: Screen) -> None:
+def set_budget(
+    connection: Connection, dataset: Dataset, order: Order, amounts: tuple[float, float], screen: Screen
+) -> None:
     """Set the cap that was asked for, or the smallest that admits the job if the population has none yet.
 
     Without an admin's key the present cap stays, and whoever approves the budget request sees to it.
@@ -152,6 +191,7 @@ def set_budget(connection: Connection, dataset: Dataset, order: Order, screen: S
         connection: the service and the keys.
         dataset: the dataset.
         order: what to publish.
+        amounts: the epsilon and delta of the smallest cap that admits it.
         screen: told what happens.
 
     Raises:
@@ -162,7 +202,7 @@ def set_budget(connection: Connection, dataset: Dataset, order: Order, screen: S
         return
     with connection.client("admin") as admin:
         if wanted is None and admin.read_budget(dataset.id).cap is None:
-            wanted = smallest_budget(order.epsilon, order.delta)
+            wanted = amounts
         if wanted is None:
             return
         admin.set_budget(dataset.id, epsilon=wanted[0], delta=wanted[1], reason=order.budget_reason)
@@ -230,48 +270,3 @@ def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
         while not job.ended and time.monotonic() < deadline:
             time.sleep(CANCEL_LOOK_SECONDS)
             job = analyst.read_job(ordered.id)
-
-
-def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Screen) -> Published:
-    """Download everything that is public about the release.
-
-    Args:
-        analyst: a client of the analyst.
-        dataset: the dataset.
-        job: the job, succeeded.
-        order: what to publish.
-        screen: told what happens.
-    """
-    release_id = release_of(job)
-    certificate = analyst.read_certificate(release_id)
-    statement = analyst.read_ledger(dataset.id)
-    out = order.out
-    write_json(out / CERTIFICATE, certificate)
-    write_json(out / LEDGER, statement.document)
-    write_json(out / KEYS, {"items": analyst.auditing.list_signing_keys()})
-    with screen.transfer("bundle", None) as seen:
-        analyst.download_bundle(release_id, out / BUNDLE, seen=seen)
-    samples = sample_files(order)
-    for name, rows in samples.items():
-        with screen.transfer(name, None) as seen:
-            analyst.download_samples(
-                release_id, out / name, rows=rows, file_format=name.rpartition(".")[2], seen=seen
-            )
-    return Published(
-        dataset=dataset,
-        job=job,
-        release_id=release_id,
-        certificate=certificate,
-        statement=statement,
-        files=tuple(out / name for name in (*samples, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
-    )
-
-
-def write_json(file: Path, document: Json) -> None:
-    """Write a document for people and programs.
-
-    Args:
-        file: the file.
-        document: the JSON object.
-    """
-    file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

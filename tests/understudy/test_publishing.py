@@ -1,4 +1,6 @@
+import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.privacy.filters import AdmissionRule, Cap, admit
 from understudy import InputUnusable
-from understudy.publication import parse_options, smallest_budget
+from understudy.order_words import parse_options, parse_selection
+from understudy.publication import smallest_budget
 
 
 @given(epsilon=st.floats(0.01, 50), delta=st.floats(1e-12, 1e-2))
@@ -45,3 +48,49 @@ def test_settings_are_json_where_they_parse_and_text_elsewhere() -> None:
 def test_a_malformed_setting_is_refused(settings: list[str]) -> None:
     with pytest.raises(InputUnusable, match="--set"):
         parse_options(settings)
+
+
+def test_candidates_are_options_files_or_the_rules(tmp_path: Path) -> None:
+    file = tmp_path / "small.json"
+    file.write_text(json.dumps({"options": {"steps": 50}}))
+    selection = parse_selection(
+        ["steps=500,schedule=exponential", "rules", str(file), "synthesizer=idpgan,critic=false"],
+        epsilon=0.5,
+        choice_epsilon=0.2,
+    )
+    assert selection == {
+        "candidates": [
+            {"options": {"steps": 500, "schedule": "exponential"}},
+            {"options": {}},
+            {"options": {"steps": 50}},
+            {"synthesizer": "idpgan", "options": {"critic": False}},
+        ],
+        "epsilon": 0.5,
+        "choice_epsilon": 0.2,
+    }
+    assert parse_selection([], epsilon=None, choice_epsilon=None) is None
+
+
+@pytest.mark.parametrize(
+    ("candidates", "epsilon", "settings", "message"),
+    [
+        (["rules"], None, [], "--selection-epsilon"),
+        ([], 0.5, [], "at least twice"),
+        (["rules", "steps=5"], 0.5, ["steps=5"], "--set is for"),
+        (["rules", "absent.json"], 0.5, [], "no file absent.json"),
+        (["rules", "steps=5,steps=6"], 0.5, [], "--candidate steps is given twice"),
+    ],
+)
+def test_half_a_selection_is_refused(
+    candidates: list[str], epsilon: float | None, settings: list[str], message: str
+) -> None:
+    with pytest.raises(InputUnusable, match=message):
+        parse_selection(candidates, epsilon=epsilon, choice_epsilon=0.2, settings=settings)
+
+
+@pytest.mark.parametrize("text", ["[]", "no JSON", '{"steps": 5}'])
+def test_a_file_that_holds_no_candidate_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "candidate.json"
+    file.write_text(text)
+    with pytest.raises(InputUnusable, match=r"candidate\.json"):
+        parse_selection(["rules", str(file)], epsilon=0.5, choice_epsilon=0.2)

@@ -20,7 +20,8 @@ from understudy.cli.options import (
 from understudy.cli.publish import check_guarantee, some_service, summary
 from understudy.cli.screen import TerminalScreen
 from understudy.errors import InputUnusable, NotInstalled
-from understudy.publication import Order, parse_options
+from understudy.order_words import parse_options
+from understudy.publication import Order
 from understudy.publishing import publish as publish_order
 from understudy.sanity import sanity_lines
 from understudy.table_files import read_table_files

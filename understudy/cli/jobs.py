@@ -8,9 +8,13 @@ from rich.console import Console
 
 from understudy.cli.options import (
     SMALLEST_DELTA,
+    AsJson,
+    Candidates,
+    ChoiceEpsilon,
     DataFolderPath,
     Epsilon,
     Key,
+    SelectionEpsilon,
     Settings,
     Synthesizer,
     Url,
@@ -18,11 +22,11 @@ from understudy.cli.options import (
 )
 from understudy.cli.screen import TerminalScreen, left_text, stage_text
 from understudy.connection import find_connection
-from understudy.publication import parse_options, quote_lines
+from understudy.order_words import parse_options, parse_selection
+from understudy.quote_text import quote_lines
 from understudy.results import Job, Json, Statement
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")]
 
 
 def quote(
@@ -40,12 +44,25 @@ def quote(
     ] = None,
     synthesizer: Synthesizer = "idpgan",
     settings: Settings = None,
+    candidates: Candidates = None,
+    selection_epsilon: SelectionEpsilon = None,
+    choice_epsilon: ChoiceEpsilon = None,
     as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Say what a job would do and cost, and what would remain; nothing is spent and no row is read."""
+    """Say what a job would do and cost, and what would remain; nothing is spent and no row is read.
+
+    Of a selection among candidates it says both prices: of selecting, and of training the winner.
+    """
+    selection = parse_selection(
+        candidates or [],
+        epsilon=selection_epsilon,
+        choice_epsilon=choice_epsilon,
+        settings=settings or [],
+    )
+    options = parse_options(settings or [])
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("analyst") as client:
         answer = client.ask_quote(
@@ -53,7 +70,8 @@ def quote(
             epsilon=epsilon,
             delta=delta,
             synthesizer=synthesizer,
-            options=parse_options(settings or []),
+            options=options,
+            selection=selection,
         )
     if as_json:
         print(json.dumps(answer.document, indent=2))

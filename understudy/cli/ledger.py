@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from understudy.cli.jobs import AsJson, DatasetId, ledger
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.jobs import DatasetId, ledger
+from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable, VerificationFailed

@@ -66,3 +66,33 @@ Settings = Annotated[
         "--set", metavar="KEY=VALUE", help="An option of the synthesizer; may be given several times."
     ),
 ]
+Candidates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--candidate",
+        metavar="FILE|KEY=VALUE,...",
+        help="A candidate of a selection, instead of --set: its options, a JSON file with them, or the word rules for "
+        "what the public rules pick; given two to 32 times. --epsilon is then of the winner's training alone.",
+    ),
+]
+SelectionEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--selection-epsilon",
+        min=SMALLEST_EPSILON,
+        max=LARGEST_EPSILON,
+        callback=finite,
+        help="Epsilon of every candidate's training on its part of the units.",
+    ),
+]
+ChoiceEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--choice-epsilon",
+        min=SMALLEST_EPSILON,
+        max=LARGEST_EPSILON,
+        callback=finite,
+        help="Epsilon of the choice among the candidates.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")]

@@ -1,5 +1,6 @@
 """``understudy publish``: from a private table to synthetic rows, a generator and a certificate."""
 
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +15,15 @@ from understudy.cli.options import (
     MOST_ROWS,
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
+    AsJson,
+    Candidates,
+    ChoiceEpsilon,
     DataFolderPath,
     DeclaredSize,
     Delta,
     Epsilon,
     Key,
+    SelectionEpsilon,
     Settings,
     Synthesizer,
     Url,
@@ -34,8 +39,10 @@ from understudy.connection import (
 )
 from understudy.embedded.background import background_stack
 from understudy.errors import InputUnusable, NoService
-from understudy.publication import Order, Published, Screen, parse_options
+from understudy.order_words import parse_options, parse_selection
+from understudy.publication import Order, Published, Screen
 from understudy.publishing import publish as publish_order
+from understudy.results import Json
 from understudy.table_files import read_table_files
 
 
@@ -58,6 +65,9 @@ def publish(
     ] = None,
     synthesizer: Synthesizer = "idpgan",
     settings: Settings = None,
+    candidates: Candidates = None,
+    selection_epsilon: SelectionEpsilon = None,
+    choice_epsilon: ChoiceEpsilon = None,
     budget_epsilon: Annotated[
         float | None,
         typer.Option(
@@ -85,6 +95,7 @@ def publish(
     purpose: Annotated[
         str | None, typer.Option("--purpose", help="What the budget request says the job is for.")
     ] = None,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -96,9 +107,16 @@ def publish(
     Uses the service named by --url or running on the data folder, else starts the local stack for the purpose and
     stops it at the end. The analyst asks for a grant and an admin or the owner approves it; where none of the keys may,
     the request stays filed, and the same command draws on the grant later. Ctrl-C cancels the job. The exit status is 0
-    only if everything was published.
+    only if everything was published. Of a selection among candidates the quote tells both prices before the order. With
+    --json the answer alone goes to standard output, and what happens to standard error.
     """
     check_guarantee(epsilon, delta)
+    selection = parse_selection(
+        candidates or [],
+        epsilon=selection_epsilon,
+        choice_epsilon=choice_epsilon,
+        settings=settings or [],
+    )
     table = read_table_files(rows, domain, declared_size=declared_size)
     order = Order(
         table=table,
@@ -107,15 +125,19 @@ def publish(
         delta=delta,
         synthesizer=synthesizer,
         options=parse_options(settings or []),
+        selection=selection,
         sample_rows=sample_rows or table.declared_size,
         out=out,
         budget=chosen_budget(budget_epsilon, budget_delta),
         budget_reason=budget_reason,
         purpose=purpose,
     )
-    screen = TerminalScreen(Console())
+    screen = TerminalScreen(Console(stderr=as_json))
     with some_service(url=url, key=key, data_folder=data_folder, screen=screen) as connection:
         published = publish_order(connection, order, screen)
+    if as_json:
+        print(json.dumps(told(published), indent=2))
+        return
     for line in summary(published, order):
         screen.say(line)
     if published.sheet is not None:
@@ -193,11 +215,11 @@ def summary(published: Published, order: Order) -> list[str]:
         published: what came of the order.
         order: the order.
     """
-    spent = published.statement.spent
+    guarantee, spent = published.certificate["privacy_parameters"], published.statement.spent
     cap = published.statement.cap or {}
     headline = (
-        f"Published {order.name!r}: {order.sample_rows} synthetic records under (epsilon {order.epsilon:g}, "
-        f"delta {order.delta:g}) differential privacy."
+        f"Published {order.name!r}: {order.sample_rows} synthetic records under (epsilon {guarantee['epsilon']:g}, "
+        f"delta {guarantee['delta']:g}) differential privacy."
     )
     paid = (
         f"Spent so far by this population: epsilon {spent.get('epsilon')}, delta {spent.get('delta')} "
@@ -206,3 +228,22 @@ def summary(published: Published, order: Order) -> list[str]:
     )
     more = f"More of them cost nothing: understudy sample --bundle {order.out / 'bundle.zip'} --rows N"
     return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid, more]
+
+
+def told(published: Published) -> Json:
+    """Say the same as a document.
+
+    Args:
+        published: what came of the order.
+    """
+    statement = published.statement
+    return {
+        "dataset_id": published.dataset.id,
+        "job_id": published.job.id,
+        "release_id": published.release_id,
+        "privacy_parameters": published.certificate["privacy_parameters"],
+        "spent": statement.spent,
+        "cap": statement.cap,
+        "carried_by": statement.carried_by,
+        "files": [str(file.resolve()) for file in published.files],
+    }

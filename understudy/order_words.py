@@ -1,0 +1,110 @@
+"""What an order says, as words of a command line: options of a synthesizer, and candidates of a selection."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import InputUnusable
+from understudy.results import Json
+
+BY_RULES = "rules"
+"""A candidate of which the public rules pick everything."""
+SYNTHESIZER = "synthesizer"
+_NEXT_SETTING = re.compile(r",(?=[A-Za-z_]+=)")
+
+
+def parse_options(settings: Sequence[str], *, word: str = "--set") -> dict[str, Any]:
+    """Read ``KEY=VALUE`` settings; a value is JSON where it parses as such, else text.
+
+    Args:
+        settings: the words of the command line.
+        word: the option that they were given with.
+
+    Raises:
+        InputUnusable: if one has no ``=``, or a key comes twice.
+    """
+    options: dict[str, Any] = {}
+    for setting in settings:
+        key, sign, text = setting.partition("=")
+        if not sign or not key:
+            message = f"{word} takes KEY=VALUE, not {setting!r}"
+            raise InputUnusable(message)
+        if key in options:
+            message = f"{word} {key} is given twice"
+            raise InputUnusable(message)
+        try:
+            options[key] = json.loads(text)
+        except ValueError:
+            options[key] = text
+    return options
+
+
+def parse_selection(
+    candidates: Sequence[str],
+    *,
+    epsilon: float | None,
+    choice_epsilon: float | None,
+    settings: Sequence[str] = (),
+) -> Json | None:
+    """Read a selection, in the form in which an order takes it; None where no candidate is named.
+
+    Args:
+        candidates: each ``KEY=VALUE,...``, the name of a JSON file, or `BY_RULES`.
+        epsilon: of every candidate's training on its part.
+        choice_epsilon: of the choice among them.
+        settings: options of a single synthesizer, which a selection has not.
+
+    Raises:
+        InputUnusable: if only a part of a selection is given, or a candidate cannot be read.
+    """
+    if not candidates and epsilon is None and choice_epsilon is None:
+        return None
+    if not candidates or epsilon is None or choice_epsilon is None:
+        message = (
+            "a selection needs all of --candidate (at least twice), --selection-epsilon and --choice-epsilon"
+        )
+        raise InputUnusable(message)
+    if settings:
+        message = "--set is for an order of one generator; the options of a selection stand at its candidates"
+        raise InputUnusable(message)
+    return {
+        "candidates": [parse_candidate(word) for word in candidates],
+        "epsilon": epsilon,
+        "choice_epsilon": choice_epsilon,
+    }
+
+
+def parse_candidate(word: str) -> Json:
+    """Read one candidate.
+
+    Args:
+        word: ``KEY=VALUE,...`` (``synthesizer=NAME`` among them where it is another one), `BY_RULES`, or the name of a
+            file with the JSON object ``{"options": {...}}`` of an order.
+
+    Raises:
+        InputUnusable: if it is none of these.
+    """
+    if word == BY_RULES:
+        return {"options": {}}
+    if "=" not in word:
+        return _candidate_of_file(Path(word))
+    options = parse_options(_NEXT_SETTING.split(word), word="--candidate")
+    named = {} if SYNTHESIZER not in options else {SYNTHESIZER: options.pop(SYNTHESIZER)}
+    return named | {"options": options}
+
+
+def _candidate_of_file(file: Path) -> Json:
+    try:
+        document = json.loads(file.read_text())
+    except FileNotFoundError:
+        message = f"--candidate takes KEY=VALUE,..., a JSON file or {BY_RULES!r}; there is no file {file}"
+        raise InputUnusable(message) from None
+    except (OSError, ValueError):
+        message = f"{file} cannot be read as JSON"
+        raise InputUnusable(message) from None
+    if not isinstance(document, dict) or not document.keys() <= {SYNTHESIZER, "options"}:
+        message = f'{file} must hold an object with "options", and "{SYNTHESIZER}" where it is another one'
+        raise InputUnusable(message)
+    return document

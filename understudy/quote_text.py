@@ -1,0 +1,65 @@
+"""A quote as a few lines for people: what would run, what it costs, what is left."""
+
+from collections.abc import Mapping
+
+from understudy.results import Json, Quote, take
+
+SELECTION = "selection"
+
+
+def quote_lines(quote: Quote) -> list[str]:
+    """Put a quote into a few lines; of a selection it tells both prices.
+
+    Args:
+        quote: the quote.
+    """
+    chosen = quote.document.get(SELECTION) is not None
+    return [*(_selection(quote.document) if chosen else _training(quote.document)), _room(quote)]
+
+
+def _training(document: Json) -> list[str]:
+    known = ("steps", "sampling_rate", "noise", "split")
+    steps, rate, noise, split = take(document, *known)
+    blocks = ", ".join(f"{block['noise_multiplier']:.4g} for {block['steps']} steps" for block in noise)
+    shares = ", ".join(
+        f"{part.replace('_', ' ')} {share['share']:.0%}"
+        for part, share in split.items()
+        if isinstance(share, Mapping)
+    )
+    return [
+        f"Quote: {_guarantee(document)}",
+        f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks or 'no critic'}",
+        f"  split of the budget: {shares}",
+    ]
+
+
+def _selection(document: Json) -> list[str]:
+    selection, final = take(document, SELECTION, "final")
+    candidates = selection["candidates"]
+    each = max(candidate["epsilon"]["reported"] for candidate in candidates)
+    return [
+        f"Quote of a selection, all of it together: {_guarantee(document)}",
+        (
+            f"  selecting among {len(candidates)} candidates: epsilon {selection['epsilon']['reported']:.4f} (each, on one "
+            f"of {selection['parts']} parts of about {selection['part_size']} units: {each:.4g}; the choice: "
+            f"{selection['choice_epsilon']:g})"
+        ),
+        f"  training the winner on all units: epsilon {final['epsilon']['reported']:.4f}",
+    ]
+
+
+def _guarantee(document: Json) -> str:
+    guarantee, epsilon = take(document, "guarantee", "epsilon")
+    return (
+        f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
+        f"(by PLD {epsilon['pld']:.4f}, by RDP {epsilon['rdp']:.4f})"
+    )
+
+
+def _room(quote: Quote) -> str:
+    left, grant = take(quote.document, "remaining_epsilon_after", "grant")
+    return (
+        f"  fits into the budget: {'yes' if quote.fits else f'NO ({quote.refusal})'}"
+        + ("" if left is None else f"; epsilon left after it: {left:.4g}")
+        + ("" if grant is None else f", of the grant: {grant['remaining_epsilon_after']:.4g}")
+    )
