@@ -35,7 +35,7 @@ class Releases(Protocol):
 
 
 class Unheard:
-    """Nobody listens. In a job `workers.recording.Record` does, for the certificate."""
+    """Nobody listens. In a job `models.recording.Record` does, for the certificate."""
 
     def exact(
         self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]], *, sensitivity: float

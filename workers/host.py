@@ -15,9 +15,9 @@ from core.jobs import claims
 from core.jobs.claims import Claim
 from core.jobs.errors import LeaseLost
 from core.storage.errors import ObjectMissing
+from models.recording import Record
 from workers.checkpoints import Checkpoints
 from workers.outcomes import ExitCode
-from workers.recording import Record
 from workers.selection_recording import SelectionRecord
 
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from core.synthesis.selection import OrderedPlan, SelectionPlan
+from models.recording import Record
 from workers.assignment import Assignment
 from workers.certifying import execution_of
-from workers.recording import Record
 from workers.selection_certifying import execution_of_selection
 from workers.selection_recording import SelectionRecord
 

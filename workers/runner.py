@@ -28,20 +28,20 @@ from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
 from core.synthesis.selection import SelectionPlan
 from models.bundle import write_bundle
+from models.coding import coded_images, coded_table
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
+from models.recording import Record
 from models.registry import make_synthesizer
 from models.selection.selecting import Selection
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers.assignment import Assignment, read_assignment
 from workers.checkpoints import Checkpoints
-from workers.coding import coded_images, coded_table
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key
 from workers.recorded import record_of, report_of
-from workers.recording import Record
 from workers.selection_recording import SelectionRecord
 
 

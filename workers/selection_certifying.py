@@ -3,8 +3,8 @@
 from typing import Any
 
 from core.releases.execution import SCHEMA
+from models.grids import noise_grid
 from workers.assignment import Assignment
-from workers.certifying import noise_grid
 from workers.selection_recording import SelectionRecord
 from workers.software import software
 

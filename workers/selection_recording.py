@@ -8,7 +8,7 @@ from core.releases.errors import ExecutionDiffers
 from core.releases.selection_execution import SelectionExecuted
 from core.synthesis.plan import Plan
 from core.synthesis.selection import SelectionPlan
-from workers.recording import Record
+from models.recording import Record
 
 _MAGIC: Final = b"understudy.selection-attempt/1\n"
 

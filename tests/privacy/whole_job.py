@@ -21,11 +21,11 @@ from core.storage.unit_limit import UnitLimit
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
+from models.coding import coded_table
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.releases import Releases
 from tests.models.idpgan.jobs import generator_bytes
-from workers.coding import coded_table
 
 KEY, DATA_KEY = bytes(range(32)), bytes(range(1, 33))
 DECLARED_SIZE = 200

@@ -16,6 +16,7 @@ from core.access.roles import Role
 from core.db.tables import Dataset
 from core.domain.declared import domain_from_json
 from core.storage.private_rows import open_private_rows
+from models.coding import coded_images
 from tests.core.storage.pictures import archive, images, labelled, mnist, noise, npz, picture
 from tests.service.matrix import nobodys, operations
 from tests.service.test_commit import stored
@@ -23,7 +24,6 @@ from tests.service.test_upload_resume import Api, api, key
 from tests.service.test_uploads import PART, Sending
 from tests.service.world import CSV, World, require_problem
 from understudy import Client
-from workers.coding import coded_images
 
 __all__ = ["api", "key"]  # fixtures
 

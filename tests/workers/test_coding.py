@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.domain.images import ImageDomain
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from workers.coding import coded_images, coded_table
+from models.coding import coded_images, coded_table
 
 COLUMNS = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9}]
 PLAIN = TableDomain.from_json(

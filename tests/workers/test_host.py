@@ -7,10 +7,10 @@ from core.db.session import Database
 from core.db.tables import Job
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.objects import open_store
+from models.recording import Record
 from workers.checkpoints import Checkpoints
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.outcomes import ExitCode
-from workers.recording import Record
 
 STEPS = 60
 

@@ -13,11 +13,12 @@ from core.releases.readme import render_readme
 from core.signing import keyring
 from core.signing.contexts import CERTIFICATE
 from core.signing.signed import SignedDocument, verify
+from models.grids import noise_grid
+from models.software import TAKING_PART
 from tests.workers.support import DOCUMENT, Workshop
-from workers.certifying import noise_grid
 from workers.places import bundle_key
 from workers.publishing import certify_staged
-from workers.software import TAKING_PART, software
+from workers.software import software
 
 
 def staged(workshop: Workshop, claim: Any, **changes: object) -> str:

@@ -8,8 +8,8 @@ import torch
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import Executed
 from models.randomness import Purpose
+from models.recording import Record
 from tests.core.releases.certified import REFRESHING, plan_for
-from workers.recording import Record
 
 PLAN = plan_for(REFRESHING)
 assert PLAN.acts is not None

@@ -16,6 +16,7 @@ from core.signing import keyring
 from core.synthesis.selection import SelectionPlan, SelectionSpec
 from core.synthesis.selection_planning import make_selection_plan
 from core.synthesis.spec import SynthesisSpec
+from models.recording import Record
 from models.selection import scoring
 from models.selection.selecting import Selection
 from models.synthesizer import NullHost
@@ -26,7 +27,6 @@ from tests.workers.support import DOCUMENT, ROWS, SMALL
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers.places import release_id_of
 from workers.recorded import record_of
-from workers.recording import Record
 from workers.selection_recording import SelectionRecord
 
 FEW = ({"steps": 2, "pretraining_steps": 2}, {"critic": False, "pretraining_steps": 2})

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-CODING = "workers/coding.py"
+CODING = "models/coding.py"
 ALONE = "tests/privacy/mutants_killed/test_row_local.py::test_a_row_has_the_same_codes_alone_and_among_others"
 SHAPE = "tests/privacy/mutants_killed/test_row_local.py::test_the_shape_of_a_table_is_declared"
 

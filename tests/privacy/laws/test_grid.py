@@ -12,6 +12,7 @@ from models.anchor import GRID
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import GRID_BITS, NoisyMean, grid_of, noise_plan
 from models.dp.private_step import PrivateCritic
+from models.grids import noise_grid
 from models.idpgan.labels import noisy_label_law
 from models.randomness import KeyedStreams, Purpose
 from tests.models.dp.plans import small_plan
@@ -19,7 +20,6 @@ from tests.models.dp.test_private_step import cells, critic_of, fakes
 from tests.models.tables import small_table
 from tests.privacy.laws.listening import Listener
 from tests.privacy.laws.planned import KEY, run_job
-from workers.certifying import noise_grid
 
 OPTIONS = {
     "flat": {},

@@ -15,10 +15,10 @@ from core.errors import UnderstudyError
 from core.storage.errors import NoAcceptableRows
 from core.storage.intake import NPZ, ZIP, receive, store_rows
 from core.storage.objects import open_store
+from models.coding import coded_images
 from tests.core.storage.pictures import archive, images, noise, npz, picture
 from tests.privacy.leaks.canaries import PERSON, WARD, in_bytes, in_text
 from tests.privacy.leaks.stage import Watch
-from workers.coding import coded_images
 
 KEY = bytes(range(32))
 DOMAIN = images(unit="person", labels=("A", WARD))

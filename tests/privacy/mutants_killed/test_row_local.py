@@ -7,8 +7,8 @@ from core.domain.table import TableDomain
 from core.storage.intake import CSV, store_rows
 from core.storage.objects import open_store
 from core.storage.private_rows import open_private_rows
+from models.coding import coded_table
 from models.encoding import PrivateTable
-from workers.coding import coded_table
 
 DATA_KEY = bytes(range(32))
 DOMAIN = TableDomain.from_json(

@@ -8,11 +8,11 @@ from core.releases.errors import ExecutionDiffers
 from models.idpgan.generator import make_generator
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
+from models.recording import Record
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import small_plan
 from tests.models.tables import KEY, small_table
 from workers.outcomes import CHARGED_IN_FULL, Outcome
-from workers.recording import Record
 
 
 def test_nothing_but_the_generator_leaves_a_training():

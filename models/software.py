@@ -1,0 +1,73 @@
+"""What took part in a training, by version and hash, for its certificate.
+
+A distribution's hash is the SHA-256 of its RECORD's rows that carry a hash, sorted, without the files that an installer
+makes (scripts, `.dist-info`, byte code): two installations of one wheel have the same, whatever installed them. Where
+an installer left no RECORD it is null. Our own hash is over our source files, since they may run without being installed.
+"""
+
+import hashlib
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+TAKING_PART: Final = (
+    "cryptography", "numpy", "onnx", "onnxscript", "pyarrow", "pydantic", "safetensors", "scikit-learn", "scipy", "torch",
+)  # fmt: skip
+"""What reads rows, draws, trains, accounts or exports in a training; not what carries messages or logs."""
+
+
+@cache
+def software_of(*packages: ModuleType) -> dict[str, Any]:
+    """Return the certificate's member `software`.
+
+    Args:
+        packages: Ours that took part.
+    """
+    return {
+        "name": "understudy",
+        "version": _software_version(),
+        "source_sha256": _source_digest(*packages),
+        "python": platform.python_version(),
+        "distributions": [
+            {"name": name, "version": version(name), "files_sha256": files_digest(name)}
+            for name in TAKING_PART
+        ],
+    }
+
+
+def files_digest(name: str) -> str | None:
+    """Return the hash of an installed distribution's files; None where the installer noted none.
+
+    Args:
+        name: Of the distribution.
+    """
+    record = distribution(name).read_text("RECORD")
+    if record is None:
+        return None
+    rows = [row.rsplit(",", 2) for row in record.splitlines() if row]
+    kept = sorted(
+        f"{path},{digest}\n"
+        for path, digest, _size in rows
+        if digest and not path.startswith("..") and ".dist-info/" not in path
+    )
+    return hashlib.sha256("".join(kept).encode()).hexdigest()
+
+
+def _source_digest(*packages: ModuleType) -> str:
+    digest = hashlib.sha256()
+    for package in packages:
+        folder = Path(package.__path__[0])
+        for file in sorted(folder.rglob("*.py")):
+            name = f"{package.__name__}/{file.relative_to(folder).as_posix()}"
+            digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _software_version() -> str:
+    try:
+        return version("understudy")
+    except PackageNotFoundError:
+        return "unpackaged"
