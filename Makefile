@@ -47,7 +47,7 @@ up: $(RUN_INSTALLED) ## keep the whole stack running on this machine; Ctrl-C sto
 	$(BIN)/understudy up
 
 test: $(DEV_INSTALLED) ## all tests, on real Postgres, Redis and Celery processes
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
 
 check: $(DEV_INSTALLED) lint types contracts docs test ## everything a change must pass
 

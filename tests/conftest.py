@@ -11,8 +11,10 @@ import hypothesis
 import psycopg
 import pytest
 from psycopg import sql
+from xdist.remote import Producer
 
 from core.settings import Settings
+from tests.distribution import Together, longest_first
 from understudy.embedded.leftovers import socket_folder
 from understudy.embedded.postgres import PostgresServer
 from understudy.embedded.redis import RedisServer
@@ -24,6 +26,19 @@ hypothesis.settings.load_profile("understudy")
 
 REAL_DATA_REQUIRED = "UNDERSTUDY_REAL_DATA_REQUIRED"
 MASTER_KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00123456789abcdeffedcba9876543210"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
+    """Give every process the tests that share something."""
+    config.option.loadscopereorder = False
+    return Together(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from tests.faults.drill import Drill, blows_of
 from tests.faults.faults import FAULTS
 from tests.faults.processes import MARK, marked
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.system
 
 SEED = 2026
 ROUNDS = 25

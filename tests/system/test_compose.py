@@ -16,7 +16,7 @@ from tests.system.processes import descendants
 from tests.system.test_publish import FEW_STEPS
 from tests.system.twin import Twin, interpolate
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("compose")]
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from tests.system.conftest import Up, understudy
 from tests.system.processes import named
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.system
 
 PATIENCE_SECONDS = 200.0
 DISK = {"disk-low", "disk-full"}

@@ -18,7 +18,7 @@ from understudy import AsyncClient, NotFound
 from understudy.embedded.folder import DataFolder
 from understudy.table_files import read_table_files
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.system
 
 SMALL = (
     "generator_width=16",

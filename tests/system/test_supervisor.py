@@ -13,7 +13,7 @@ from tests.system.processes import await_end_of, named
 from understudy.embedded.errors import EmbeddedUnavailable
 from understudy.embedded.supervisor import free_port
 
-pytestmark = [pytest.mark.system, pytest.mark.xdist_group("stack")]
+pytestmark = pytest.mark.system
 
 DOMAIN = {
     "schema": "understudy.domain/1",
