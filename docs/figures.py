@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.cost_figures import cost
 from docs.image_figures import images
 from docs.load_figures import polling, recovery, reservations, streams
 from docs.tables import machine, table
@@ -30,6 +31,7 @@ def benchmarks_page() -> str:
         _section("images", "Images", images),
         _section("critic_step", "The private critic step", _critic),
         _section("conv_step", "The private step of a critic of images", _convolutions),
+        _section("cost", "What privacy costs a step", cost),
         _section("quote", "Quotes", _quote),
         _section("sampling", "Sampling", _sampling),
         _section("ingestion", "Ingestion", _ingestion),
