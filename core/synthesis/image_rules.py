@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.domain.images import ImageDomain
+from core.synthesis.options import Question
 
 ANCHOR_SHARE = 0.9
 """The anchor's share of squared mu where a critic runs too."""
@@ -18,6 +19,19 @@ LATENT_DIMENSION = 16
 BATCH = 256
 """Generated images of one step of the generator."""
 
+LABEL_ANCHOR_SHARE = 0.5
+"""The anchor's share of squared mu beside a critic of labels."""
+LABEL_STEPS = 150
+"""Noisy updates of a critic of labels; it starts from what the anchor knows."""
+LABEL_BATCH, LABEL_BATCH_PART = 2048, 5
+"""Its expected batch at most, in units, and the part of the declared size that is not exceeded either."""
+LABEL_RATE = 3e-3
+"""Its learning rate at the first step."""
+LABEL_PRETRAINING = 640
+"""Its steps on the anchor's own pictures, before it sees a real one."""
+LABEL_GENERATOR_WIDTH = 4
+"""Of a decoder that adds nothing, for no critic of labels moves it."""
+
 
 def wants_critic(chosen: Mapping[str, Any]) -> bool:
     """Return whether an order that does not say so wants a critic: only if it says something of one, or has no anchor.
@@ -26,6 +40,30 @@ def wants_critic(chosen: Mapping[str, Any]) -> bool:
     whole budget is the anchor's.
     """
     return chosen.get("anchor") is False or chosen.get("acts") is True or "steps" in chosen
+
+
+def question(image: ImageDomain | None, *, anchor: bool, critic: bool) -> Question:
+    """Return what a critic is asked where nobody says: the labels of images, if there are labels and an anchor."""
+    return "labels" if image is not None and image.labels and anchor and critic else "real"
+
+
+def label_defaults(declared_size: int, steps: int) -> dict[str, Any]:
+    """Return the options that a critic of labels changes, by name.
+
+    Args:
+        declared_size: Units.
+        steps: Of the critic.
+    """
+    batch = min(max(declared_size // LABEL_BATCH_PART, 1), LABEL_BATCH)
+    return {
+        "critic_asks": "labels",
+        "anchor_share": LABEL_ANCHOR_SHARE,
+        "steps": steps,
+        "expected_batch_size": batch,
+        "critic_learning_rate": LABEL_RATE,
+        "pretraining_steps": LABEL_PRETRAINING,
+        "generator_width": LABEL_GENERATOR_WIDTH,
+    }
 
 
 def defaults(image: ImageDomain, *, anchor: bool, critic: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from core.synthesis.errors import InvalidSpec
 
 Schedule = Literal["constant", "exponential", "step", "polynomial"]
+Question = Literal["real", "labels"]
 Grouping = Literal["flat", "layers", "rows"]
 
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
@@ -85,6 +86,8 @@ class IdpganOptions(BaseModel):
     """Bound on the norm of one unit's gradient; where ACTS runs, its first threshold."""
     gp_weight: NotNegative = 10.0
     """Weight of the gradient penalty."""
+    critic_asks: Question = "real"
+    """What the critic learns of a record: whether it is real (WGAN-GP), or which label an image has (cross entropy)."""
     critic_width: Width = 128
     critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] = 1
     """Hidden layers of the critic; one more weight matrix leads to its output."""
@@ -97,11 +100,17 @@ class IdpganOptions(BaseModel):
     generator_learning_rate: Positive = 2e-3
     generator_batch_size: Count = 1000
     pretraining_steps: CountOrNone = 4000
-    """Generator steps on the anchor alone; free of privacy cost."""
+    """Steps on the anchor alone, of the generator or of a critic of labels; free of privacy cost."""
     anchor_weight: NotNegative = 1.0
     """Weight of the distance to the noisy moments in the generator's loss."""
     ema_decay: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.995
     """Decay of the exponential average of the generator."""
+
+    @model_validator(mode="after")
+    def _answerable(self) -> Self:
+        if self.critic_asks == "labels" and not (self.anchor and self.critic):
+            raise ValueError("a critic of labels chooses among pictures of the anchor: it needs both")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -156,6 +165,7 @@ class IdpganRequest(BaseModel):
     row_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] | None = None
     clipping_norm: Positive | None = None
     gp_weight: NotNegative | None = None
+    critic_asks: Question | None = None
     critic_width: Width | None = None
     critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] | None = None
     critic_steps: CriticSteps | None = None

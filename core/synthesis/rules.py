@@ -100,6 +100,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         )
     acts = chosen.get("acts", False)
     schedule = chosen.get("schedule", "constant")
+    asks = chosen.get("critic_asks", image_rules.question(facts.image, anchor=anchor, critic=critic))
     steps = chosen.get("steps", row_of(STEPS_BY_EPSILON, facts.epsilon) if critic else 0)
     batch = min(
         max(round(SAMPLING_RATE * facts.declared_size), SMALLEST_BATCH), LARGEST_BATCH, facts.declared_size
@@ -124,6 +125,9 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     }
     if facts.image is not None:
         rules |= image_rules.defaults(facts.image, anchor=anchor, critic=critic)
+    if asks == "labels":
+        steps = chosen.get("steps", image_rules.LABEL_STEPS)
+        rules |= image_rules.label_defaults(facts.declared_size, steps)
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:
@@ -137,6 +141,10 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         raise InvalidSpec(f"expected_batch_size is at most {most} here", remedy="choose a smaller batch")
     if facts.image is not None and options.critic:
         image_critic_shapes(options, facts.image)
+    if options.critic_asks == "labels" and (facts.image is None or not facts.image.labels):
+        raise InvalidSpec(
+            "only images with labels have a critic of labels", remedy='leave out the option "critic_asks"'
+        )
     return options
 
 

@@ -118,9 +118,9 @@ class ConvForm:
         for part, S, A, blocks in zip(self._sums, factors.left, factors.right, self._blocks, strict=True):
             part.measure(S, A, squares[:, blocks])
         own = self._block_of_class[factors.labels][:, None]
-        squares.scatter_add_(1, own, _squares(factors.features)[:, None])
+        squares.scatter_add_(1, own, squared_norms(factors.features)[:, None])
         for bias in factors.biases:
-            squares[:, self._layout.bias_block] += _squares(bias)
+            squares[:, self._layout.bias_block] += squared_norms(bias)
         return squares.masked_fill_(~factors.counts[:, None], torch.nan)
 
     def _add(self, factors: ConvFactors, clips: Tensor, total: Tensor) -> None:
@@ -132,10 +132,10 @@ class ConvForm:
             part.add(clips[:, self._blocks[layer]], spoiled, weights)
         own = clips.gather(1, self._block_of_class[factors.labels][:, None])
         weights = total[self._weights[-1]].view(self._layout.shapes[-1])
-        weights.index_add_(0, factors.labels, _counted(factors.features, spoiled).mul_(own))
+        weights.index_add_(0, factors.labels, counted(factors.features, spoiled).mul_(own))
         first, clip = self._first_bias, clips[:, self._layout.bias_block]
         for bias in factors.biases:
-            total[first : first + bias.shape[1]] += clip @ _counted(bias, spoiled)
+            total[first : first + bias.shape[1]] += clip @ counted(bias, spoiled)
             first += bias.shape[1]  # the last layer has biases too, their gradient is zero
 
 
@@ -154,13 +154,13 @@ def records_at_once(critic: ConvCritic) -> int:
     return at_once
 
 
-def _squares(numbers: Tensor) -> Tensor:
+def squared_norms(numbers: Tensor) -> Tensor:
     """(n,) float64 squared norms of (n, d), raised by more than their rounding in float64."""
     norms: Tensor = torch.linalg.vector_norm(numbers.double(), dim=1)
     return norms.square_().mul_(1.0 + CANCELLATION_SHARE)
 
 
-def _counted(numbers: Tensor, spoiled: Tensor | None) -> Tensor:
+def counted(numbers: Tensor, spoiled: Tensor | None) -> Tensor:
     """(n, d) in float64, rows of spoiled records zero."""
     wide: Tensor = numbers.double()
     return wide if spoiled is None else wide.masked_fill_(spoiled[:, None], 0.0)

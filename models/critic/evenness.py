@@ -16,6 +16,7 @@ from torch import Tensor
 from models.critic.chunks import CHUNK
 from models.critic.closed_form import ClosedForm
 from models.critic.conv_form import ConvForm
+from models.critic.label_form import LabelForm
 from models.dp.errors import UnevenRounding
 
 _COLUMNS: Final = 5
@@ -43,7 +44,7 @@ def require_even_rounding(form: ClosedForm, *, inputs: int, dtype: torch.dtype) 
 
 
 def require_even_images(
-    form: ConvForm, *, image: tuple[int, int, int], labelled: bool, dtype: torch.dtype
+    form: ConvForm | LabelForm, *, image: tuple[int, int, int], labelled: bool, dtype: torch.dtype
 ) -> None:
     """Work through a chunk of copies of one image.
 

@@ -10,6 +10,8 @@ from models.critic.closed_form import ClosedForm
 from models.critic.conv_form import ConvForm
 from models.critic.conv_network import ConvCritic
 from models.critic.evenness import require_even_images, require_even_rounding
+from models.critic.label_form import LabelForm
+from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
 from models.dp.clipping import Layout, Partition
 
@@ -67,4 +69,13 @@ def _(critic: ConvCritic, layout: Layout, *, gp_weight: float, max_batch: int) -
     form = ConvForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch)
     dtype = critic.linear_layers()[0].weight.dtype
     require_even_images(form, image=critic.image, labelled=critic.classes > 0, dtype=dtype)
+    return form
+
+
+@record_form.register
+def _(critic: LabelCritic, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
+    del gp_weight  # nothing lies between a record and its label
+    form = LabelForm(critic, layout, max_batch=max_batch)
+    dtype = critic.linear_layers()[0].weight.dtype
+    require_even_images(form, image=critic.image, labelled=True, dtype=dtype)
     return form

@@ -63,7 +63,12 @@ class LayerSum(Protocol):
 
 
 def layer_sum(
-    geometry: Geometry, rows_of_blocks: tuple[int, ...], at_once: int, dtype: torch.dtype
+    geometry: Geometry,
+    rows_of_blocks: tuple[int, ...],
+    at_once: int,
+    dtype: torch.dtype,
+    *,
+    planes: int = PLANES,
 ) -> LayerSum:
     """The cheaper form for a layer; decided by public sizes alone.
 
@@ -72,12 +77,13 @@ def layer_sum(
         rows_of_blocks: rows of the layer's matrix in each of its blocks.
         at_once: records of a chunk.
         dtype: the critic's precision.
+        planes: factor pairs of a record at every position.
     """
-    rank = PLANES * geometry.positions
+    rank = planes * geometry.positions
     size, edge = geometry.outputs * geometry.inputs, geometry.outputs + geometry.inputs
     if (rank + _PASSES) * size <= _WIDE * rank * (rank * edge + size):
         return Materialised(geometry, rows_of_blocks, at_once, dtype)
-    return Products(geometry, rows_of_blocks, at_once)
+    return Products(geometry, rows_of_blocks, at_once, planes=planes)
 
 
 class Materialised:
@@ -132,8 +138,10 @@ class Products:
     norms: far above the `(J J + inputs + outputs) 2**-53` of it that rounding may take away.
     """
 
-    def __init__(self, geometry: Geometry, rows_of_blocks: tuple[int, ...], at_once: int) -> None:
-        self.terms = PLANES * geometry.positions
+    def __init__(
+        self, geometry: Geometry, rows_of_blocks: tuple[int, ...], at_once: int, *, planes: int = PLANES
+    ) -> None:
+        self.terms = planes * geometry.positions
         assert self.terms**2 + geometry.inputs + geometry.outputs < 2**23, "few enough terms for the share"
         self._blocks = _rows(rows_of_blocks)
         take = Workspace().take

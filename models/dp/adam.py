@@ -27,8 +27,8 @@ class FlatAdam:
         self._scratch = torch.empty_like(parameters)
 
     @torch.no_grad()
-    def step(self, gradient: Tensor) -> None:
-        """One update."""
+    def step(self, gradient: Tensor, *, share: float = 1.0) -> None:
+        """One update at a share of the learning rate."""
         first, second = self._betas
         self._steps += 1
         self._mean.lerp_(gradient, 1.0 - first)
@@ -36,7 +36,7 @@ class FlatAdam:
         correction = math.sqrt(1.0 - second**self._steps)
         # m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + e) = m correction / (1 - b1^t) / (sqrt(v) + e correction)
         torch.sqrt(self._square, out=self._scratch).add_(EPSILON * correction)
-        rate = self._learning_rate * correction / (1.0 - first**self._steps)
+        rate = share * self._learning_rate * correction / (1.0 - first**self._steps)
         self._parameters.addcdiv_(self._mean, self._scratch, value=-rate)
 
     def state_dict(self) -> dict[str, Tensor]:

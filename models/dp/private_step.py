@@ -18,6 +18,9 @@ from models.randomness import KeyedStreams, Purpose
 from models.weight_clusters import cluster_blocks, merged_thresholds
 
 ADAM_BETAS = (0.5, 0.9)
+"""Of a critic that follows a generator that moves."""
+LABEL_BETAS = (0.9, 0.999)
+"""Of a critic of labels, whose task stands still: longer averages of noisy gradients."""
 
 
 class PrivateCritic:
@@ -27,7 +30,7 @@ class PrivateCritic:
         critic: trained in place; its parameters become views of one flat buffer. `models.critic.forms` has its form.
         plan: public constants of every step.
         streams: all randomness.
-        betas: of Adam; its learning rate is the plan's.
+        betas: of Adam, or None for those of its kind; its learning rate is the plan's.
 
     Raises:
         UnevenRounding: this machine cannot keep one record from moving the others' gradients.
@@ -39,7 +42,7 @@ class PrivateCritic:
         plan: Plan,
         streams: KeyedStreams,
         *,
-        betas: tuple[float, float] = ADAM_BETAS,
+        betas: tuple[float, float] | None = None,
     ) -> None:
         options = plan.options
         layers = critic.linear_layers()
@@ -54,7 +57,11 @@ class PrivateCritic:
         assert plan.acts is None or plan.acts.groups == self.layout.blocks, "the charged number of histograms"
         self._flat = _flatten(critic)
         self._gradient = torch.zeros_like(self._flat)
-        self._adam = FlatAdam(self._flat, learning_rate=options.critic_learning_rate, betas=betas)
+        self._adam = FlatAdam(
+            self._flat,
+            learning_rate=options.critic_learning_rate,
+            betas=betas or (LABEL_BETAS if options.critic_asks == "labels" else ADAM_BETAS),
+        )
         self._closed_form = record_form(
             critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
         )
@@ -104,7 +111,8 @@ class PrivateCritic:
         self._streams.releases.exact(Purpose.GRADIENT_NOISE, step, parts, sensitivity=stated)
         self._mean.write(total, noise, drawn, divisor=self._plan.expected_batch_size, into=self._gradient)
         self._streams.releases.noisy(Purpose.GRADIENT_NOISE, step, self._gradient)
-        self._adam.step(self._gradient)
+        falling = 1.0 - step / self._plan.steps if self._plan.options.critic_asks == "labels" else 1.0
+        self._adam.step(self._gradient, share=falling)
         if self._acts is not None and self._plan.is_refresh(step):
             noisy = self._acts.release(squares, self._streams, step)
             thresholds = self._acts.update(self._thresholds, noisy)

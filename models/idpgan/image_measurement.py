@@ -98,8 +98,8 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     if measured.moments is None or not isinstance(plan.anchor, ImageAnchorPlan):
         mixture, loss, law = plain_mixture(shape, classes), None, measured.law
     else:
-        # A critic would see grain as what tells made images from real ones, so it is for the anchor alone.
-        grain = 0.0 if plan.steps else GRAIN
+        # A critic of real images would see grain as what tells made ones apart.
+        grain = 0.0 if plan.steps and options.critic_asks == "real" else GRAIN
         mixture = replace(mixture_of(measured.moments, plan.anchor, shape), grain=grain)
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
         law = mixture.law if classes else None

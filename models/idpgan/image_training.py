@@ -7,10 +7,13 @@ from torch import Tensor, nn
 from core.synthesis.groups import critic_channels
 from core.synthesis.plan import Plan
 from models.critic.conv_network import ConvCritic
+from models.critic.label_network import LabelCritic
 from models.encoding import PrivateImages
 from models.idpgan.image_measurement import ImageMeasurement, measure_images, ready
 from models.idpgan.image_refinement import ImageRefinement
+from models.idpgan.label_warm_up import warm_up
 from models.idpgan.loop import Loop
+from models.images.chosen import ChosenImages, kept_copy
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedImageGenerator, TrainingHost
 
@@ -23,19 +26,29 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
+        network: an initialised critic in place of the plan's (`models.baselines`), or None.
     """
 
     _refinement: ImageRefinement
 
-    def __init__(self, images: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost) -> None:
+    def __init__(
+        self,
+        images: PrivateImages,
+        plan: Plan,
+        streams: KeyedStreams,
+        host: TrainingHost,
+        *,
+        network: ConvCritic | None = None,
+    ) -> None:
         height, width, channels = images.shape
-        network: ConvCritic | None = None
-        if plan.steps:
-            network = ConvCritic(
+        if plan.steps and network is None:
+            kind = LabelCritic if plan.options.critic_asks == "labels" else ConvCritic
+            network = kind(
                 image=(channels, height, width), widths=critic_channels(plan.options), classes=images.classes
             ).initialise(streams)
         super().__init__(images.unit_of_record, network, plan, streams, host)
         self._images = images
+        self._labels = network if isinstance(network, LabelCritic) else None
 
     def _measure(self) -> ImageMeasurement:
         return measure_images(self._images, self._plan, self._streams)
@@ -55,19 +68,37 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
             moment_loss=start.loss,
         )
 
+    def _pretrain(self, first: int) -> None:
+        total = self._options.pretraining_steps
+        if self._labels is None:
+            super()._pretrain(first)
+        elif first < total:
+            assert self._law is not None, "a critic of labels has labels"
+            self._host.advance(stage="pretrain", step=total, total=total)
+            warm_up(self._labels, self._refinement.generator, self._law, self._streams, steps=total)
+
+    def _move(self, step: int, *, progress: float) -> None:
+        if self._labels is None:
+            super()._move(step, progress=progress)
+
     def _private_step(self, step: int) -> None:
         assert self._critic is not None, "a plan with steps has a critic"
         chosen = self._sampler.draw(self._streams, step)
         real = torch.from_numpy(self._images.pixels[chosen].transpose(0, 3, 1, 2).astype(np.float32)) / 255.0
         labels = torch.from_numpy(self._images.labels[chosen].astype(np.int64))
-        fakes = self._refinement.fakes(step, labels)
+        # A critic of labels compares a real image with no made one: the real one stands in its place, unread.
+        fakes = real if self._labels is not None else self._refinement.fakes(step, labels)
         self._critic.step(step, real, fakes, labels if self._images.classes else None)
 
     def _made(self, network: nn.Module) -> TrainedImageGenerator:
         height, width, channels = self._images.shape
+        draws = self._latent_dimension
+        if self._labels is not None:
+            network = ChosenImages(network, kept_copy(self._labels), draw_dimension=draws)
+            draws = network.latent_dimension
         return TrainedImageGenerator(
             network=network,
-            latent_dimension=self._latent_dimension,
+            latent_dimension=draws,
             shape=(channels, height, width),
             label_probabilities=self._law,
         )

@@ -93,6 +93,11 @@ class Loop(ABC, Generic[Released, Made]):
     def _prepare(self) -> Learner:
         """Make the generator ready from what was released."""
 
+    def _move(self, step: int, *, progress: float) -> None:
+        """Move the generator against the critic, after a private step."""
+        assert self._network is not None, "a plan with steps has a critic"
+        self._pace.observe(self._refinement.refine(step, self._network, progress=progress))
+
     @abstractmethod
     def _made(self, network: nn.Module) -> Made:
         """What leaves the training."""
@@ -129,8 +134,7 @@ class Loop(ABC, Generic[Released, Made]):
                 self._host.advance(stage="train", step=_next_mark(step, total), total=total)
             self._private_step(step)
             if self._pace.tick():
-                assert self._network is not None, "a plan with steps has a critic"
-                self._pace.observe(self._refinement.refine(step, self._network, progress=step / total))
+                self._move(step, progress=step / total)
             self._keep(pretrained=self._options.pretraining_steps, trained=step + 1)
 
     def _keep(self, *, pretrained: int, trained: int) -> None:

@@ -11,6 +11,7 @@ from tests.privacy.seam import Recorder, Replayer, require_stated, require_withi
 
 OPTIONS = {
     "anchor and critic": {},
+    "anchor and critic of labels": {"critic_asks": "labels", "pretraining_steps": 2},
     "every strategy": {
         "acts": True,
         "acts_interval": 2,

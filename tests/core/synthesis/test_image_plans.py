@@ -16,6 +16,7 @@ from core.releases.certificate_form import CertificateForm
 from core.synthesis.errors import InvalidSpec
 from core.synthesis.groups import groups_of_shapes, image_critic_shapes
 from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.image_rules import LABEL_BATCH, LABEL_STEPS
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.quote import split_of
 from core.synthesis.spec import SynthesisSpec
@@ -96,3 +97,26 @@ def test_a_certificate_has_room_for_every_mechanism_of_images():
     assert len(rows) == 6
     field = CertificateForm.model_fields["mechanisms"]
     TypeAdapter(Annotated[field.annotation, *field.metadata]).validate_python(rows)
+
+
+def test_beside_an_anchor_a_critic_is_asked_for_labels_where_there_are_any():
+    asked = plan_of({"critic": True})
+    assert asked.options.critic_asks == "labels"
+    assert (asked.steps, asked.expected_batch_size) == (LABEL_STEPS, LABEL_BATCH)
+    assert asked.options.pretraining_steps > 0
+    assert plan_of({"critic": True}, domain=UNLABELLED).options.critic_asks == "real"
+    assert plan_of({"anchor": False}).options.critic_asks == "real"
+    assert plan_of({"critic": True, "critic_asks": "real"}).options.pretraining_steps == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "domain"),
+    [
+        ({"critic_asks": "labels", "anchor": False}, DIGITS),
+        ({"critic_asks": "labels", "steps": 3}, UNLABELLED),
+    ],
+    ids=["without an anchor", "without labels"],
+)
+def test_a_critic_of_labels_needs_labels_and_an_anchor(options: dict[str, Any], domain: ImageDomain):
+    with pytest.raises(InvalidSpec, match="label"):
+        plan_of(options, domain=domain)

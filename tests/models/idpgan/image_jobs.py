@@ -13,6 +13,7 @@ from models.encoding import PrivateImages
 
 SIDE, CLASSES = 8, 3
 SMALL: dict[str, Any] = {
+    "critic_asks": "real",
     "expected_batch_size": 12,
     "critic_width": 16,
     "critic_layers": 1,

@@ -13,6 +13,7 @@ from tests.models.tables import streams
 
 VARIANTS = {
     "anchor and critic": {},
+    "anchor and critic of labels": {"critic_asks": "labels", "pretraining_steps": 3},
     "anchor alone, pre-trained": {"critic": False, "pretraining_steps": 3},
     "critic alone": {"anchor": False},
     "every strategy": {

@@ -1,0 +1,41 @@
+"""A critic of images that is asked for the label: not "is this real?", but "which of the declared labels is this?"."""
+
+import torch
+from torch import Tensor, nn
+
+from models.critic.conv_network import ConvCritic
+
+
+class LabelCritic(ConvCritic):
+    """The convolutions of `ConvCritic`, read as a classifier: the rows of the last layer give the logits of the labels.
+
+    Pixels in [0, 1] are spread to [-1, 1] first, a public constant that makes the first layer's gradients even-handed.
+    """
+
+    def logits(self, images: Tensor) -> Tensor:
+        """(batch, classes) of images (batch, channels, height, width) in [0, 1]."""
+        *hidden, last = self.linear_layers()
+        values = spread(images)
+        for geometry, layer in zip(self.geometries, hidden, strict=True):
+            constants = geometry.convolution
+            values = self.activation(
+                nn.functional.conv2d(
+                    values,
+                    geometry.kernels(layer.weight),
+                    layer.bias,
+                    stride=constants.stride,
+                    padding=constants.padding,
+                )
+            )
+        return torch.as_tensor(last(values.permute(0, 2, 3, 1).flatten(1)))
+
+    def forward(self, x: Tensor, labels: Tensor | None = None) -> Tensor:
+        """Logarithms (batch,) of the probabilities of the labels (batch,) int64."""
+        assert labels is not None, "a critic of labels needs labels"
+        chosen = torch.log_softmax(self.logits(x), dim=1).gather(1, labels[:, None])
+        return chosen.squeeze(1)
+
+
+def spread(pixels: Tensor) -> Tensor:
+    """Pixels in [0, 1] as numbers in [-1, 1]."""
+    return pixels * 2.0 - 1.0

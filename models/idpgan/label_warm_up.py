@@ -1,0 +1,63 @@
+"""What a critic of labels learns before it sees a real image: the anchor's own pictures. Free of charge.
+
+The anchor is released already, so its pictures cost nothing, however many. A critic that has learnt from them has
+what the anchor knows; its noisy steps on real images are left for what the anchor does not.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from models.critic.label_network import LabelCritic
+from models.idpgan.labels import drawn_labels
+from models.images.generator import ImageGenerator
+from models.randomness import KeyedStreams, Purpose
+
+BATCHES, BATCH = 160, 128
+"""Different batches of pictures at most, which are passed over again and again, and pictures of each."""
+LEARNING_RATE = 1e-3
+"""Of the first step; it falls linearly to zero."""
+
+
+def warm_up(
+    critic: LabelCritic,
+    generator: ImageGenerator,
+    law: npt.NDArray[np.float64],
+    streams: KeyedStreams,
+    *,
+    steps: int,
+) -> None:
+    """Train the critic on pictures of the generator, in place.
+
+    Args:
+        critic: initialised; its parameters keep their memory.
+        generator: draws what the anchor knows.
+        law: (classes,) shares of the labels.
+        streams: of the job.
+        steps: how many; one batch each.
+    """
+    batches = [_drawn(generator, law, streams, number) for number in range(min(steps, BATCHES))]
+    learnt = {name: value.detach().clone().requires_grad_() for name, value in critic.named_parameters()}
+    adam = torch.optim.Adam(list(learnt.values()), lr=LEARNING_RATE, foreach=True)
+    for step in range(steps):
+        images, labels = batches[step % len(batches)]
+        for group in adam.param_groups:
+            group["lr"] = LEARNING_RATE * (1.0 - step / steps)
+        adam.zero_grad(set_to_none=True)
+        loss = -functional_call(critic, learnt, (images, labels)).mean()
+        torch.autograd.backward(loss, inputs=list(learnt.values()))
+        adam.step()
+    with torch.no_grad():
+        for name, value in critic.named_parameters():
+            value.copy_(learnt[name])
+
+
+def _drawn(
+    generator: ImageGenerator, law: npt.NDArray[np.float64], streams: KeyedStreams, number: int
+) -> tuple[Tensor, Tensor]:
+    one_hot = drawn_labels(law, streams.uniforms(Purpose.CRITIC_LABELS, number, BATCH))
+    latent = streams.torch_normals(Purpose.CRITIC_LATENT, number, (BATCH, generator.latent_dimension))
+    with torch.no_grad():
+        return generator(latent, one_hot), one_hot.argmax(dim=1)
