@@ -23,12 +23,14 @@ from models.releases import Releases, Unheard
 
 KEY_BYTES = 32
 _BLOCK_BYTES = 64
+_CONSTANTS = b"expand 32-byte k"
 _MAX_BYTES = _BLOCK_BYTES * 2**32  # the 32-bit block counter of RFC 8439 would wrap beyond
 _MAX_STEP = 2**64
 _TO_UNIT_53 = 2.0**-53
 _TO_UNIT_64 = 2.0**-64
 _HALF_UNIT_64 = 2.0**-65
 _RARE = np.uint64(2**44)  # a radius whose word lies this near either end takes another: one in half a million
+TURN_OF_WORD = 2.0 * math.pi * _TO_UNIT_64  # radians of one step of a signed word: from -pi to pi
 PIECE = 1 << 15  # normals made at a time, so that every intermediate stays in the cache
 _ZEROS = memoryview(bytes(8 * PIECE))
 
@@ -94,6 +96,15 @@ class KeystreamReader:
             raise ValueError("a ChaCha20 nonce has 12 bytes")
         counter = bytes(4)
         self._encryptor = Cipher(algorithms.ChaCha20(key, counter + nonce), mode=None).encryptor()
+        self._first_block_input = _CONSTANTS + key + counter + nonce
+
+    @property
+    def first_block_input(self) -> bytes:
+        """The 64 bytes that the first block is made of (RFC 8439, section 2.3), for devices with a cipher of their own.
+
+        Whoever holds them can subtract the noise, as whoever holds the key.
+        """
+        return self._first_block_input
 
     def take(self, count: int) -> bytes:
         """The next `count` bytes."""
@@ -275,7 +286,7 @@ class NormalSource:
         u *= -2.0 * std * std
         radius = torch.from_numpy(np.sqrt(u, out=u))
         angle = self._angle[:pairs].copy_(torch.from_numpy(words[pairs:].view(np.int64)))
-        angle.mul_(2.0 * math.pi * _TO_UNIT_64)  # of signed words: from -pi to pi
+        angle.mul_(TURN_OF_WORD)
         torch.mul(torch.cos(angle, out=self._cosine[:pairs]), radius, out=piece[:pairs])
         piece[pairs:] = angle.sin_().mul_(radius)[: piece.numel() - pairs]
         return piece
@@ -287,6 +298,17 @@ def _logarithms(words: npt.NDArray[np.uint64], finer: npt.NDArray[np.uint64]) ->
     distance = (np.where(low, words, ~words) + (finer * _TO_UNIT_64 + _HALF_UNIT_64)) * _TO_UNIT_64
     logarithms: npt.NDArray[np.float64] = np.where(low, np.log(distance), np.log1p(-distance))
     return logarithms
+
+
+def near_an_end(words: torch.Tensor) -> torch.Tensor:
+    """Which of (n,) int64 patterns of words lie so near either end that, as radii, they take a second word."""
+    reach = int(_RARE)
+    return (words >= -reach) & (words < reach)
+
+
+def expected_second_words(radii: int) -> float:
+    """How many of so many radii take a second word, on average."""
+    return radii * 2.0 * float(_RARE) * _TO_UNIT_64
 
 
 def normals_into(made: torch.Tensor, reader: KeystreamReader) -> torch.Tensor:

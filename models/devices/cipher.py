@@ -1,0 +1,105 @@
+"""The ChaCha20 keystream on any device, in torch's 32-bit integers.
+
+The words are those of `models.randomness.KeystreamReader`, which has them from a library; integer sums, exclusive ors and
+shifts have no rounding, so no device may differ. `StreamWords` makes sure of it with a public key before it is used.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.devices.errors import DeviceDiffers
+from models.randomness import KeystreamReader
+
+BLOCK_WORDS: Final = 8
+"""64-bit words of one block of the keystream."""
+_DOUBLE_ROUNDS: Final = 10
+_LARGEST: Final = 1 << 32
+_COUNTER: Final = 12
+
+
+class StreamWords:
+    """Makes the first words of keystreams, always the same number of them.
+
+    Args:
+        count: 64-bit words, rounded up to whole blocks.
+        device: where.
+
+    Raises:
+        DeviceDiffers: the device does not give the library's words for a public key.
+    """
+
+    def __init__(self, count: int, device: torch.device) -> None:
+        blocks = -(-max(count, 1) // BLOCK_WORDS)
+        if blocks >= _LARGEST:
+            raise ValueError("the block counter of a keystream has 32 bits")
+        self._device = device
+        self._start = torch.zeros(16, dtype=torch.int32, device=device)
+        counters = torch.arange(blocks, dtype=torch.int64, device=device)
+        self._counters = counters.to(torch.int32)  # the low 32 bits
+        self._made = torch.zeros(blocks * BLOCK_WORDS, dtype=torch.int64, device=device)
+        self._make: Callable[[], None] = recorded(self._blocks, device)
+        self._try()
+
+    def __call__(self, reader: KeystreamReader) -> Tensor:
+        """(words,) int64 patterns of the words from the beginning of a reader's stream, valid until the next call.
+
+        Args:
+            reader: not read and not advanced.
+        """
+        start = np.frombuffer(reader.first_block_input, dtype="<i4").astype(np.int32)
+        self._start.copy_(torch.from_numpy(start))
+        self._make()
+        return self._made
+
+    def _blocks(self) -> None:
+        state = self._start[:, None].repeat(1, len(self._counters))
+        state[_COUNTER] = self._counters
+        a, b, c, d = state.clone().view(4, 4, -1)
+        for _ in range(_DOUBLE_ROUNDS):
+            _quarter_rounds(a, b, c, d)
+            b, c, d = b.roll(-1, 0), c.roll(-2, 0), d.roll(-3, 0)
+            _quarter_rounds(a, b, c, d)
+            b, c, d = b.roll(1, 0), c.roll(2, 0), d.roll(3, 0)
+        words = state.add_(torch.cat((a, b, c, d)))
+        self._made.view(torch.int32).view(-1, 16).copy_(words.T)
+
+    def _try(self) -> None:
+        """Compare with the library, all words."""
+        key, nonce = bytes(range(32)), bytes(range(12))
+        ours = self(KeystreamReader(key, nonce)).cpu()
+        theirs = KeystreamReader(key, nonce).words_into(np.empty(len(ours), dtype=np.uint64))
+        if not torch.equal(ours, torch.from_numpy(theirs.view(np.int64))):
+            raise DeviceDiffers
+
+
+def _quarter_rounds(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> None:
+    """Four quarter rounds of RFC 8439, section 2.1, one in each column of (4, blocks) rows; in place."""
+    for first, second, third, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+        first.add_(second)
+        third.bitwise_xor_(first)
+        low = third.bitwise_right_shift(32 - bits).bitwise_and_((1 << bits) - 1)
+        third.bitwise_left_shift_(bits).bitwise_or_(low)
+
+
+def recorded(make: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """The same work as one recorded graph of kernels, where the device has such; else the work itself.
+
+    Args:
+        make: reads and writes tensors that stay where they are, with the same shapes at every call.
+        device: where its tensors are.
+    """
+    if device.type != "cuda":
+        return make
+    aside: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    aside.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(aside):
+        make()
+    torch.cuda.current_stream(device).wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(device), torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        make()
+    return graph.replay

@@ -1,0 +1,87 @@
+"""Clipped sums of the pieces of a batch, added as whole numbers.
+
+Each piece's sum is rounded to a public power of two, so fine that the rounding is a matter of the thresholds' last digits, and kept
+in 64-bit integers. Their addition is exact: the same in any order, on any number of devices, however the pieces were
+gathered. What the rounding may add to the distance of two neighbours is taken off the thresholds beforehand.
+"""
+
+import math
+from dataclasses import replace
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from models.dp.clipping import Layout, Partition
+
+SHARE: Final = 2.0**-24
+"""Of every threshold, set aside for what rounding does here."""
+_MOST_RECORDS: Final = 1 << 26
+_RANGE: Final = 2.0**62
+
+
+def lowered(partition: Partition) -> Partition:
+    """The partition to clip by, where the sum of the pieces is made here and must stay within the partition."""
+    return replace(partition, thresholds=tuple(c * (1.0 - SHARE) for c in partition.thresholds))
+
+
+class ExactSum:
+    """The sum of a batch in pieces.
+
+    With `m` pieces at most, the grid of a group of `d` coordinates and threshold `c` is at most `SHARE c / (4 m sqrt d)`, so
+    rounding moves a sum by at most `SHARE c / 8`. Making floats of the sum of `n` records moves it by at most
+    `2**-53 n c`, which is below `SHARE c / 8` too. Two neighbours' sums so come apart by at most `SHARE c / 2` more.
+
+    Args:
+        layout: public blocks of the coordinates.
+        partition: groups and thresholds, not lowered.
+        max_batch: public cap on the records of one batch.
+        piece: records of a piece; only the last of a batch has fewer.
+        device: where the sum is kept.
+
+    Raises:
+        ValueError: so large a batch of so large a critic that 64 bits do not hold its sum.
+    """
+
+    def __init__(
+        self, layout: Layout, partition: Partition, *, max_batch: int, piece: int, device: torch.device
+    ) -> None:
+        grids = grids_of(partition, max_batch=max_batch, piece=piece)
+        by_block = [grids[group] for group in partition.group_of_block]
+        sizes = torch.tensor(layout.sizes)
+        self._grid = torch.repeat_interleave(torch.tensor(by_block, dtype=torch.float64), sizes).to(device)
+        self._steps = 1.0 / self._grid
+        self._sum = torch.zeros(layout.coordinates, dtype=torch.int64, device=device)
+
+    def clear(self) -> None:
+        """Begin a batch."""
+        self._sum.zero_()
+
+    def rounded(self, piece: Tensor) -> Tensor:
+        """(coordinates,) int64 steps of the grid of the (coordinates,) float64 sum of one piece, on the piece's device."""
+        return (piece * self._steps.to(piece.device)).round_().to(torch.int64)
+
+    def add(self, steps: Tensor) -> None:
+        """Add what `rounded` gave, or sums of it; nothing else is done here that could fail half way."""
+        self._sum += steps
+
+    def total(self) -> Tensor:
+        """(coordinates,) float64 sum of what was added."""
+        return self._sum.double().mul_(self._grid)
+
+
+def grids_of(partition: Partition, *, max_batch: int, piece: int) -> tuple[float, ...]:
+    """The public grid of every group, a power of two.
+
+    Raises:
+        ValueError: see `ExactSum`.
+    """
+    pieces = -(-max_batch // piece)
+    grids = tuple(
+        math.ldexp(1.0, math.floor(math.log2(SHARE / 4.0 * c / (pieces * math.sqrt(d)))))
+        for c, d in zip(partition.thresholds, partition.dimensions, strict=True)
+    )
+    widest = max(max_batch * c / grid for c, grid in zip(partition.thresholds, grids, strict=True))
+    if max_batch > _MOST_RECORDS or widest >= _RANGE:
+        raise ValueError("the batch is too large for sums in 64-bit integers")
+    return grids

@@ -1,0 +1,26 @@
+"""The devices that the tests of this folder run on: several that are all the CPU, and the GPU where there is one."""
+
+import pytest
+import torch
+
+from models.devices.placement import CPU, Placement
+
+on_every_device = pytest.mark.parametrize(
+    "device",
+    [
+        CPU,
+        pytest.param(
+            torch.device("cuda", 0),
+            marks=[
+                pytest.mark.gpu,
+                pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
+            ],
+        ),
+    ],
+    ids=["cpu", "cuda"],
+)
+
+
+def spread_over(device: torch.device, count: int = 1) -> Placement:
+    """So many devices that are all this one."""
+    return Placement(devices=(device,) * count, spread=True)
