@@ -25,7 +25,7 @@ LABEL_STEPS = 150
 """Noisy updates of a critic of labels; it starts from what the anchor knows."""
 LABEL_BATCH, LABEL_BATCH_PART = 2048, 5
 """Its expected batch at most, in units, and the part of the declared size that is not exceeded either."""
-LABEL_RATE = 3e-3
+LABEL_RATE = 4e-3
 """Its learning rate at the first step."""
 LABEL_PRETRAINING = 640
 """Its steps on the anchor's own pictures, before it sees a real one."""
