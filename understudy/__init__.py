@@ -2,7 +2,10 @@
 
 This package is the light client: HTTP, results, errors, the ``understudy`` command. It imports no numpy, no torch
 and nothing of the server; ``understudy.local`` and ``understudy.embedded`` reach those where they are installed.
+``understudy.fit`` is ``understudy.local.fit``, imported when it is asked for.
 """
+
+from typing import TYPE_CHECKING
 
 from understudy.async_client import AsyncClient
 from understudy.client import Client
@@ -29,6 +32,7 @@ from understudy.errors import (
     UnderstudyError,
     UnexpectedAnswer,
     Unsupported,
+    VerificationFailed,
 )
 from understudy.exchange import Repetitions
 from understudy.governance.results import BudgetRequest, Grant, Identity, Member, WhatIf
@@ -43,6 +47,9 @@ from understudy.results import (
     Release,
     Statement,
 )
+
+if TYPE_CHECKING:
+    from understudy.local import fit as fit
 
 __all__ = [
     "ApprovalPending",
@@ -83,5 +90,16 @@ __all__ = [
     "UnderstudyError",
     "UnexpectedAnswer",
     "Unsupported",
+    "VerificationFailed",
     "WhatIf",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs the engine when it is asked for; no star import does."""
+    if name == "fit":
+        from understudy.local import fit
+
+        return fit
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

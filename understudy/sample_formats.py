@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from understudy.results import Json
 
-TABLE_FORMATS = ("csv", "parquet", "jsonl")
+TABLE_FORMATS = ("csv", "parquet", "jsonl", "arrow")
 IMAGE_FORMATS = ("npz", "zip", "png")
 """Arrays, PNG files in a ZIP with a table of their labels, one contact sheet."""
 FORMATS = TABLE_FORMATS + IMAGE_FORMATS

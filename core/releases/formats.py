@@ -1,4 +1,4 @@
-"""Synthetic rows as a byte stream: CSV, Parquet or JSON lines, in constant memory."""
+"""Synthetic rows as a byte stream: CSV, Parquet, JSON lines or an Arrow stream, in constant memory."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -37,17 +37,27 @@ def _jsonl(batches: Batches, _schema: pa.Schema) -> Iterator[bytes]:
         yield ("\n".join(lines) + "\n").encode()
 
 
+def _arrow(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
+    outbox = Outbox()
+    with pa.ipc.new_stream(outbox, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            yield outbox.take()
+    yield outbox.take()
+
+
 def _isoformat(value: object) -> str:
     isoformat: Callable[[], str] = value.isoformat  # type: ignore[attr-defined]  # dates and datetimes only
     return isoformat()
 
 
-_WRITERS: Final = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
+_WRITERS: Final = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl, "arrow": _arrow}
 
 MEDIA_TYPES: Final = {
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
     "jsonl": "application/jsonl",
+    "arrow": "application/vnd.apache.arrow.stream",
 }
 
 
@@ -56,7 +66,7 @@ def stream(batches: Batches, name: str) -> Iterator[bytes]:
 
     Args:
         batches: At least one record batch; all of one schema.
-        name: ``csv``, ``parquet`` or ``jsonl``.
+        name: ``csv``, ``parquet``, ``jsonl`` or ``arrow``.
 
     Yields:
         The file's bytes, a piece for each batch.

@@ -15,10 +15,9 @@ the generator, publishing them and publishing this bundle cost no further privac
 | `generator.safetensors` | its weights |
 | `manifest.json` | the images' shape, the law of the label, SHA-256 of network, weights and domain |
 | `domain.json` | the declared images: shape, and the labels in the order of their codes |
-| `certificate.json` | what was spent, how, and the SHA-256 of all other files; signed |
+| `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
 
-With understudy installed: `understudy verify bundle.zip --keys signing-keys.json` computes the figures again and checks
-the signature against keys that you have from the service itself, never from this bundle. To draw images:
+{verify} To draw images:
 `understudy sample --bundle bundle.zip --rows 1000 --out synthetic.npz` (or `.zip` for PNG files, `.png` for a contact
 sheet).
 
@@ -50,7 +49,14 @@ print(images.shape, images.dtype)
 """
 
 
-def image_text(manifest: ImageManifest, *, epsilon: object, delta: object, unit: str | None) -> str:
+def image_text(
+    manifest: ImageManifest,
+    *,
+    epsilon: object,
+    delta: object,
+    unit: str | None,
+    **words: str,
+) -> str:
     """Return the README of a bundle of images.
 
     Args:
@@ -58,10 +64,12 @@ def image_text(manifest: ImageManifest, *, epsilon: object, delta: object, unit:
         epsilon: Of the guarantee.
         delta: Of the guarantee.
         unit: The column that says whose an image is, or None where each image is its own unit.
+        **words: Whether anybody signed the certificate (`signed`), and how the bundle is verified (`verify`).
     """
     return _TEXT.format(
         epsilon=epsilon,
         delta=delta,
+        **words,
         unit="one image" if unit is None else f"all images of one `{unit}`",
         latent=manifest.latent_dimension,
         classes=len(manifest.label_probabilities or ()),

@@ -19,10 +19,9 @@ the generator, publishing them and publishing this bundle cost no further privac
 | `generator.safetensors` | its weights |
 | `manifest.json` | codes per column, the law of the label, SHA-256 of network, weights and domain |
 | `domain.json` | the declared columns: what each code means |
-| `certificate.json` | what was spent, how, and the SHA-256 of all other files; signed |
+| `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
 
-With understudy installed: `understudy verify bundle.zip --keys signing-keys.json` computes the figures again and checks
-the signature against keys that you have from the service itself, never from this bundle. To draw rows:
+{verify} To draw rows:
 `understudy sample --bundle bundle.zip --rows 1000`.
 
 Without it, this program (Python, numpy and onnxruntime) draws rows in coded form; code `c` of a column is its
@@ -62,7 +61,26 @@ Sample the codes as above. Taking the most likely code instead would destroy the
 """
 
 
-def _table_text(manifest: TableManifest, *, epsilon: object, delta: object, unit: str | None) -> str:
+_SIGNED = {
+    "signed": "signed",
+    "verify": (
+        "With understudy installed: `understudy verify bundle.zip --keys signing-keys.json` computes the figures again and "
+        "checks\nthe signature against keys that you have from the service itself, never from this bundle."
+    ),
+}
+_UNSIGNED = {
+    "signed": "not signed",
+    "verify": (
+        "With understudy installed: `understudy verify bundle.zip --allow-unsigned` computes the figures again. Nobody has "
+        "signed\nthis bundle: it was made without a service, and is worth the word of whoever handed it to you."
+    ),
+}
+_MADE_WITHOUT_A_SERVICE = "understudy.local-certificate/"
+
+
+def _table_text(
+    manifest: TableManifest, *, epsilon: object, delta: object, unit: str | None, **words: str
+) -> str:
     return _TEXT.format(
         epsilon=epsilon,
         delta=delta,
@@ -70,6 +88,7 @@ def _table_text(manifest: TableManifest, *, epsilon: object, delta: object, unit
         latent=manifest.latent_dimension,
         classes=len(manifest.label_probabilities or ()),
         cells=sum(manifest.cardinalities),
+        **words,
     )
 
 
@@ -78,13 +97,15 @@ def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any]) -> str:
 
     Args:
         manifest: How to sample from it.
-        certificate: Of either form; the hash of the README is not needed yet.
+        certificate: Of any form; the hash of the README is not needed yet.
     """
     guarantee = certificate.get("privacy_parameters") or certificate.get("guarantee") or {}
     epsilon, delta = guarantee.get("epsilon"), guarantee.get("delta")
     unit = (certificate.get("privacy_unit") or {}).get("column")
+    alone = str(certificate.get("schema")).startswith(_MADE_WITHOUT_A_SERVICE)
+    words = _UNSIGNED if alone else _SIGNED
     match manifest:
         case TableManifest():
-            return _table_text(manifest, epsilon=epsilon, delta=delta, unit=unit)
+            return _table_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)
         case ImageManifest():
-            return image_text(manifest, epsilon=epsilon, delta=delta, unit=unit)
+            return image_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)

@@ -37,7 +37,7 @@ class Samples(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableSamples:
-    """Rows as CSV, Parquet or JSON lines."""
+    """Rows as CSV, Parquet, JSON lines or an Arrow stream."""
 
     MEDIA_TYPES: ClassVar[Mapping[str, str]] = formats.MEDIA_TYPES
     sampler: Sampler

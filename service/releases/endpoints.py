@@ -47,7 +47,7 @@ Format = Annotated[
     Query(
         alias="format",
         description=(
-            "How they are written: rows as csv (where nothing is asked for), parquet or jsonl; images as npz (where "
+            "How they are written: rows as csv (where nothing is asked for), parquet, jsonl or arrow (a stream); images as npz (where "
             "nothing is asked for), zip (PNG files and a table of their labels) or png (one contact sheet)."
         ),
     ),

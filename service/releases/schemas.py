@@ -17,6 +17,7 @@ class SampleFormat(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     JSONL = "jsonl"
+    ARROW = "arrow"
     NPZ = "npz"
     ZIP = "zip"
     PNG = "png"

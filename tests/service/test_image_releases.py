@@ -40,7 +40,7 @@ def test_arrays_come_where_no_format_is_asked_for(world: World, samples: str) ->
         assert len(arrays["images"]) == 5
 
 
-@pytest.mark.parametrize("name", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("name", ["csv", "parquet", "jsonl", "arrow"])
 def test_formats_of_tables_are_refused_for_images(world: World, samples: str, name: str) -> None:
     told = require_problem(
         world.analyst.get(f"{samples}?format={name}"), status=409, code="format-not-for-release"
@@ -52,7 +52,7 @@ def test_formats_of_tables_are_refused_for_images(world: World, samples: str, na
 def test_formats_of_images_are_refused_for_tables(world: World, name: str) -> None:
     answer = world.analyst.get(f"/v1/releases/{world.release()}/samples?format={name}")
     told = require_problem(answer, status=409, code="format-not-for-release")
-    assert told["facts"] == {"formats": ["csv", "parquet", "jsonl"]}
+    assert told["facts"] == {"formats": ["csv", "parquet", "jsonl", "arrow"]}
 
 
 @pytest.mark.parametrize("name", ["zip", "png"])

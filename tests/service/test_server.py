@@ -115,7 +115,7 @@ def test_a_chunked_upload_over_a_socket(world: World, served: Served) -> None:
     assert answer.json()["rows_accepted"] == 200_000
 
 
-@pytest.mark.parametrize("file_format", ["csv", "parquet", "jsonl", "npz"])
+@pytest.mark.parametrize("file_format", ["csv", "parquet", "jsonl", "arrow", "npz"])
 def test_an_endless_sample_stops_when_its_reader_leaves(
     world: World, served: Served, file_format: str
 ) -> None:

@@ -38,7 +38,7 @@ def sample(
         str | None,
         typer.Option(
             "--format",
-            help="Rows: csv, parquet or jsonl. Images: npz (arrays), zip (PNG files with a table of their labels) or "
+            help="Rows: csv, parquet, jsonl or arrow (a stream). Images: npz (arrays), zip (PNG files with a table of their labels) or "
             "png (one contact sheet). Else by the ending of --out.",
         ),
     ] = None,
@@ -124,7 +124,7 @@ def sample_offline(
     if not bundle.is_file():
         raise InputUnusable(f"there is no file {bundle}")
     try:
-        from understudy.local import open_bundle_samples, sample_to_file, usual_format
+        from understudy.local.sampling import open_bundle_samples, sample_to_file, usual_format
     except ImportError as error:
         raise NotInstalled(
             f"sampling offline needs {error.name}: pip install 'understudy[offline]'; the README in the bundle shows a "

@@ -23,7 +23,10 @@ def verify(
     ] = None,
     allow_unsigned: Annotated[
         bool,
-        typer.Option("--allow-unsigned", help="Take a certificate of the first form, which nobody signed."),
+        typer.Option(
+            "--allow-unsigned",
+            help="Take a certificate that nobody signed: of the first form, or of a training without a service.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the whole report as JSON.")] = False,
 ) -> None:

@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from understudy.verifying.local_form import local_schema
+
 _KINDS: Final[Mapping[str, Callable[[object], bool]]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
@@ -37,7 +39,9 @@ _ELSEWHERE: Final = frozenset({
 
 @cache
 def schema(kind: str = "certificate") -> Mapping[str, Any]:
-    """The JSON Schema of a certificate, or of a "selection"'s, as this version of the client ships it."""
+    """The JSON Schema of a certificate, or of a "selection"'s or a "local" one, as this version of the client ships it."""
+    if kind == "local":
+        return local_schema(schema())
     text = files(__package__).joinpath(f"{kind}.schema.json").read_text("utf-8")
     loaded: Mapping[str, Any] = json.loads(text)
     return loaded

@@ -1,14 +1,23 @@
 """Verifying a bundle: every check by name, in order, and what came of it."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
 from understudy.errors import VerificationFailed
-from understudy.verifying import accounting, contents, form, planned, records, selections, signatures
+from understudy.verifying import (
+    accounting,
+    contents,
+    form,
+    local_form,
+    planned,
+    records,
+    selections,
+    signatures,
+)
 from understudy.verifying.bundle_file import Opened, open_bundle
 from understudy.verifying.executed import executed_problems
 
@@ -94,7 +103,8 @@ def verify_bundle(path: Path, *, public_keys: Iterable[bytes] = (), allow_unsign
     Args:
         path: the bundle.
         public_keys: keys of 32 bytes that the reader has from elsewhere and trusts.
-        allow_unsigned: take a certificate of the first form, which nobody signed, for what it computes to.
+        allow_unsigned: take a certificate that nobody signed, of the first form or of a training without a service, for
+            what it computes to.
 
     Raises:
         NotABundle: the file is no bundle.
@@ -111,8 +121,13 @@ def verify_opened(
         checks += _first_form_checks(opened, allow_unsigned=allow_unsigned)
     elif opened.certificate.get("schema") == selections.SCHEMA:
         checks += _selection_checks(opened, list(public_keys))
+    elif opened.certificate.get("schema") == local_form.SCHEMA:
+        checks += _checks(
+            opened, kind="local", signature=lambda _certificate: _unsigned(allow=allow_unsigned)
+        )
     else:
-        checks += _checks(opened, list(public_keys))
+        keys = list(public_keys)
+        checks += _checks(opened, kind="certificate", signature=lambda stated: _signature(stated, keys))
     return Report(outcome=_outcome(checks), checks=tuple(checks), certificate=opened.certificate)
 
 
@@ -150,13 +165,21 @@ def _decided(name: str, problems: Iterator[str], good: str) -> Check:
     return Check(name=name, holds=not found, detail=contents.listed(found) if found else good)
 
 
-def _checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Check]:
+def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]], Check]) -> Iterator[Check]:
+    """Check a certificate of one training.
+
+    Args:
+        opened: the bundle.
+        kind: of `form.problems`.
+        signature: checks who signed it.
+    """
     certificate = opened.certificate
-    yield (whole := _decided("form", form.problems(certificate), f"every member of {SCHEMA}"))
+    problems = form.problems(certificate, kind=kind)
+    yield (whole := _decided("form", problems, f"every member of {certificate.get('schema')}"))
     if not whole.holds:
         # Nothing can be read from what has another form; whether somebody signed it does not matter any more.
         return
-    yield _signature(certificate, public_keys)
+    yield signature(certificate)
     yield _decided("files", contents.artefact_problems(opened), "every other file is the one listed")
     yield (described := _decided("manifest", contents.manifest_problems(opened), "describes the generator"))
     if not described.holds:
@@ -214,6 +237,11 @@ def _signature(certificate: Mapping[str, Any], public_keys: list[bytes]) -> Chec
         return Check(name="signature", holds=True, detail=f"by key {key_id}, which you trust")
     detail = "the certificate was changed after it was signed, or signed by somebody else"
     return Check(name="signature", holds=False, detail=detail)
+
+
+def _unsigned(*, allow: bool) -> Check:
+    detail = "made without a service: nobody has signed it, so it is worth the word of whoever hands it on"
+    return Check(name="signature", holds=True if allow else None, detail=detail)
 
 
 def _steps(plan: Mapping[str, Any]) -> str:

@@ -36,6 +36,12 @@ def test_jsonl_has_an_object_a_line():
     assert lines[0]["seen"].startswith("2020-01-")
 
 
+def test_an_arrow_stream_is_read_batch_by_batch():
+    with pa.ipc.open_stream(_file("arrow")) as reader:
+        assert [batch.num_rows for batch in reader] == [1000, 1000, 500]
+        assert reader.schema.field("seen").type == pa.date32()
+
+
 @pytest.mark.parametrize("name", MEDIA_TYPES)
 def test_bytes_come_before_all_rows_are_drawn(name):
     pieces = stream(Sampler(bundle()).batches(10**12, batch_rows=1000), name)

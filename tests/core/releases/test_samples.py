@@ -8,7 +8,7 @@ from core.releases.samples import open_samples
 from tests.core.releases import image_stand_in, stand_in
 
 KINDS = {
-    "table": (stand_in.bundle(), ["csv", "parquet", "jsonl"]),
+    "table": (stand_in.bundle(), ["csv", "parquet", "jsonl", "arrow"]),
     "images": (image_stand_in.bundle(), ["npz", "zip", "png"]),
 }
 
@@ -30,7 +30,7 @@ def test_a_bundle_has_the_formats_of_what_it_generates(kind):
 def test_a_format_of_the_other_kind_is_refused_before_anything_is_drawn(kind):
     packed, formats = kind
     samples = open_samples(packed)
-    for other in {"csv", "parquet", "jsonl", "npz", "zip", "png", "xlsx"} - set(formats):
+    for other in {"csv", "parquet", "jsonl", "arrow", "npz", "zip", "png", "xlsx"} - set(formats):
         with pytest.raises(FormatNotForRelease) as caught:
             samples.write(3, other)
         assert caught.value.facts == {"formats": formats}

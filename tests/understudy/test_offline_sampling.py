@@ -27,7 +27,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
     return int(caught.value.code or 0)
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
 def test_a_bundle_is_sampled_offline(
     bundle_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
@@ -70,7 +70,7 @@ def test_wrong_words_are_explained(
 
 
 def test_a_bundle_error_is_an_error_of_the_client(tmp_path: Path) -> None:
-    from understudy.local import open_bundle_samples
+    from understudy.local.sampling import open_bundle_samples
 
     file = tmp_path / "bundle.zip"
     file.write_text("no zip")
@@ -124,7 +124,7 @@ def test_without_a_name_the_file_is_called_after_what_the_bundle_generates(
         (
             "bundle_file",
             ("--rows", 5, "--out", "sheet.png", "--show"),
-            "written as one of: csv, parquet, jsonl",
+            "written as one of: csv, parquet, jsonl, arrow",
         ),
         ("image_bundle", ("--rows", 5, "--show"), "--show needs a contact sheet"),
         ("image_bundle", ("--rows", 5, "--out", "images.npz", "--show"), "--show needs a contact sheet"),

@@ -1,0 +1,189 @@
+"""Training without a service: what it leaves, what it charges, and what becomes of it when it fails."""
+
+import json
+import zipfile
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+import understudy
+from tests.core.releases.stand_in import DOMAIN
+from understudy import BudgetRefused, InputUnusable, InvalidInput
+from understudy.cli import main
+from understudy.local import Fitted, fit, fitting, read_account, set_cap
+from understudy.verifying.bundle_file import open_bundle
+from understudy.verifying.local_form import SCHEMA
+from understudy.verifying.verification import Outcome, verify_bundle, verify_opened
+
+SMALL = {
+    "steps": 2, "pretraining_steps": 2, "generator_width": 16, "generator_batch_size": 16, "latent_dimension": 4,
+    "critic_width": 16, "critic_steps": 1,
+}  # fmt: skip
+GUARANTEE = (1.0, 1e-6)
+
+
+def frame(rows: int = 300) -> pa.Table:
+    rng = np.random.default_rng(5)
+    return pa.table({
+        "ward": rng.choice(["A", "Ü"], rows),
+        "age": rng.integers(0, 100, rows),
+        "sick": rng.choice(["yes", "no"], rows),
+        "seen": [date(2020, 1, 1 + int(day)) for day in rng.integers(0, 10, rows)],
+    })  # fmt: skip
+
+
+def capped(folder: Path) -> Path:
+    set_cap("wards", epsilon=1.0, delta=2e-6, ledgers=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return capped(tmp_path_factory.mktemp("ledgers"))
+
+
+@pytest.fixture(scope="module")
+def fitted(ledgers: Path) -> Fitted:
+    bad = frame().slice(0, 1).set_column(0, "ward", pa.array(["nobody's ward"]))
+    rows = pa.concat_tables([frame(), bad])
+    return understudy.fit(
+        rows, DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=ledgers
+    )
+
+
+def test_rows_come_as_a_data_frame_or_as_arrow(fitted: Fitted) -> None:
+    table = fitted.sample(40, form="arrow")
+    assert table.num_rows == 40
+    assert table.column_names == ["ward", "age", "sick", "seen"]
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(fitted.sample(3), pandas.DataFrame)
+    with pytest.raises(InputUnusable, match="unknown form"):
+        fitted.sample(3, form="polars")
+    with pytest.raises(InputUnusable, match="at least one"):
+        fitted.sample(0)
+
+
+def test_the_bundle_verifies_but_for_a_signature_that_nobody_made(
+    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = fitted.save(tmp_path / "bundle.zip")
+    report = verify_bundle(file)
+    assert report.outcome is Outcome.SIGNER_UNKNOWN, report.lines()
+    assert [check.name for check in report.checks if check.holds is None] == ["signature"]
+    assert verify_bundle(file, allow_unsigned=True).outcome is Outcome.VERIFIED
+
+    monkeypatch.setattr("sys.argv", ["understudy", "verify", str(file)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == int(Outcome.SIGNER_UNKNOWN)
+    assert "worth the word of whoever hands it on" in capsys.readouterr().out
+    readme = zipfile.ZipFile(file).read("README.md").decode()
+    assert "not signed" in readme
+    assert "--keys" not in readme
+
+
+def test_the_certificate_says_nothing_that_is_true_of_a_service_only(fitted: Fitted, ledgers: Path) -> None:
+    certificate = fitted.certificate
+    assert certificate["schema"] == SCHEMA
+    assert not {"context", "algorithm", "key_id", "signature"} & certificate.keys()
+    told = json.dumps([certificate[name] for name in ("model", "justification", "not_covered", "randomness")])
+    for untrue in ("service", "other people set", "sealed", "master key", "analysts"):
+        assert untrue not in told
+    entries = [json.loads(line) for line in (ledgers / "wards.jsonl").read_text().splitlines()[1:]]
+    assert [entry["kind"] for entry in entries] == ["CAP_SET", "RESERVED", "SPENT", "SETTLED"]
+    assert certificate["ledger"]["reserved"] == {"sequence": 2, "hash": entries[1]["hash"]}
+    assert certificate["ledger"]["spent"] == {"sequence": 3, "hash": entries[2]["hash"]}
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("schema", "understudy.certificate/2"),
+        ("declared_size", 3000),
+        ("not_covered", []),
+        ("randomness", {"cipher": "ChaCha20 (RFC 8439)"}),
+        ("signature", "x"),
+    ],
+)
+def test_a_changed_certificate_is_refused(fitted: Fitted, tmp_path: Path, member: str, value: object) -> None:
+    opened = open_bundle(fitted.save(tmp_path / "bundle.zip"))
+    opened.certificate[member] = value
+    assert verify_opened(opened, allow_unsigned=True).outcome is Outcome.REFUSED
+
+
+def test_what_the_owner_alone_is_told_is_not_in_the_bundle(fitted: Fitted) -> None:
+    assert fitted.rows_refused == 1
+    assert fitted.refusals == {"ward: unknown-category": 1}
+    assert "refus" not in repr(fitted)
+
+
+def test_a_second_training_is_refused_before_a_row_is_trained_on(
+    fitted: Fitted, ledgers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fitted.certificate["declared_size"] == 300
+    monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: pytest.fail("a training began"))
+    with pytest.raises(BudgetRefused):
+        fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=ledgers)
+
+
+class Failing:
+    """A synthesizer that looks at the ledger when it would see the first row, and fails."""
+
+    def __init__(self, ledgers: Path) -> None:
+        self.ledgers = ledgers
+        self.seen: list[str] = []
+
+    def fit(self, *_arguments: Any) -> None:
+        self.seen = list(read_account("wards", ledgers=self.ledgers).jobs.values())
+        raise MemoryError
+
+
+def test_when_rows_are_touched_the_charge_is_on_the_disk_and_a_failure_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing, synced = Failing(capped(tmp_path)), []
+    monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: failing)
+    monkeypatch.setattr("understudy.local.ledger_file.os.fsync", synced.append)
+    with pytest.raises(MemoryError):
+        fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path)
+    assert failing.seen == ["SPENT"]
+    assert synced
+    assert float(read_account("wards", ledgers=tmp_path).spent["epsilon"]) > 0.99
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"declared_size": None}, InputUnusable, "declared_size=N"),
+        ({"guarantee": (0.0, 1e-6)}, InvalidInput, "epsilon"),
+        ({"options": {"stepz": 1}}, InvalidInput, "stepz"),
+        ({"frame": [1, 2]}, InputUnusable, "pandas DataFrame or an Arrow table"),
+        ({"frame": frame().drop_columns(["ward"])}, InvalidInput, "missing: ward"),
+        ({"frame": frame().slice(0, 0)}, InputUnusable, "no row"),
+        ({"domain": DOMAIN | {"_from_data": []}}, InputUnusable, "draft"),
+    ],
+    ids=["size", "guarantee", "option", "list", "column", "empty", "draft"],
+)
+def test_what_cannot_be_trained_on_costs_nothing(
+    tmp_path: Path, changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    capped(tmp_path)
+    given: dict[str, Any] = {
+        "frame": frame(), "domain": DOMAIN, "guarantee": GUARANTEE, "declared_size": 300, "options": SMALL,
+    } | changes  # fmt: skip
+    with pytest.raises(error, match=message):
+        fit(**given, dataset="wards", ledgers=tmp_path)
+    assert read_account("wards", ledgers=tmp_path).jobs == {}
+
+
+def test_torch_must_be_as_it_starts(tmp_path: Path) -> None:
+    capped(tmp_path)
+    with torch.inference_mode(), pytest.raises(InputUnusable, match="inference mode"):
+        fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, ledgers=tmp_path)
+    assert read_account("wards", ledgers=tmp_path).jobs == {}

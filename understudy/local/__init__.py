@@ -1,0 +1,44 @@
+"""The engine of the service without a service, where it is installed: the one part of the client that imports it.
+
+    from understudy.local import fit, set_cap
+
+    set_cap("admissions", epsilon=4.0, delta=1e-5)                     # once
+    fitted = fit(frame, domain, (1.0, 1e-6), dataset="admissions", declared_size=50_000)
+    fitted.sample(1000)
+    fitted.save("bundle.zip")
+
+Each name is imported when it is asked for: sampling a bundle needs ``understudy[offline]``, training
+``understudy[workers]``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.local.accounts import read_account, set_cap
+    from understudy.local.fitted import Fitted
+    from understudy.local.fitting import fit
+
+__all__ = ["Fitted", "fit", "read_account", "set_cap"]
+
+_HOMES = {"Fitted": "fitted", "fit": "fitting", "read_account": "accounts", "set_cap": "accounts"}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name when it is asked for.
+
+    Raises:
+        AttributeError: there is no such name.
+        NotInstalled: the engine is not installed.
+    """
+    if name not in _HOMES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    from understudy.errors import NotInstalled
+
+    try:
+        home = import_module(f"understudy.local.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        message = f"training on this machine needs {error.name}: pip install 'understudy[workers]'"
+        raise NotInstalled(message) from None
+    return getattr(home, name)

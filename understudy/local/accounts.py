@@ -1,0 +1,220 @@
+"""What a dataset's file of a ledger allows: its cap, set once; a charge reserved and spent before a row is touched."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from core.clock import Clock, SystemClock
+from core.errors import UnderstudyError as EngineError
+from core.ledger.admission import decimal_text, require_cap_above, require_room
+from core.ledger.chain import Head
+from core.ledger.decisions import cap_set
+from core.ledger.errors import BudgetNotSet
+from core.ledger.reservation import EntryKind, Movement
+from core.privacy.charge import FEMTO, MICRO, Charge, charge_of
+from core.privacy.filters import Cap, admit
+from core.privacy.mechanism import to_json
+from core.privacy.remaining import remaining_epsilon
+from core.synthesis.plan import Plan
+from understudy.connection import default_data_folder
+from understudy.errors import Conflict, refusal
+from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
+from understudy.results import Json
+
+OWNER = "the owner of the file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a dataset's ledger says.
+
+    Attributes:
+        path: the file.
+        cap: epsilon and delta that bind everything ever released, or None before they are set.
+        spent: epsilon and delta spent, as exact decimals.
+        reserved: epsilon and delta of trainings that never began; they count.
+        carried_by: the filter that holds with the most room, or None.
+        remaining_epsilon: the largest epsilon that one more training may have, roughly; None before a cap is set.
+        jobs: state of every training, by its id.
+    """
+
+    path: Path
+    cap: Json | None
+    spent: Json
+    reserved: Json
+    carried_by: str | None
+    remaining_epsilon: float | None
+    jobs: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """What was paid for one training.
+
+    Attributes:
+        population_id: whose chain paid.
+        reserved: the link that reserved the charge.
+        spent: the link that spent it.
+    """
+
+    population_id: UUID
+    reserved: Head
+    spent: Head
+
+
+def default_ledgers() -> Path:
+    """Where ledgers are kept if nobody says otherwise: beside the data folder of the local stack, for every program of a user."""
+    return default_data_folder() / "ledgers"
+
+
+def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None = None) -> Account:
+    """Set what everything ever released about a dataset may cost together; once, before the first training.
+
+    Under the rule of the filters one training of (epsilon, delta) needs a cap of its epsilon and twice its delta.
+
+    Args:
+        dataset: what the dataset is called; the same people must always be called the same.
+        epsilon: of the cap.
+        delta: of the cap.
+        ledgers: folder of the ledgers; else one that all programs of this user share.
+
+    Raises:
+        Conflict: there is a cap already.
+        InvalidInput: it is out of range.
+        VerificationFailed: the ledger is not what was written.
+    """
+    path = ledger_path(ledgers or default_ledgers(), dataset)
+    with answered(), opened_ledger(path, dataset) as ledger:
+        cap = Cap(epsilon=epsilon, delta=delta, rule=ledger.books.rule)
+        if ledger.books.cap is not None:
+            raise already_set(dataset, ledger.books.cap)
+        require_cap_above(cap, ledger.books.balance.in_force)
+        ledger.append(
+            cap_set(epsilon=cap.epsilon, delta=cap.delta, by=OWNER, reason=None), clock=SystemClock()
+        )
+        return _account(ledger)
+
+
+def read_account(dataset: str, *, ledgers: Path | None = None) -> Account:
+    """Verify a dataset's ledger from its first line and say where it stands.
+
+    Args:
+        dataset: what the dataset is called.
+        ledgers: folder of the ledgers.
+
+    Raises:
+        VerificationFailed: it is not what was written.
+    """
+    path = ledger_path(ledgers or default_ledgers(), dataset)
+    with answered(), opened_ledger(path, dataset) as ledger:
+        return _account(ledger)
+
+
+def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> Payment:
+    """Reserve and spend what a plan costs. When this returns it is on the disk, whatever becomes of the training.
+
+    Args:
+        path: the ledger.
+        dataset: what the dataset is called.
+        plan: what will run.
+        job_id: its training.
+        clock: dates the entries.
+
+    Raises:
+        BudgetRefused: no filter holds with it; nothing was written.
+        Conflict: no cap is set.
+        VerificationFailed: the ledger is not what was written.
+    """
+    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
+    with answered(), opened_ledger(path, dataset) as ledger:
+        cap = ledger.books.cap
+        if cap is None:
+            raise BudgetNotSet(
+                f"No cap is set for {dataset!r}.",
+                remedy=f"Set it once: understudy.local.set_cap({dataset!r}, epsilon=..., delta=...).",
+            )
+        require_room(
+            cap,
+            ledger.books.balance.in_force,
+            charge,
+            remedy="Ask for a smaller epsilon or delta; the cap of a dataset is set once.",
+        )
+        reserved, spent = ledger.append(
+            _moved(EntryKind.RESERVED, job_id, charge),
+            _moved(EntryKind.SPENT, job_id, charge),
+            clock=clock,
+            mechanism=to_json(plan.mechanism),
+        )
+        return Payment(population_id=ledger.population_id, reserved=reserved, spent=spent)
+
+
+def settle(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> None:
+    """Note that a training ran to its end. What it cost stays; a training that is never settled cost the same.
+
+    Args:
+        path: the ledger.
+        dataset: what the dataset is called.
+        plan: what ran.
+        job_id: its training.
+        clock: dates the entry.
+    """
+    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
+    with answered(), opened_ledger(path, dataset) as ledger:
+        ledger.append(_moved(EntryKind.SETTLED, job_id, charge), clock=clock)
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """Let the engine's refusals be the ones that the service's clients know: the same classes, codes and facts."""
+    try:
+        yield
+    except EngineError as error:
+        raise refusal(
+            error.status,
+            {
+                "code": error.code,
+                "title": error.title,
+                "detail": error.detail,
+                "remedy": error.remedy,
+                "facts": error.facts,
+            },
+        ) from None
+
+
+def already_set(dataset: str, cap: Cap) -> Conflict:
+    """The refusal of a second cap."""
+    return Conflict(
+        409,
+        {
+            "code": "cap-already-set",
+            "detail": f"The cap of {dataset!r} is set: epsilon {cap.epsilon:g}, delta {cap.delta:g}.",
+            "remedy": "It is set once. Other people's records are another dataset, under another name.",
+        },
+    )
+
+
+def _moved(kind: EntryKind, job_id: UUID, charge: Charge) -> Movement:
+    return Movement(kind=kind, job_id=job_id, charge=charge)
+
+
+def _account(ledger: OpenLedger) -> Account:
+    books = ledger.books
+    balance, cap = books.balance, books.cap
+    return Account(
+        path=ledger.path,
+        cap=None if cap is None else {"epsilon": cap.epsilon, "delta": cap.delta},
+        spent=_decimals(balance.spent),
+        reserved=_decimals(balance.reserved),
+        carried_by=None if cap is None else admit(cap, [balance.in_force]).carried_by,
+        remaining_epsilon=None if cap is None else remaining_epsilon(cap, [balance.in_force]),
+        jobs={str(job_id): found.state.value for job_id, found in books.reservations.items()},
+    )
+
+
+def _decimals(charge: Charge) -> dict[str, str]:
+    return {
+        "epsilon": decimal_text(charge.epsilon_micros, MICRO),
+        "delta": decimal_text(charge.delta_femtos, FEMTO),
+    }

@@ -1,0 +1,59 @@
+"""What a training on this machine leaves: a generator to draw from, to save and to pass on, with its certificate."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from core.releases.samples import Samples, open_samples
+from understudy.errors import InputUnusable
+from understudy.results import Json
+from understudy.tables import drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """A generator that was paid for. Drawing from it, saving it and passing the bundle on cost nothing more.
+
+    Attributes:
+        bundle: the generator with its certificate, as a service's bundle; the only part to pass on.
+        certificate: what was spent, how; nobody has signed it.
+        rows_refused: rows that the declared rules refused. For the owner only: not differentially private.
+        refusals: why, with counts. For the owner only.
+    """
+
+    bundle: bytes = field(repr=False)
+    certificate: Json = field(repr=False)
+    rows_refused: int = field(repr=False)
+    refusals: Json = field(repr=False)
+
+    @cached_property
+    def _samples(self) -> Samples:
+        return open_samples(self.bundle)
+
+    def sample(self, rows: int, *, form: str = "pandas") -> Any:  # noqa: ANN401 - a DataFrame or an Arrow table
+        """Draw synthetic rows.
+
+        Args:
+            rows: how many.
+            form: "pandas" for a DataFrame, "arrow" for an Arrow table.
+
+        Raises:
+            NotInstalled: pandas is asked for and not installed.
+            InputUnusable: the form is unknown, or fewer than one row is asked for.
+        """
+        if rows < 1:
+            raise InputUnusable("ask for at least one row")
+        return drawn(b"".join(self._samples.write(rows, "arrow")), form=form)
+
+    def save(self, target: Path | str) -> Path:
+        """Write the bundle to a file: what `understudy sample --bundle` and `understudy verify` take.
+
+        Args:
+            target: the file.
+        """
+        file = Path(target)
+        partial = file.with_name(f"{file.name}.part")
+        partial.write_bytes(self.bundle)
+        partial.replace(file)
+        return file

@@ -1,0 +1,234 @@
+"""Training on this machine, in this process: what a service and its worker do, without either.
+
+Plan, pay, train, certify, in this order: when a row reaches the synthesizer the charge is on the disk, and neither a
+crash nor a failure takes it back. Rows are cleaned and coded before, which only their owner sees.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import torch
+
+import core
+import models
+import understudy
+from core.clock import SystemClock
+from core.domain.declared import domain_from_json
+from core.domain.table import TableDomain
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.bundle import artefacts_of, files_of, pack, unpack
+from core.releases.certificate import make_certificate
+from core.releases.execution import Executed
+from core.releases.readme import render_readme
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.bundle import write_bundle
+from models.grids import noise_grid
+from models.randomness import KEY_BYTES, KeyedStreams
+from models.recording import Record
+from models.registry import make_synthesizer
+from models.software import software_of
+from understudy.errors import InputUnusable
+from understudy.local.accounts import Payment, answered, default_ledgers, pay, settle
+from understudy.local.fitted import Fitted
+from understudy.local.frames import coded_frame
+from understudy.local.ledger_file import ledger_path
+from understudy.results import Json
+from understudy.table_files import DECLARED_SIZE, MARK, marked, read_domain
+from understudy.verifying.local_form import localised
+
+Watch = Callable[[str, int, int], None]
+
+
+def fit(
+    frame: object,
+    domain: Json | Path | str,
+    guarantee: PrivacyGuarantee | tuple[float, float],
+    *,
+    dataset: str,
+    declared_size: int | None = None,
+    synthesizer: str = "idpgan",
+    options: Json | None = None,
+    ledgers: Path | None = None,
+    watch: Watch | None = None,
+) -> Fitted:
+    """Train a generator on private rows and charge the dataset's ledger for it.
+
+    Args:
+        frame: the rows: a pandas DataFrame or an Arrow table with the declared columns.
+        domain: the declared domain of a table: its document, or the file that holds it.
+        guarantee: epsilon and delta of this training.
+        dataset: what the dataset is called. The name is what is trusted: the same people under two names have two
+            budgets, and nobody can tell.
+        declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
+        synthesizer: how the generator is made.
+        options: what to choose instead of the public rules.
+        ledgers: folder of the ledgers; else one that all programs of this user share.
+        watch: told stage, step and number of steps.
+
+    Raises:
+        BudgetRefused: the ledger does not admit it; nothing was spent.
+        Conflict: no cap is set.
+        InvalidInput: the domain, the guarantee or an option breaks a rule.
+        InputUnusable: the frame cannot be used, or torch is set up in a way that a training must not have.
+        VerificationFailed: the ledger is not what was written.
+    """
+    require_plain_torch()
+    document, size = _declared(domain, declared_size)
+    path = ledger_path(ledgers or default_ledgers(), dataset)
+    clock, job_id = SystemClock(), uuid4()
+    with answered():
+        declared = domain_from_json(document)
+        if not isinstance(declared, TableDomain):
+            raise InputUnusable("the local library trains on tables; images are trained on by the service")
+        plan = make_plan(
+            spec=SynthesisSpec(synthesizer=synthesizer, options=options or {}),
+            guarantee=_guarantee(guarantee),
+            declared_size=size,
+            domain=declared,
+            adjacency=Adjacency.ADD_OR_REMOVE,
+            privacy_unit=PrivacyUnit(column=declared.privacy_unit),
+        )
+        records, intake = coded_frame(frame, declared)
+    ordered_at = clock.now()
+    payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
+    record = Record(plan)
+    streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
+    with repeatable_torch():
+        generator = make_synthesizer(plan.synthesizer).fit(records, plan, streams, LocalHost(watch))
+    with answered():
+        staged = write_bundle(generator=generator, domain=declared.to_json(), certificate={})
+        bundle, certificate = _certified(
+            staged, plan, record.executed(), payment, declared, job_id=job_id, ordered_at=ordered_at
+        )
+    settle(path, dataset, plan, job_id=job_id, clock=clock)
+    return Fitted(
+        bundle=bundle,
+        certificate=certificate,
+        rows_refused=intake.rows_refused,
+        refusals={f"{column}: {kind}": count for (column, kind), count in sorted(intake.refusals.items())},
+    )
+
+
+class LocalHost:
+    """A `models.synthesizer.TrainingHost` of one process: no checkpoints, so a training that is broken off is lost.
+
+    Args:
+        watch: told stage, step and number of steps.
+    """
+
+    def __init__(self, watch: Watch | None) -> None:
+        self._watch = watch
+
+    def advance(self, *, stage: str, step: int, total: int) -> None:
+        """Tell how far it is; all of it is paid for already."""
+        if self._watch is not None:
+            self._watch(stage, step, total)
+
+    def load_checkpoint(self) -> bytes | None:
+        """There is never a checkpoint."""
+        return None
+
+    def checkpoint_due(self) -> bool:
+        """Never."""
+        return False
+
+    def save_checkpoint(self, state: bytes) -> None:
+        """Nothing is kept."""
+
+
+def require_plain_torch() -> None:
+    """Refuse settings of this process under which arithmetic is not the one that was proven.
+
+    Raises:
+        InputUnusable: another default type or device, automatic casts, or inference mode.
+    """
+    if (
+        torch.get_default_dtype() is not torch.float32
+        or torch.get_default_device().type != "cpu"
+        or torch.is_autocast_enabled("cpu")
+        or torch.is_inference_mode_enabled()
+    ):
+        raise InputUnusable(
+            "a training needs torch as it starts: float32, the CPU, no autocast and no inference mode around it"
+        )
+
+
+@contextmanager
+def repeatable_torch() -> Iterator[None]:
+    """What a training child sets for good, for a while: gradients, and operations that are repeatable."""
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    torch.use_deterministic_algorithms(mode=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)
+        torch.utils.deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]
+
+
+def _declared(domain: Json | Path | str, declared_size: int | None) -> tuple[Mapping[str, Any], int]:
+    document = dict(domain) if isinstance(domain, Mapping) else read_domain(Path(domain))
+    if marked(document):
+        message = f"the domain is a draft: it still lists values that come from the rows under {MARK!r}"
+        raise InputUnusable(message)
+    size = document.pop(DECLARED_SIZE, None)
+    size = size if declared_size is None else declared_size
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        message = (
+            "no declared size: give declared_size=N, a round number near the truth that you are willing to make public; "
+            "the exact number of rows is private and is never counted"
+        )
+        raise InputUnusable(message)
+    return document, size
+
+
+def _guarantee(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuarantee:
+    if isinstance(asked, PrivacyGuarantee):
+        return asked
+    epsilon, delta = asked
+    return PrivacyGuarantee(epsilon=epsilon, delta=delta)
+
+
+def _certified(
+    staged: bytes,
+    plan: Plan,
+    executed: Executed,
+    payment: Payment,
+    domain: TableDomain,
+    *,
+    job_id: UUID,
+    ordered_at: datetime,
+) -> tuple[bytes, dict[str, Any]]:
+    """The bundle with its certificate, as `workers.publishing` makes it, with the sentences of a person alone."""
+    opened = unpack(staged)
+    stated = localised(
+        make_certificate(
+            plan=plan,
+            executed=executed,
+            release_id=uuid4(),
+            job_id=job_id,
+            dataset_id=payment.population_id,
+            population_id=payment.population_id,
+            issued_at=ordered_at,
+            reserved=payment.reserved,
+            spent=payment.spent,
+            domain_digest=domain.digest(),
+            cardinalities=opened.manifest.cardinalities,
+            noise_grid=noise_grid(plan),
+            software=software_of(core, models, understudy),
+        )
+    )
+    readme = render_readme(opened.manifest, certificate=stated)
+    certificate = stated | {"artefacts": artefacts_of(files_of(opened, readme=readme))}
+    return pack(replace(opened, certificate=certificate), readme=readme), certificate

@@ -1,0 +1,87 @@
+"""The form of certificates that no service has made: its members and sentences, where they differ from the service's.
+
+Whoever trains with the local library states what a service's certificate states, but nobody else has set the cap,
+approved the charge or signed. The sentences that would be untrue are others here, and the members of a signature are not
+there at all: such a certificate is worth the word of whoever hands it on.
+"""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any, Final
+
+SCHEMA: Final = "understudy.local-certificate/1"
+ACTORS: Final = (
+    "One person holds the records, trains on a machine of their own and hands the generator on. That person is trusted; "
+    "whoever receives the generator is not."
+)
+ACROSS: Final = (
+    "Trainings on what one file calls one dataset are chosen after earlier outputs were seen; the file admits a training "
+    "only while a filter that is valid under adaptive choice holds for everything spent and reserved. That the same "
+    "records were not used under another name, or with another file, is trusted."
+)
+KEY: Final = "256 bits from the operating system for this job alone; never written down, gone with the process that trained"
+ASKED_FOR: Final = "Epsilon and delta were asked for by who trained, inside a cap that the same person set once; nobody else approved."
+UNPROTECTED: Final = "that somebody trained on a dataset and published the generator, and when"
+NOT_COVERED: Final = (
+    "whether this certificate is true at all: nobody has signed it, so it is worth the word of whoever hands it on",
+    "what whoever trained has seen: the records, and why some were refused",
+    "side channels of the machine: timing of the noise sampler, caches, power, residue in device memory",
+    "somebody who reads the memory of the training process or the files of its owner",
+    "other publications from the same records outside this ledger, also by this software under another name",
+    "whether what is true of many people may be used against one of them",
+)
+SEAL: Final = ("context", "algorithm", "key_id", "signature")
+
+
+def localised(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a service's certificate, not signed yet, as one that a person makes alone.
+
+    Args:
+        certificate: with every member but the signature's; `artefacts` may be missing.
+    """
+    local = deepcopy(dict(certificate))
+    for place, said in _sentences(local):
+        _put(local, place, said)
+    return local
+
+
+def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the JSON Schema of local certificates, from that of a service's.
+
+    Args:
+        service: the schema of a service's certificates.
+    """
+    schema = deepcopy(dict(service))
+    members = schema["properties"]
+    for name in SEAL:
+        del members[name]
+    schema["required"] = [name for name in schema["required"] if name not in SEAL]
+    forms = schema["$defs"]
+    stated = {name: rule["const"] for name, rule in members.items() if "const" in rule}
+    for name, form in (("model", "Model"), ("composition", "Composition"), ("randomness", "Randomness")):
+        rules = forms[form]["properties"]
+        stated[name] = {member: rule["const"] for member, rule in rules.items() if "const" in rule}
+    for place, said in _sentences(stated):
+        if len(place) == 1:
+            members[place[0]]["const"] = said
+        else:
+            form = place[0].capitalize()
+            forms[form]["properties"][place[1]]["const"] = said
+    return schema
+
+
+def _sentences(said: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Where local certificates differ, and what they say there."""
+    yield ("schema",), SCHEMA
+    yield ("model", "actors"), ACTORS
+    yield ("composition", "across"), ACROSS
+    yield ("randomness", "key"), KEY
+    yield ("justification",), [ASKED_FOR, *said["justification"][1:]]
+    yield ("unprotected_quantities",), [*said["unprotected_quantities"][:2], UNPROTECTED]
+    yield ("not_covered",), [*NOT_COVERED]
+
+
+def _put(document: dict[str, Any], place: tuple[str, ...], value: object) -> None:
+    for name in place[:-1]:
+        document = document[name]
+    document[place[-1]] = value
