@@ -2,6 +2,7 @@
 
     python -m benchmarks.images.baselines mnist --method mean-embedding --epsilon 1 4 10
     python -m benchmarks.images.baselines mnist --method wgan-gp
+    python -m benchmarks.images.baselines mnist --method ganobfuscator --epsilon 4
 
 Keys derive from seeds, so these images are NOT PRIVATE, and those of wgan-gp would not be under any key.
 """
@@ -10,19 +11,22 @@ import argparse
 import hashlib
 import json
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.images.classifiers import Floats
 from benchmarks.images.curves import Curve
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
+from benchmarks.images.drawing import DELTA, drawn
 from benchmarks.images.measures import MADE
 from benchmarks.images.networks import named_seed
+from benchmarks.images.private_gans import PRIVATE_GANS, private_gan
 from benchmarks.images.score import record
-from benchmarks.images.wasserstein_gan import Settings, sample, train_wgan_gp
+from benchmarks.images.wasserstein_gan import Settings, train_wgan_gp
 from benchmarks.machine import load_average
 from core.privacy.calibration import gaussian_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
@@ -31,7 +35,6 @@ from models.baselines.networks import ImageGenerator, initialise
 from models.critic.conv_network import ConvCritic
 from models.randomness import KeyedStreams, Purpose
 
-DELTA = 1e-5
 LATENT, GENERATOR_WIDTH, CRITIC_WIDTHS = 64, 16, (32, 64)
 """Sizes of the networks of wgan-gp; the critic is the product's, trained without privacy."""
 WATCHED = 5000
@@ -87,27 +90,51 @@ def wgan_gp(images: ImageSet, *, seed: int, options: dict[str, Any]) -> Pictures
     return drawn(trained, law, images, seed=seed, latent=LATENT, count=MADE)
 
 
-def drawn(
-    network: nn.Module, law: Floats, images: ImageSet, *, seed: int, latent: int, count: int
-) -> Pictures:
-    """Images with labels of a law, in random order.
+METHODS: dict[str, str] = {
+    "mean-embedding": "mean embedding",
+    "wgan-gp": "WGAN-GP without privacy",
+    **{name: method.title for name, method in PRIVATE_GANS.items()},
+}
+"""What `--method` may name, and how the tables name it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What one run leaves.
 
     Args:
-        network: (latent, label one-hot) to images in [0, 1].
-        law: (classes,) shares.
-        images: whose classes there are.
-        seed: names the draws.
-        latent: inputs of the network.
-        count: images.
+        pictures: in random order.
+        facts: more to keep beside the scores.
     """
-    rng = np.random.default_rng(named_seed("labels", seed))
-    labels = torch.from_numpy(rng.choice(images.classes, size=count, p=law))
-    return sample(
-        network, labels, classes=images.classes, latent_dimension=latent, seed=named_seed("latent", seed)
-    )
+
+    pictures: Pictures
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-METHODS: dict[str, str] = {"mean-embedding": "mean embedding", "wgan-gp": "WGAN-GP without privacy"}
+def made_by(
+    name: str, images: ImageSet, *, epsilon: float | None, seed: int, options: dict[str, Any]
+) -> Made:
+    """Run a method.
+
+    Args:
+        name: one of `METHODS`.
+        images: the real ones.
+        epsilon: to spend; None for the one without privacy, and for that alone.
+        seed: of everything.
+        options: of the method.
+    """
+    if epsilon is None:
+        return Made(pictures=wgan_gp(images, seed=seed, options=options))
+    if name == "mean-embedding":
+        return Made(pictures=mean_embedding(images, epsilon=epsilon, seed=seed, options=options))
+    pictures, plan = private_gan(images, PRIVATE_GANS[name], epsilon=epsilon, seed=seed, options=options)
+    spent = {
+        "steps": plan.steps,
+        "expected_batch": plan.expected_batch_size,
+        "spent_epsilon": plan.epsilons.reported,
+        "public_images": len(images.train) - plan.declared_size,
+    }
+    return Made(pictures=pictures, facts=spent)
 
 
 def _streams(seed: int) -> KeyedStreams:
@@ -135,10 +162,7 @@ def main() -> None:
     for epsilon in chosen.epsilon if private else [None]:
         for seed in range(chosen.seeds):
             load_before, begun = load_average(), time.perf_counter()
-            if epsilon is None:
-                made = wgan_gp(images, seed=seed, options=options)
-            else:
-                made = mean_embedding(images, epsilon=epsilon, seed=seed, options=options)
+            made = made_by(chosen.method, images, epsilon=epsilon, seed=seed, options=options)
             facts = {
                 "seconds": round(time.perf_counter() - begun, 1),
                 "load": load_before,
@@ -146,12 +170,12 @@ def main() -> None:
             }
             entry = record(
                 images,
-                made,
+                made.pictures,
                 method=METHODS[chosen.method],
                 epsilon=epsilon,
                 delta=DELTA if private else None,
                 seed=seed,
-                facts=facts | {"options": options},
+                facts={**facts, "options": options, **made.facts},
             )
             print(json.dumps(entry), flush=True)
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.images.baselines import DELTA, drawn
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
+from benchmarks.images.drawing import DELTA, drawn
 from benchmarks.images.measures import MADE, Effort
 from benchmarks.images.score import record
 from benchmarks.machine import load_average
