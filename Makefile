@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-cost bench-adult bench-poker bench-images bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-cost bench-adult bench-poker bench-images bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -98,6 +98,9 @@ bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, 
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method mean-embedding && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp || exit 1; \
 	done
+
+bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on MNIST (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.images.curve_runs mnist
 
 bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 	$(BIN)/python -m benchmarks.quote --save

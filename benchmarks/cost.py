@@ -1,6 +1,6 @@
 """What privacy costs a step: against the batch, against the number of parameters, against the number of groups.
 
-    python -m benchmarks.cost [--axes batch parameters groups] [--seconds 8] [--out FILE]
+    python -m benchmarks.cost [--axes batch parameters groups] [--networks linear convolution] [--seconds 8]
 
 One private step (factors, norms, clip, sum, keyed noise on the grid, division, Adam) over one ordinary step of the same
 critic by plain autograd, in rounds that take all contenders in turn, so that whatever else the machine does hits all
@@ -11,6 +11,7 @@ has the records and has made the same steps on a small batch before, while the c
 """
 
 import argparse
+import itertools
 import json
 import statistics
 from collections.abc import Iterator, Mapping
@@ -21,9 +22,9 @@ from typing import Any
 import torch
 
 from benchmarks.conv_step import seconds
+from benchmarks.cost_memory import with_memory
 from benchmarks.cost_steps import REFRESH_EVERY, Case, Network, Step, bench_of
 from benchmarks.machine import load_average, machine_facts
-from benchmarks.resident import in_fresh_processes, peak_growth
 
 RESULT = Path(__file__).parent / "results" / "cost.json"
 BATCHES = (64, 128, 256, 512, 1024, 2048)
@@ -41,22 +42,21 @@ USUAL: dict[Network, Case] = {
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 60
 ACTS = {"acts": True, "acts_interval": REFRESH_EVERY}
 STRATEGIES: dict[str, dict[str, Any]] = {"acts": ACTS, "acts+wc": ACTS | {"weight_clusters": True}}
-WARM_BATCH, MEMORY_STEPS = 16, 3
 AXES = ("batch", "parameters", "groups")
 Times = dict[str, list[tuple[float, float]]]
 
 
-def cases(axis: str) -> Iterator[Case]:
-    """What an axis goes through, for both kinds of critics."""
-    for network, usual in USUAL.items():
-        if axis == "batch":
-            yield from (replace(usual, batch=batch) for batch in BATCHES)
-        elif axis == "parameters":
-            yield from (replace(usual, width=width) for width in WIDTHS[network])
-        else:
-            yield usual
-            yield replace(usual, grouping="layers")
-            yield from (replace(usual, grouping="rows", row_blocks=blocks) for blocks in ROW_BLOCKS)
+def cases(axis: str, network: Network) -> Iterator[Case]:
+    """What an axis goes through, for one kind of critic."""
+    usual = USUAL[network]
+    if axis == "batch":
+        yield from (replace(usual, batch=batch) for batch in BATCHES)
+    elif axis == "parameters":
+        yield from (replace(usual, width=width) for width in WIDTHS[network])
+    else:
+        yield usual
+        yield replace(usual, grouping="layers")
+        yield from (replace(usual, grouping="rows", row_blocks=blocks) for blocks in ROW_BLOCKS)
 
 
 def in_turns(contenders: Mapping[str, Step], *, budget: float) -> Times:
@@ -124,9 +124,7 @@ def measure(case: Case, *, strategies: bool, budget: float) -> dict[str, Any]:
         "row_blocks": case.row_blocks,
         "parameters": private.critic.layout.coordinates,
         "groups": private.critic.layout.blocks,
-        "groups_in_use": {
-            name: len(steps.critic.partition.thresholds) for name, steps in adaptive.items()
-        },
+        "groups_in_use": {name: len(steps.critic.partition.thresholds) for name, steps in adaptive.items()},
         "ordinary_milliseconds": round(1e3 * statistics.median(pair[1] for pair in times[over]), 2),
         "faster_ordinary": over,
         **{name: ratio(times, name, over) for name in contenders if name not in ordinary},
@@ -136,56 +134,27 @@ def measure(case: Case, *, strategies: bool, budget: float) -> dict[str, Any]:
     }
 
 
-def peak_bytes(asked: tuple[Case, bool]) -> int:
-    """Peak of one contender, private or ordinary, in this process, which should be a fresh one."""
-    case, private = asked
-    torch.set_num_threads(1)
-
-    def run(chosen: Case) -> int:
-        bench = bench_of(chosen)
-
-        def work() -> None:
-            step = bench.private().plain if private else bench.ordinary()["ordinary"]
-            for number in range(MEMORY_STEPS):
-                step(number)
-
-        return peak_growth(work)
-
-    run(replace(case, batch=WARM_BATCH))
-    return run(case)
-
-
-def with_memory(entries: list[dict[str, Any]], chosen: list[Case]) -> list[dict[str, Any]]:
-    """The entries with the peak of the private and of the ordinary step, in MB."""
-    asked = [(case, private) for case in chosen for private in (True, False)]
-    peaks = in_fresh_processes(peak_bytes, asked, preload=["benchmarks.cost"])
-    names = ("private_megabytes", "ordinary_megabytes")
-    pairs = [peaks[first : first + 2] for first in range(0, len(peaks), 2)]
-    return [
-        entry | {name: round(peak / 1e6, 1) for name, peak in zip(names, pair, strict=True)}
-        for entry, pair in zip(entries, pairs, strict=True)
-    ]
-
-
 def main() -> None:
     """Measure the axes that the command line asks for and keep them beside the others."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--axes", choices=AXES, nargs="+", default=AXES)
+    parser.add_argument("--networks", choices=USUAL, nargs="+", default=list(USUAL))
     parser.add_argument("--seconds", type=float, default=8.0, help="of one case")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULT)
     wanted = parser.parse_args()
     torch.set_num_threads(wanted.threads)
     document = json.loads(wanted.out.read_text()) if wanted.out.exists() else {}
-    for axis in wanted.axes:
-        chosen, entries = list(cases(axis)), []
+    for axis, network in itertools.product(wanted.axes, wanted.networks):
+        chosen, entries = list(cases(axis, network)), []
         for case in chosen:
             entry = measure(case, strategies=axis == "groups", budget=wanted.seconds)
             print(json.dumps(entry), flush=True)
             entries.append(entry)
-        document[axis] = entries if axis == "groups" else with_memory(entries, chosen)
+        others = [entry for entry in document.get(axis, []) if entry["network"] != network]
+        document[axis] = others + (entries if axis == "groups" else with_memory(entries, chosen))
         document |= {"benchmark": "cost", "refresh_every": REFRESH_EVERY, "machine": machine_facts()}
         wanted.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

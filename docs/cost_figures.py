@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MultipleLocator
 
 from benchmarks.images.plots import COLOURS, svg
 from benchmarks.results_file import RESULTS
@@ -51,7 +52,7 @@ def figure(result: Mapping[str, Any]) -> Figure:
         for axes, axis, key in ((batch, "batch", "batch"), (parameters, "parameters", "parameters")):
             entries = _of(result.get(axis, ()), network)
             _line(axes, entries, key, "private", colour=COLOURS[index], mark=MARKS[network], label=title)
-        entries = [entry for entry in _of(result.get("groups", ()), network) if entry["grouping"] != "flat"]
+        entries = [entry for entry in _of(result.get("groups", ()), network) if entry["grouping"] != "layers"]
         for name, label, line in (
             ("private", "thresholds given", "-"),
             ("acts+wc, refresh", "refresh with clusters", ":"),
@@ -70,8 +71,9 @@ def figure(result: Mapping[str, Any]) -> Figure:
         axes.tick_params(labelsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=9, loc="lower right")
-    for axes in (batch, groups):
-        axes.xaxis.set_major_formatter("{x:.0f}")
+        axes.yaxis.set_major_formatter("{x:.1f}")
+        axes.yaxis.set_major_locator(MultipleLocator(0.5))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=" ") if axes is parameters else "{x:.0f}")
     made.tight_layout(h_pad=1.6)
     return made
 

@@ -1,17 +1,51 @@
 """The plots of images beside docs/benchmarks.md, from committed results alone; the same bytes for the same results."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.images.intervals import interval
+from benchmarks.images.intervals import Interval, interval
 from benchmarks.images.published import ACCURACY
 
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#4a5568", "#b83280", "#975a16")
 MARKS = "osD^vP*"
+OURS = ("anchor only", "critic only", "anchor and critic")
+PUBLISHED = (("this project's bar", "bar", "_"), ("the paper's claim", "paper", "x"), ("best private GAN", "gan", "+"), ("best published", "best", "1"))  # fmt: skip
+TICKS = (
+    0.0,
+    20.0,
+    40.0,
+    60.0,
+    70.0,
+    75.0,
+    80.0,
+    82.0,
+    84.0,
+    86.0,
+    88.0,
+    90.0,
+    92.0,
+    94.0,
+    95.0,
+    96.0,
+    97.0,
+    98.0,
+    99.0,
+    99.5,
+)
+DISTANCES = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
+LEAST_ERROR = 0.1
+CLOSEST = 0.07
+"""Of two ticks, as a share of the axis."""
+BESIDE = 1.03
+"""Ratio of the places of two methods at one epsilon."""
+Floats = npt.NDArray[np.float64]
 Result = Mapping[str, Any]
 
 
@@ -24,65 +58,145 @@ def svg(figure: Figure) -> str:
 
 
 def curves(entries: Result) -> Figure:
-    """Sliced Wasserstein distance, and accuracy of the perceptron, against seconds of training."""
-    figure = Figure(figsize=(7.6, 3.2))
-    left, right = figure.subplots(1, 2)
-    for index, (name, entry) in enumerate(entries.items()):
-        seconds = [point["seconds"] for point in entry["points"]]
-        for axes, key in ((left, "sliced_wasserstein"), (right, "accuracy_mlp")):
-            if all(key in point for point in entry["points"]):
-                values = [point[key] for point in entry["points"]]
-                axes.plot(
-                    seconds, values, marker="o", markersize=3, color=COLOURS[index % len(COLOURS)], label=name
-                )
-    left.set_yscale("log")
-    left.set_ylabel("sliced Wasserstein-1, pixels")
-    right.set_ylabel("accuracy on real images, perceptron")
-    for axes in (left, right):
-        axes.set_xlabel("seconds of training")
+    """Sliced Wasserstein distance, and accuracy of the paper's network, against processor seconds; one above the other.
+
+    A method with a single point is drawn as a mark: it is ready then, and not before.
+    """
+    figure = Figure(figsize=(4.6, 7.4))
+    panels = figure.subplots(2, 1)
+    names = sorted(entries, key=lambda name: _place(_method(name)))
+    for index, (name, entry) in enumerate((name, entries[name]) for name in names):
+        look = {"color": COLOURS[index % len(COLOURS)], "marker": MARKS[index % len(MARKS)]}
+        seconds = [point["processor_seconds"] for point in entry["points"]]
+        for axes, key in zip(panels, ("sliced_wasserstein", "accuracy_cnn"), strict=True):
+            scale = 100 if key == "accuracy_cnn" else 1
+            values = [scale * point[key] for point in entry["points"]]
+            axes.plot(seconds, values, markersize=4 if len(values) > 1 else 9, label=_method(name), **look)
+    panels[0].set_yscale("log")
+    panels[0].minorticks_off()
+    shortest, longest = panels[0].get_ylim()
+    panels[0].set_yticks([tick for tick in DISTANCES if shortest <= tick <= longest])
+    panels[0].yaxis.set_major_formatter("{x:g}")
+    panels[0].set_ylabel("sliced Wasserstein-1, pixels", fontsize=11)
+    panels[1].set_yscale("function", functions=(_of_error, _of_scale))
+    _accuracy_ticks(panels[1], [100 * point["accuracy_cnn"] for entry in entries.values() for point in entry["points"]])  # fmt: skip
+    panels[1].set_ylabel("CNN's accuracy on real images, %", fontsize=11)
+    for axes in panels:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.grid(axis="y", color="#e2e8f0", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("processor seconds of training", fontsize=11)
+        axes.tick_params(labelsize=10)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=8)
-    left.legend(frameon=False, fontsize=7)
-    figure.tight_layout()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="lower center", ncols=2, frameon=False, fontsize=9, bbox_to_anchor=(0.5, 1.0))  # fmt: skip
+    figure.tight_layout(h_pad=1.5)
     return figure
 
 
+def _place(method: str) -> tuple[int, str]:
+    """Ours first, in their order, so that their colours stay whatever stands beside them."""
+    return (OURS.index(method) if method in OURS else len(OURS)), method
+
+
+def _method(name: str) -> str:
+    """A curve's name without its data set and seed, which the caption has."""
+    return name.partition(" ")[2].partition(" seed")[0].replace(" epsilon 4", "")
+
+
 def accuracies(runs: Result, name: str) -> Figure:
-    """Accuracy of the convolutional classifier against epsilon, beside the published figures."""
+    """Accuracy of the convolutional classifier against epsilon, beside the bars and the published figures.
+
+    The scale is that of the logarithm of the error, so that methods far apart and methods near the top can both be told
+    apart; methods at one epsilon stand side by side.
+    """
     found: dict[str, dict[float, list[float]]] = {}
     for run in runs.values():
         if run["dataset"] == name and run["epsilon"] is not None:
             found.setdefault(run["method"], {}).setdefault(run["epsilon"], []).append(run["accuracy_cnn"])
-    figure = Figure(figsize=(6.4, 3.6))
+    figure = Figure(figsize=(4.8, 4.2))
     axes = figure.subplots()
-    for index, (method, by_epsilon) in enumerate(sorted(found.items())):
-        spread = [interval(by_epsilon[epsilon]) for epsilon in sorted(by_epsilon)]
+    axes.set_xscale("log")
+    axes.set_yscale("function", functions=(_of_error, _of_scale))
+    methods = sorted(found, key=_place)
+    for index, method in enumerate(methods):
+        aside = BESIDE ** (index - (len(methods) - 1) / 2)
+        spread = {epsilon: interval(values) for epsilon, values in sorted(found[method].items())}
+        low, high = zip(*(_ends(one) for one in spread.values()), strict=True)
         axes.errorbar(
-            sorted(by_epsilon),
-            [100 * one.mean for one in spread],
-            yerr=[100 * (one.half_width or 0.0) for one in spread],
+            [epsilon * aside for epsilon in spread],
+            [100 * one.mean for one in spread.values()],
+            yerr=(low, high),
             color=COLOURS[index % len(COLOURS)],
             marker=MARKS[index % len(MARKS)],
             markersize=5,
+            linewidth=1.2,
             capsize=3,
             label=method,
         )
-    for label, key, mark in (("the paper's claim", "paper", "x"), ("best private GAN", "gan", "+"), ("best published", "best", "1")):  # fmt: skip
+    drawn = [100 * interval(values).mean for by_epsilon in found.values() for values in by_epsilon.values()]
+    for label, key, mark in PUBLISHED:
         points = [
             (epsilon, 100 * getattr(bars, key))
             for (dataset, epsilon), bars in ACCURACY.items()
             if dataset == name and getattr(bars, key) is not None
         ]
         if points:
+            drawn += [accuracy for _, accuracy in points]
             axes.plot(*zip(*points, strict=True), mark, color="black", markersize=8, label=label)
-    axes.set_xscale("log")
-    axes.set_xticks((1, 2, 4, 8, 10), ["1", "2", "4", "8", "10"])
-    axes.minorticks_off()
-    axes.set_xlabel("epsilon (delta 1e-5)")
-    axes.set_ylabel("accuracy on real images, %")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    ceiling = [100 * run["accuracy_cnn"] for run in runs.values() if (run["dataset"], run["method"]) == (name, "real images")]  # fmt: skip
+    if ceiling:
+        axes.axhline(sum(ceiling) / len(ceiling), color="#718096", linewidth=1, linestyle=":", label="real images, not private")  # fmt: skip
+    _accuracy_ticks(axes, drawn + ceiling)
+    _finish(axes)
+    figure.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
+    figure.tight_layout()
     return figure
+
+
+def _accuracy_ticks(axes: Axes, shown: Sequence[float]) -> None:
+    """An axis of accuracies, wide enough for what is shown; an interval may reach beyond."""
+    lowest = max((tick for tick in TICKS if tick <= min(shown) - 0.3), default=TICKS[0])
+    highest = min((tick for tick in TICKS if tick >= max(shown) + 0.3), default=TICKS[-1])
+    bottom, top = _of_error(np.array([lowest, highest], dtype=np.float64))
+    kept = [highest]
+    for tick in reversed(TICKS):
+        here, last = _of_error(np.array([tick, kept[-1]], dtype=np.float64))
+        if lowest <= tick < highest and last - here >= CLOSEST * (top - bottom):
+            kept.append(tick)
+    axes.set_ylim(lowest, highest)
+    axes.set_yticks(kept, [f"{tick:g}" for tick in kept])
+
+
+def _finish(axes: Axes) -> None:
+    """The axis of epsilons, labels and lines."""
+    axes.set_xlim(0.8, 12.8)
+    axes.set_xticks((1, 2, 4, 10), ["1", "2", "4", "10"])
+    axes.minorticks_off()
+    axes.tick_params(labelsize=10)
+    axes.grid(axis="y", color="#e2e8f0", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("epsilon (delta 1e-5)", fontsize=11)
+    axes.set_ylabel("CNN's accuracy on real images, %", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _of_error(accuracy: Floats) -> Floats:
+    """Minus the logarithm of the error in percent."""
+    found: Floats = -np.log10(np.maximum(100.0 - accuracy, LEAST_ERROR))
+    return found
+
+
+def _of_scale(value: Floats) -> Floats:
+    """The accuracy whose `_of_error` it is."""
+    found: Floats = 100.0 - 10.0 ** (-value)
+    return found
+
+
+def _ends(one: Interval) -> tuple[float, float]:
+    """How far the interval reaches below and above its mean, in percent, inside 0 to 100."""
+    half = 100 * (one.half_width or 0.0)
+    return min(half, 100 * one.mean), min(half, 100 - 100 * one.mean)
 
 
 def plots(result: Result) -> dict[str, str]:

@@ -2,19 +2,30 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
-from benchmarks.images import curves, plots
+from benchmarks.images import curve_runs, curves, plots
 from benchmarks.images.classifiers import Recipe
 from benchmarks.images.curves import Curve
 from benchmarks.images.scorer import scorer
+from models.idpgan.image_training import ImageTraining
+from models.synthesizer import NullHost
 from tests.benchmarks.images.pictures import squares
 from tests.benchmarks.images.test_score import small_set
 
 QUICK = Recipe(epochs=1, batch=16)
 ENTRIES = {
-    "one": {
-        "points": [{"seconds": 1.0, "sliced_wasserstein": 0.2}, {"seconds": 2.0, "sliced_wasserstein": 0.1}]
-    }
+    "mnist anchor and critic epsilon 4 seed 0": {
+        "load": 1.0,
+        "points": [
+            {"processor_seconds": 1.0, "sliced_wasserstein": 0.2, "accuracy_cnn": 0.8},
+            {"processor_seconds": 2.0, "sliced_wasserstein": 0.1, "accuracy_cnn": 0.9},
+        ],
+    },
+    "mnist anchor only epsilon 4 seed 0": {
+        "load": 1.0,
+        "points": [{"processor_seconds": 0.5, "sliced_wasserstein": 0.15, "accuracy_cnn": 0.85}],
+    },
 }
 RUNS = {
     str(seed): {"dataset": "mnist", "method": "anchor only", "epsilon": 4.0, "seed": seed, "accuracy_cnn": 0.95 + seed / 100}
@@ -22,21 +33,74 @@ RUNS = {
 }  # fmt: skip
 
 
-def test_a_curve_is_measured_on_what_was_held_out_and_its_own_time_is_not_counted(tmp_path, monkeypatch):
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    """A folder for results; a scorer and a classifier that learn in no time."""
     monkeypatch.setattr(
-        curves, "scorer", lambda images, *, folder: scorer(images, folder=folder, recipe=QUICK)
+        curves, "scorer", lambda images, *, folder: scorer(images, folder=tmp_path, recipe=QUICK)
     )
-    clock = iter([0.0, 5.0, 105.0, 110.0, 210.0])
-    monkeypatch.setattr(curves.time, "perf_counter", lambda: next(clock))
-    curve = Curve(small_set(development=True), "squares", tested=False, cache=tmp_path)
-    for step in (10, 20):
+    monkeypatch.setattr(curves, "RECIPE", QUICK)
+    return tmp_path
+
+
+def kept(folder):
+    return json.loads((folder / "images.json").read_text())["curves"]
+
+
+def test_a_curve_is_measured_on_what_was_held_out_and_its_own_time_is_not_counted(quick, monkeypatch):
+    clock = iter([0.0, 0.5, 5.0, 5.0, 105.0, 106.0, 110.0, 110.0, 210.0])
+    now = lambda: curves.Clocks(wall=0.0, processor=next(clock))  # noqa: E731 - a clock
+    monkeypatch.setattr(curves.Clocks, "now", now)
+    curve = Curve(small_set(development=True), "squares", tested=False)
+    for step in (10, 20, 30, 40):  # nothing is due after 0.5 and after 6 seconds
         curve.point(step, lambda: squares(60, seed=4))
-    curve.keep(tmp_path)
-    kept = json.loads((tmp_path / "images.json").read_text())["curves"]["squares"]["points"]
-    assert [(point["step"], point["seconds"]) for point in kept] == [(10, 5.0), (20, 10.0)]
-    assert 0 < kept[0]["sliced_wasserstein"] < 0.1
+    curve.keep(quick)
+    points = kept(quick)["squares"]["points"]
+    assert [(point["step"], point["processor_seconds"]) for point in points] == [(20, 5.0), (40, 10.0)]
+    assert 0 < points[0]["sliced_wasserstein"] < 0.1
     with pytest.raises(AssertionError, match="looked at once"):
-        Curve(small_set(), "squares", cache=tmp_path)
+        Curve(small_set(), "squares")
+
+
+def test_a_training_is_looked_at_on_its_way_and_at_its_end(quick, monkeypatch):
+    monkeypatch.setattr(curves, "FIRST_LOOK", 0.0)
+    monkeypatch.setattr(curves, "LATER", 0.0)
+    monkeypatch.setattr(curve_runs, "WATCHED", 40)
+    images = small_set(development=True)
+    options = {"steps": 3, "expected_batch_size": 16, "critic_steps": 1, "generator_batch_size": 16}
+    curve_runs.run(images, "critic", epsilon=50.0, seed=1, options=options, folder=quick)
+    points = kept(quick)["squares critic only epsilon 50 seed 1"]["points"]
+    assert [point["step"] for point in points] == [1, 2, 3, 3]
+    assert all(point["made"] == 40 and point["accuracy_cnn"] > 0 for point in points)
+    # What it would have left after the last step is what it leaves.
+    assert points[2]["sliced_wasserstein"] == points[3]["sliced_wasserstein"]
+    assert points[0]["sliced_wasserstein"] != points[2]["sliced_wasserstein"]
+
+
+def test_looking_changes_nothing_in_a_training(quick):
+    images = small_set(development=True)
+    options = {"steps": 2, "expected_batch_size": 16, "generator_batch_size": 16, "pretraining_steps": 2}
+    plan = curve_runs.plan_of(images, epsilon=50.0, options={"critic": True} | options)
+    curve = Curve(images, "squares", tested=False)
+    curve.due = lambda: True
+    trainings = (
+        curve_runs.WatchedTraining(curve, images, plan, seed=0),
+        ImageTraining(images.private(), plan, curve_runs._streams(0), NullHost()),
+    )
+    watched, alone = (training.run().network.state_dict() for training in trainings)
+    assert curve.points
+    assert all(torch.equal(watched[name], alone[name]) for name in alone)
+
+
+def test_the_anchor_and_the_mean_embedding_have_their_points(quick, monkeypatch):
+    monkeypatch.setattr(curve_runs, "WATCHED", 40)
+    monkeypatch.setattr(curve_runs, "MATCHING_STEPS", (1, 3))
+    images = small_set(development=True)
+    for method in ("anchor", "mean-embedding"):
+        curve_runs.run(images, method, epsilon=50.0, seed=0, options={}, folder=quick)
+    found = kept(quick)
+    assert [point["step"] for point in found["squares anchor only epsilon 50 seed 0"]["points"]] == [0]
+    assert [point["step"] for point in found["squares mean embedding epsilon 50 seed 0"]["points"]] == [1, 3]
 
 
 def test_plots_have_the_same_bytes_for_the_same_results():

@@ -39,11 +39,35 @@ def test_rows_show_the_mean_over_seeds_with_its_interval_and_one_seed_alone():
 
 
 def test_every_bar_stands_beside_what_was_measured_and_what_others_print():
-    assert "| anchor and critic | 4 | 96.10 % | 96.1 % | 97.5 % | 96.1 % |  |  | +0.00 |" in page()
-    assert "| anchor only | 10 | 95.80 % | 96.5 % | 98.1 % |  | 95.0 % | 98.1 % | -0.70 |" in page()
+    assert (
+        "| anchor and critic | 4 | 2 | 96.10 ± 1.27 % | 96.1 % | 97.5 % | 96.1 % | - | - | +0.00 |" in page()
+    )
+    assert "| anchor only | 10 | 1 | 95.80 % | 96.5 % | 98.1 % | - | 95.0 % | 98.1 % | -0.70 |" in page()
     assert "| IDPGAN | 4 | 96.1 % | 8.93 ± 0.03 |" in page()
     assert "### Faces" in page()
     assert "Fashion-MNIST" not in page()
+
+
+def test_what_was_not_run_is_said():
+    assert "| critic only | 4 | 0 | not run | 96.1 % | 97.5 % | 96.1 % | - | - |  |" in page()
+    assert "| anchor only | 10 | 0 | not run | 85.0 % | 92.0 % |" in page()
+    assert "Baselines not run at epsilon 1: DPGAN, GANobfuscator, DPACGAN.\n" in page()
+    assert "Baselines not run at epsilon 4: DP-SGD on real images, mean embedding, DPGAN," in page()
+    assert "| critic only | 4 | 0 |" not in "\n".join(
+        images({"runs": {"0": run("critic only", 4.0, 0, 0.9)}})
+    )
+
+
+def test_a_curve_shows_where_it_began_and_ended():
+    points = [
+        {"seconds": seconds, "processor_seconds": seconds / 2, "accuracy_cnn": 0.8, "sliced_wasserstein": 0.1}
+        for seconds in (10.0, 400.0)
+    ]
+    document = {"curves": {"mnist critic only epsilon 4 seed 0": {"points": points, "load": 2.0}}}
+    lines = images(document)
+    assert any(line.startswith("![Scores against seconds") for line in lines)
+    row = "| mnist critic only epsilon 4 seed 0 | 2 | 80.0 % and 0.1000 after 5 s (10 s on the clock) | 80.0 % and 0.1000 after 200 s (400 s on the clock) | 2.0 |"
+    assert row in lines
 
 
 def test_a_classifier_that_makes_no_images_is_not_held_against_their_bars():
