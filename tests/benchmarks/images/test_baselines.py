@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from benchmarks.images import baselines
-from benchmarks.images.baselines import drawn, mean_embedding, wgan_gp
+from benchmarks.images.baselines import mean_embedding, wgan_gp
+from benchmarks.images.drawing import drawn
 from tests.benchmarks.images.test_score import small_set
 
 
