@@ -44,6 +44,7 @@ from service.auth.doorkeeper import Doorkeeper
 from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
+from service.dashboard.pages import install_pages
 from service.datasets import deleting
 from service.datasets import endpoints as datasets
 from service.diagnosis import endpoints as diagnosis
@@ -192,6 +193,7 @@ def create_app(
     app.state.readiness = health.remembered_readiness(parts)
     app.state.deployment = metrics.remembered_deployment(parts)
     install_problems(app)
+    install_pages(app)
     complete_document(app)
     # The last added is the outermost.
     app.add_middleware(HeadAsGet)

@@ -116,15 +116,27 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
     """
     parts = parts_of(request)
     proof = await present(request, credentials, _cookie)
-    principal = parts.doorkeeper.recall(proof)
-    if principal is None or not parts.rates.spend(principal.key_id):
-        principal = await run_in_threadpool(_recognise_and_count, parts, proof)
-    current_trail().principal = principal
+    principal = await recognise(parts, proof)
     if proof.is_cookie and request.method not in SAFE_METHODS:
         require_proof_of_origin(request, parts.settings)
         if not parts.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
             raise CsrfRefused
     require_access(principal, request.scope["route"].name)
+    return principal
+
+
+async def recognise(parts: Parts, proof: Proof) -> Principal:
+    """Recognise who asks, count the request, and note for the audit log whose it is.
+
+    Raises:
+        KeyRefused, SessionRefused, TokenRefused: The proof is not valid.
+        IssuerUnavailable: A token cannot be checked.
+        RateExceeded: The key has sent too many requests.
+    """
+    principal = parts.doorkeeper.recall(proof)
+    if principal is None or not parts.rates.spend(principal.key_id):
+        principal = await run_in_threadpool(_recognise_and_count, parts, proof)
+    current_trail().principal = principal
     return principal
 
 

@@ -132,7 +132,7 @@ def summary(session: Session, population_id: UUID) -> Summary:
     Raises:
         PopulationNotFound: no such population.
     """
-    return _summary(repository.budget_of(session, population_id), _balance(session, population_id))
+    return summary_of(repository.budget_of(session, population_id), _balance(session, population_id))
 
 
 def statement(session: Session, population_id: UUID) -> Statement:
@@ -146,7 +146,7 @@ def statement(session: Session, population_id: UUID) -> Statement:
     movements = (entry.movement for entry in entries if entry.movement is not None)
     reservations = tuple(fold_all(movements).values())
     return Statement(
-        summary=_summary(budget, balance_of(reservations)), entries=entries, reservations=reservations
+        summary=summary_of(budget, balance_of(reservations)), entries=entries, reservations=reservations
     )
 
 
@@ -176,16 +176,8 @@ def verify_chain(session: Session, population_id: UUID, *, witness: Head | None 
     return ChainCheck(checked=found.checked, broken_at=broken_at, problem=problem)
 
 
-def _terms(row: Grant) -> tuple[UUID, float, float, datetime, str]:
-    return row.holder_id, row.epsilon, row.delta, row.expires_at, row.state
-
-
-def _balance(session: Session, population_id: UUID) -> Balance:
-    known = repository.last_balance(session, population_id)
-    return known or balance_of(fold_all(repository.movements(session, population_id)).values())
-
-
-def _summary(budget: BudgetRow, balance: Balance) -> Summary:
+def summary_of(budget: BudgetRow, balance: Balance) -> Summary:
+    """The sums and filters of a budget's row, given what counts against it."""
     cap = cap_on(budget)
     return Summary(
         population_id=budget.population_id,
@@ -196,3 +188,12 @@ def _summary(budget: BudgetRow, balance: Balance) -> Summary:
         balance=balance,
         admission=None if cap is None else admit(cap, [balance.in_force]),
     )
+
+
+def _terms(row: Grant) -> tuple[UUID, float, float, datetime, str]:
+    return row.holder_id, row.epsilon, row.delta, row.expires_at, row.state
+
+
+def _balance(session: Session, population_id: UUID) -> Balance:
+    known = repository.last_balance(session, population_id)
+    return known or balance_of(fold_all(repository.movements(session, population_id)).values())

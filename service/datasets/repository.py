@@ -1,6 +1,6 @@
 """All SQL on the table of datasets, and who sees which of its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from sqlalchemy import BindParameter, ColumnElement, false, or_, select, true
@@ -116,6 +116,12 @@ def rules_of(session: Session, rows: Sequence[Dataset]) -> dict[UUID, str]:
     """The admission rule of each dataset's population."""
     populations = {row.population_id for row in rows}
     query = select(Budget.population_id, Budget.rule).where(Budget.population_id.in_(populations))
+    return dict(session.execute(query).all())
+
+
+def names_of(session: Session, dataset_ids: Collection[UUID], principal: Principal) -> dict[UUID, str]:
+    """What people call those of these datasets that the principal may see."""
+    query = select(Dataset.id, Dataset.name).where(Dataset.id.in_(dataset_ids), visible_to(principal))
     return dict(session.execute(query).all())
 
 

@@ -29,7 +29,6 @@ def refused(answer: Response, *, status: int | None = None, code: str | None = N
 
 def test_an_unknown_path(world: World) -> None:
     for path in (
-        "/",
         "/v1",
         "/v2/datasets",
         f"/{CANARY}",

@@ -1,0 +1,103 @@
+"""Parts of ledgers at a cost that does not grow with them: many budgets at once, a page of entries, the newest steps."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from core.db.tables.budget import Budget
+from core.db.tables.ledger_entry import MOVEMENTS, LedgerEntry
+from core.ledger.balance import EMPTY_BALANCE, Balance
+from core.ledger.chain import Entry
+from core.ledger.reading import summary, summary_of
+from core.ledger.statement import Summary
+from core.ledger.turnstile import entry_of
+
+NEWEST_STEPS: Final = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The sums of a budget after one movement.
+
+    Args:
+        sequence: of the entry.
+        at: when it was written.
+        kind: what the entry did.
+        job_id: whose reservation it moved; every movement has one.
+        epsilon_micros: of that reservation, in millionths.
+        balance: of the population after it; None in entries of the first release.
+    """
+
+    sequence: int
+    at: datetime
+    kind: str
+    job_id: UUID | None
+    epsilon_micros: int
+    balance: Balance | None
+
+
+def summaries(session: Session, population_ids: Collection[UUID]) -> Mapping[UUID, Summary]:
+    """The budgets of several populations, read in one statement."""
+    heads = (
+        select(Budget, LedgerEntry.balance)
+        .join(
+            LedgerEntry,
+            (LedgerEntry.population_id == Budget.population_id)
+            & (LedgerEntry.sequence == Budget.head_sequence),
+            isouter=True,
+        )
+        .where(Budget.population_id.in_(population_ids))
+    )
+    found = {}
+    for budget, numbers in session.execute(heads).all():
+        if numbers is None and budget.head_sequence:
+            found[budget.population_id] = summary(session, budget.population_id)
+        else:
+            balance = EMPTY_BALANCE if numbers is None else Balance.from_numbers(numbers)
+            found[budget.population_id] = summary_of(budget, balance)
+    return found
+
+
+def page(
+    session: Session, population_id: UUID, *, limit: int, before: int | None
+) -> tuple[Sequence[Entry], int | None]:
+    """A page of a ledger, newest first, and the sequence to continue before, or None on the last page."""
+    query = select(LedgerEntry).where(LedgerEntry.population_id == population_id)
+    if before is not None:
+        query = query.where(LedgerEntry.sequence < before)
+    rows = session.scalars(query.order_by(LedgerEntry.sequence.desc()).limit(limit + 1)).all()
+    return [entry_of(row) for row in rows[:limit]], rows[limit - 1].sequence if len(rows) > limit else None
+
+
+def newest_steps(session: Session, population_id: UUID, *, limit: int = NEWEST_STEPS) -> Sequence[Step]:
+    """The newest movements of jobs with the sums after each, oldest first."""
+    columns = (
+        LedgerEntry.sequence,
+        LedgerEntry.at,
+        LedgerEntry.kind,
+        LedgerEntry.job_id,
+        LedgerEntry.epsilon_micros,
+        LedgerEntry.balance,
+    )
+    rows = session.execute(
+        select(*columns)
+        .where(LedgerEntry.population_id == population_id, LedgerEntry.kind.in_(MOVEMENTS))
+        .order_by(LedgerEntry.sequence.desc())
+        .limit(limit)
+    ).all()
+    return [
+        Step(
+            sequence=sequence,
+            at=at,
+            kind=kind,
+            job_id=job_id,
+            epsilon_micros=epsilon_micros,
+            balance=None if numbers is None else Balance.from_numbers(numbers),
+        )
+        for sequence, at, kind, job_id, epsilon_micros, numbers in reversed(rows)
+    ]

@@ -1,0 +1,66 @@
+"""A certificate in plain words. Each sentence stands on a member of the certificate; where it lacks one, none is said."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from service.dashboard.words import count, delta, epsilon
+
+_MECHANISMS: Final[Mapping[str, str]] = {
+    "anchor": "measuring columns and pairs of columns, or images, once, under noise",
+    "anchor-cells": "measuring parts of images, under noise",
+    "anchor-means": "measuring the average image of each class, under noise",
+    "anchor-basis": "measuring along which directions images vary, under noise",
+    "anchor-moments": "measuring how much they vary along these, under noise",
+    "label-histogram": "counting the classes once, under noise",
+    "critic-steps": "training steps, each on a random part of the records, under noise",
+    "threshold-histograms": "counts that set the limits of training, under noise",
+}
+
+
+def in_words(certificate: Mapping[str, Any]) -> Sequence[str]:
+    """What a certificate says, for somebody who signs and is no programmer."""
+    return list(_sentences(certificate))
+
+
+def not_covered(certificate: Mapping[str, Any]) -> Sequence[str]:
+    """What it does not speak for, in its own words."""
+    return [str(sentence) for sentence in certificate.get("not_covered", ())]
+
+
+def mechanisms(certificate: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """What ran, in the order in which it ran, and how often."""
+    return [
+        (_MECHANISMS.get(str(row.get("name")), str(row.get("name"))), f"{count(int(row['times']))} ×")
+        for row in certificate.get("mechanisms", ())
+        if "times" in row
+    ]
+
+
+def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
+    promised = certificate.get("privacy_parameters")
+    if promised:
+        stated = certificate.get("epsilon", {}).get("reported", promised["epsilon"])
+        # Rounded up: the sentence must not promise more than the number.
+        factor = math.ceil(math.exp(min(promised["epsilon"], 100.0)) * 10) / 10
+        yield (
+            f"Whether or not one unit was in the data, every outcome is at most {factor:g} times as likely (epsilon "
+            f"{epsilon(promised['epsilon'])}), but for a probability of {delta(promised['delta'])} (delta)."
+        )
+        yield f"Worked out again from what ran, epsilon is {epsilon_up(stated)}."
+        yield "This holds for the generator and for everything ever drawn from it, whoever holds it and whatever they know."
+    unit = certificate.get("privacy_unit")
+    if unit:
+        told = f"“{unit['column']}”: " if unit.get("column") else ""
+        yield f"A unit is {told}{unit.get('description', 'one record')}."
+    if "declared_size" in certificate:
+        yield f"The data was declared to hold {count(int(certificate['declared_size']))} units; the true number is not told."
+    if "ledger" in certificate:
+        link = certificate["ledger"].get("spent", {})
+        if "sequence" in link:
+            yield f"The price was spent in entry {link['sequence']} of the ledger before the first record was opened."
+
+
+def epsilon_up(amount: float) -> str:
+    """An epsilon rounded up to four digits: a smaller number than the true one would promise too much."""
+    return epsilon(math.ceil(amount * 10_000) / 10_000)

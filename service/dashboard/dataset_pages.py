@@ -1,0 +1,202 @@
+"""One dataset: its budget and where it went, who may draw on it, its ledger, and what is declared about it."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+
+from core.db.session import Database
+from core.errors import NotFound
+from core.governance.states import RequestState
+from core.ledger import glances
+from core.ledger.statement import entry_json
+from core.privacy.charge import MICRO
+from service.budgets.endpoints import (
+    ask_what_if,
+    freeze_dataset,
+    read_budget,
+    read_ledger,
+    set_budget,
+    unfreeze_dataset,
+)
+from service.budgets.schemas import WhatIf
+from service.dashboard.forms import order
+from service.dashboard.rendering import page
+from service.dashboard.visit import CurrentVisit, Visit
+from service.datasets.endpoints import read_dataset, read_intake_report, upload_rows
+from service.datasets.schemas import DatasetView
+from service.grants.endpoints import list_grants, revoke_grant
+from service.jobs.endpoints import create_job, list_jobs
+from service.members.endpoints import add_member, list_members
+from service.members.schemas import MemberView
+from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
+from service.wire import Before
+from service.witness.endpoints import read_ledger_head, verify_ledger
+
+NEWEST_JOBS: Final = 20
+REQUESTS: Final = 20
+ENTRIES: Final = 50
+
+BeforeEntry = Annotated[int | None, Query(ge=1, lt=2**31)]
+
+router = APIRouter(prefix="/datasets/{dataset_id}", include_in_schema=False)
+
+
+@router.get("")
+def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Budget, the curve of spend over time, one more job, what waits for a decision."""
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    budget = visit.ask(read_budget, dataset_id=dataset_id)
+    waiting = (
+        visit.ask(
+            list_dataset_budget_requests, dataset_id=dataset_id, state=RequestState.OPEN, limit=REQUESTS
+        ).items
+        if visit.may(list_dataset_budget_requests)
+        else []
+    )
+    visit.require(read_ledger)
+    steps = _steps(visit.parts.database, dataset.population_id)
+    jobs = visit.ask(list_jobs, dataset_id=dataset_id, limit=NEWEST_JOBS) if visit.may(list_jobs) else None
+    return page(
+        visit,
+        "dataset.html",
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        budget=budget,
+        waiting=waiting,
+        curve=json.dumps(_curve(steps)) if steps else None,
+        steps=steps[-NEWEST_JOBS:][::-1],
+        micro=MICRO,
+        jobs=[] if jobs is None else jobs.items,
+        has_more_jobs=jobs is not None and jobs.next_before is not None,
+        may_set=visit.may(set_budget),
+        may_freeze=visit.may(freeze_dataset),
+        may_unfreeze=visit.may(unfreeze_dataset),
+        may_ask=visit.may(ask_what_if),
+        may_file=visit.may(file_budget_request),
+        may_order=visit.may(create_job),
+        may_upload=visit.may(upload_rows) and dataset.state == "declared",
+    )
+
+
+@router.post("/what-if")
+def what_if(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """What one more job would do; a part of the page, or a page where scripts are off."""
+    asked = order(WhatIf, epsilon=visit.form.number("epsilon"))
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    outlook = visit.ask(ask_what_if, dataset_id=dataset_id, order=asked)
+    template = "what_if.html" if visit.is_fragment else "what_if_page.html"
+    return page(visit, template, dataset=dataset, tabs=tabs(visit, dataset), outlook=outlook)
+
+
+@router.get("/people")
+def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) -> Response:
+    """Members, grants and every request there was."""
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    requests = visit.ask(list_dataset_budget_requests, dataset_id=dataset_id, limit=REQUESTS, before=before)
+    members = _members(visit, dataset_id)
+    return page(
+        visit,
+        "people.html",
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        members=members,
+        grants=visit.ask(list_grants, dataset_id=dataset_id).items,
+        requests=requests.items,
+        next_before=requests.next_before,
+        is_first=before is None,
+        may_add=members is not None and visit.may(add_member),
+        may_revoke=members is not None and visit.may(revoke_grant),
+        may_file=visit.may(file_budget_request),
+    )
+
+
+@router.get("/ledger")
+def ledger_page(
+    dataset_id: UUID, visit: CurrentVisit, before: BeforeEntry = None, check: bool = False
+) -> Response:
+    """The statement, newest entries first; with the check of the whole chain where it is asked for."""
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    visit.require(read_ledger)
+    with visit.parts.database.read_only() as session:
+        entries, next_before = glances.page(session, dataset.population_id, limit=ENTRIES, before=before)
+    return page(
+        visit,
+        "ledger.html",
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        budget=visit.ask(read_budget, dataset_id=dataset_id),
+        entries=[entry_json(entry) for entry in entries],
+        next_before=next_before,
+        is_first=before is None,
+        verified=visit.ask(verify_ledger, dataset_id=dataset_id) if check else None,
+        head=visit.ask(read_ledger_head, dataset_id=dataset_id),
+    )
+
+
+@router.get("/facts")
+def facts_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """What is declared, column by column, and for its owner what intake counted."""
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    return page(
+        visit,
+        "facts.html",
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        report=_report(visit, dataset_id),
+    )
+
+
+def tabs(visit: Visit, dataset: DatasetView) -> Sequence[tuple[str, str]]:
+    """The pages of a dataset that the visitor may open."""
+    base = f"/datasets/{dataset.id}"
+    offered = (
+        (base, "Budget", read_budget),
+        (f"{base}/people", "Requests and grants", list_dataset_budget_requests),
+        (f"{base}/ledger", "Ledger", read_ledger),
+        (f"{base}/facts", "What is declared", read_dataset),
+    )
+    return [(path, title) for path, title, operation in offered if visit.may(operation)]
+
+
+def _members(visit: Visit, dataset_id: UUID) -> Sequence[MemberView] | None:
+    """The members, for those who oversee the dataset; None for those who only see it."""
+    if not visit.may(list_members):
+        return None
+    try:
+        return visit.ask(list_members, dataset_id=dataset_id).items
+    except NotFound:
+        return None
+
+
+def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
+    """What intake counted, which is private and its owner's; None for everybody else, or before there were rows."""
+    if not visit.may(read_intake_report):
+        return None
+    try:
+        return visit.ask(read_intake_report, dataset_id=dataset_id)
+    except NotFound:
+        return None
+
+
+def _steps(database: Database, population_id: UUID) -> Sequence[glances.Step]:
+    with database.read_only() as session:
+        return glances.newest_steps(session, population_id)
+
+
+def _curve(steps: Sequence[glances.Step]) -> dict[str, list[Any]]:
+    """The steps as columns: seconds of the minute, spent and reserved epsilon after each, and whose it was."""
+    known = [(step, step.balance) for step in steps if step.balance is not None]
+    return {
+        "at": [_minute(step.at) for step, _ in known],
+        "spent": [balance.spent.epsilon_micros / MICRO for _, balance in known],
+        "reserved": [balance.in_force.epsilon_micros / MICRO for _, balance in known],
+        "job": [str(step.job_id) for step, _ in known],
+    }
+
+
+def _minute(at: datetime) -> int:
+    return int(at.astimezone(UTC).replace(second=0, microsecond=0).timestamp())

@@ -1,0 +1,170 @@
+"""What people decide on a dataset: cap, freeze, members, requests, grants. Each form is one operation of the API.
+
+A decision that can be sent twice by accident carries the key under which it is done once.
+"""
+
+from typing import Final
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Response
+
+from core.governance.states import RequestState
+from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset
+from service.budgets.schemas import BudgetOrder, Reason, WhatIf
+from service.dashboard.errors import FormInvalid
+from service.dashboard.forms import Form, order
+from service.dashboard.overview import dataset_names
+from service.dashboard.rendering import page, sent_on
+from service.dashboard.visit import CurrentVisit
+from service.datasets.endpoints import read_dataset
+from service.grants.endpoints import revoke_grant
+from service.members.endpoints import add_member, remove_member
+from service.requests.endpoints import (
+    approve_budget_request,
+    deny_budget_request,
+    file_budget_request,
+    list_budget_requests,
+    read_budget_request,
+    withdraw_budget_request,
+)
+from service.requests.schemas import Approval, BudgetRequestOrder, Denial
+from service.wire import Before
+
+REQUESTS: Final = 25
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.post("/datasets/{dataset_id}/budget")
+def change_cap(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Set or change the cap."""
+    wanted = order(
+        BudgetOrder,
+        epsilon=visit.form.number("epsilon"),
+        delta=visit.form.number("delta"),
+        reason=visit.form.text("reason"),
+    )
+    visit.ask(set_budget, dataset_id=dataset_id, order=wanted)
+    return sent_on(f"/datasets/{dataset_id}?done=budget-set")
+
+
+@router.post("/datasets/{dataset_id}/freeze")
+def freeze(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Stop everything that spends."""
+    visit.ask(freeze_dataset, dataset_id=dataset_id, order=_reason(visit.form))
+    return sent_on(f"/datasets/{dataset_id}?done=frozen")
+
+
+@router.post("/datasets/{dataset_id}/unfreeze")
+def unfreeze(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Take orders again."""
+    visit.ask(unfreeze_dataset, dataset_id=dataset_id, order=_reason(visit.form))
+    return sent_on(f"/datasets/{dataset_id}?done=unfrozen")
+
+
+@router.post("/datasets/{dataset_id}/members")
+def admit(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Make an analyst a member."""
+    analyst = visit.form.identity("principal_id")
+    if analyst is None:
+        raise FormInvalid("No principal id was given.", remedy="The analyst finds it on the first page.")
+    visit.ask(add_member, dataset_id=dataset_id, principal_id=analyst)
+    return sent_on(f"/datasets/{dataset_id}/people?done=member-added")
+
+
+@router.post("/datasets/{dataset_id}/members/{principal_id}/remove")
+def dismiss(dataset_id: UUID, principal_id: UUID, visit: CurrentVisit) -> Response:
+    """Show the dataset to an analyst no longer."""
+    visit.ask(remove_member, dataset_id=dataset_id, principal_id=principal_id)
+    return sent_on(f"/datasets/{dataset_id}/people?done=member-removed")
+
+
+@router.post("/grants/{grant_id}/revoke")
+def end_grant(grant_id: UUID, visit: CurrentVisit) -> Response:
+    """Let no further order draw on a grant."""
+    visit.ask(revoke_grant, grant_id=grant_id)
+    dataset_id = visit.form.identity("dataset_id")
+    return sent_on(f"/datasets/{dataset_id}/people?done=revoked" if dataset_id else "/overview?done=revoked")
+
+
+@router.post("/datasets/{dataset_id}/requests")
+def ask_for_budget(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """File a request for a part of the budget."""
+    wanted = order(
+        BudgetRequestOrder,
+        epsilon=visit.form.number("epsilon"),
+        delta=visit.form.number("delta"),
+        purpose=visit.form.text("purpose"),
+    )
+    filed = visit.ask(file_budget_request, dataset_id=dataset_id, order=wanted)
+    return sent_on(f"/requests/{filed.id}?done=filed")
+
+
+@router.get("/requests")
+def requests_page(visit: CurrentVisit, state: RequestState | None = None, before: Before = None) -> Response:
+    """Every request the visitor may see, newest first."""
+    found = visit.ask(list_budget_requests, state=state, limit=REQUESTS, before=before)
+    return page(
+        visit,
+        "requests.html",
+        requests=found.items,
+        names=dataset_names(visit, [item.dataset_id for item in found.items]),
+        next_before=found.next_before,
+        is_first=before is None,
+        state=None if state is None else state.value,
+        states=[known.value for known in RequestState],
+    )
+
+
+@router.get("/requests/{request_id}")
+def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
+    """One request: who asks, what for, what it would cost, and the decision."""
+    asked = visit.ask(read_budget_request, request_id=request_id)
+    budget = outlook = None
+    if visit.may(read_budget):
+        budget = visit.ask(read_budget, dataset_id=asked.dataset_id)
+    if asked.state is RequestState.OPEN and budget is not None and budget.cap and visit.may(ask_what_if):
+        thought = WhatIf(epsilon=asked.epsilon, delta=asked.delta, grant_id=None)
+        outlook = visit.ask(ask_what_if, dataset_id=asked.dataset_id, order=thought)
+    is_mine = asked.requested_by == visit.principal.id
+    return page(
+        visit,
+        "request.html",
+        asked=asked,
+        dataset=visit.ask(read_dataset, dataset_id=asked.dataset_id),
+        budget=budget,
+        outlook=outlook,
+        once=uuid4(),
+        decides=visit.may(approve_budget_request) and not is_mine,
+        may_withdraw=visit.may(withdraw_budget_request) and is_mine,
+    )
+
+
+@router.post("/requests/{request_id}/decide")
+def decide(request_id: UUID, visit: CurrentVisit) -> Response:
+    """Approve, in whole or in part, or deny with a reason."""
+    form = visit.form
+    if form.required("decision") == "deny":
+        visit.ask(deny_budget_request, request_id=request_id, order=order(Denial, note=form.text("note")))
+        return sent_on(f"/requests/{request_id}?done=denied")
+    wanted = order(
+        Approval, epsilon=form.number("epsilon"), delta=form.number("delta"), note=form.text("note")
+    )
+    visit.ask(
+        approve_budget_request,
+        request_id=request_id,
+        order=wanted,
+        idempotency_key=str(form.identity("once")),
+    )
+    return sent_on(f"/requests/{request_id}?done=approved")
+
+
+@router.post("/requests/{request_id}/withdraw")
+def withdraw(request_id: UUID, visit: CurrentVisit) -> Response:
+    """Take a request of one's own back."""
+    visit.ask(withdraw_budget_request, request_id=request_id)
+    return sent_on(f"/requests/{request_id}?done=withdrawn")
+
+
+def _reason(form: Form) -> Reason:
+    return order(Reason, reason=form.text("reason"))

@@ -1,0 +1,145 @@
+"""Declaring a dataset: a document that was drafted on the owner's machine, looked at column by column, then its rows.
+
+The draft is made where the rows are (``understudy domain draft``), not here: a draft quotes values of rows, and this
+service shows nothing that comes from rows before a mechanism has paid for it (docs/decisions/domain-drafts.md).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+from fastapi.exceptions import RequestValidationError
+
+from core.domain.confirmation import MARK
+from core.domain.declared import domain_from_json
+from service.dashboard.errors import FormInvalid
+from service.dashboard.forms import Form, order
+from service.dashboard.rendering import page, sent_on
+from service.dashboard.visit import CurrentVisit
+from service.datasets.endpoints import create_dataset, read_dataset, upload_rows
+from service.datasets.schemas import DatasetOrder
+from service.edge.json_body import read_json
+from service.problem import MalformedRequest
+
+WHOLE: Final = "whole"
+"""Names the document itself among the places that are confirmed."""
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A place of a draft that holds what was taken from the data.
+
+    Args:
+        place: Position among the columns, or ``WHOLE``.
+        name: Of the column, or of the document.
+        values: What was taken, by key; of all of it where the draft does not say more.
+    """
+
+    place: str
+    name: str
+    values: Mapping[str, str]
+
+
+@router.get("/datasets/new")
+def declare_page(visit: CurrentVisit) -> Response:
+    """The form that takes name, size and domain."""
+    visit.require(create_dataset)
+    return page(visit, "declare.html")
+
+
+@router.post("/datasets/review")
+def review(visit: CurrentVisit) -> Response:
+    """The declared columns, with everything that came from the data to be confirmed."""
+    visit.require(create_dataset)
+    drafted = _document(visit.form)
+    domain = domain_from_json(_confirmed(drafted)).to_json()
+    wanted = _order(visit.form, domain)
+    return page(
+        visit,
+        "review.html",
+        wanted=wanted,
+        domain=domain,
+        drafted=json.dumps(drafted, ensure_ascii=False),
+        marked=_marked(drafted),
+    )
+
+
+@router.post("/datasets")
+def declare(visit: CurrentVisit) -> Response:
+    """Declare it, once every marked place was confirmed."""
+    drafted = _document(visit.form)
+    open_places = {found.place for found in _marked(drafted)} - set(visit.form.all("confirmed"))
+    if open_places:
+        raise FormInvalid(
+            "Something that was taken from the data was not confirmed.",
+            remedy="Go back, look at each highlighted place, and tick its box or edit the document.",
+        )
+    made = visit.ask(create_dataset, order=_order(visit.form, _confirmed(drafted)))
+    return sent_on(f"/datasets/{made.id}/upload?done=declared")
+
+
+@router.get("/datasets/{dataset_id}/upload")
+def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Where the rows are dropped; the browser sends them to the API as they are."""
+    visit.require(upload_rows)
+    return page(visit, "upload.html", dataset=visit.ask(read_dataset, dataset_id=dataset_id))
+
+
+def _order(form: Form, domain: dict[str, Any]) -> DatasetOrder:
+    size = form.number("declared_size")
+    return order(
+        DatasetOrder,
+        name=form.text("name"),
+        declared_size=int(size) if size is not None and size.is_integer() else size,
+        domain=domain,
+    )
+
+
+def _document(form: Form) -> dict[str, Any]:
+    try:
+        found = read_json(form.required("domain").encode())
+    except (MalformedRequest, RequestValidationError):
+        found = None
+    if not isinstance(found, dict):
+        raise FormInvalid(
+            "The domain is not a JSON document.", remedy="Paste the whole of domain.json, from { to }."
+        )
+    return found
+
+
+def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
+    """The places with marks: of the document itself, then of its columns in their order."""
+    columns = drafted.get("columns")
+    places = [(WHOLE, "The document", drafted)]
+    if isinstance(columns, list):
+        places += [
+            (str(index), str(column.get("name", index)), column)
+            for index, column in enumerate(columns)
+            if isinstance(column, dict)
+        ]
+    return [
+        Marked(place=place, name=name, values=_values(holder))
+        for place, name, holder in places
+        if MARK in holder
+    ]
+
+
+def _values(holder: Mapping[str, Any]) -> Mapping[str, str]:
+    keys = holder[MARK] if isinstance(holder[MARK], list) and holder[MARK] else list(holder)
+    return {
+        str(key): json.dumps(holder[key], ensure_ascii=False)
+        for key in keys
+        if key != MARK and isinstance(key, str) and key in holder
+    }
+
+
+def _confirmed(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """The same document without its marks."""
+    if isinstance(value, dict):
+        return {key: _confirmed(item) for key, item in value.items() if key != MARK}
+    return [_confirmed(item) for item in value] if isinstance(value, list) else value

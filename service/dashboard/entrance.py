@@ -1,0 +1,92 @@
+"""Coming and going: the sign-in form, the session it opens, and the way to the first page."""
+
+from typing import Annotated, Final
+from urllib.parse import quote, unquote, urlsplit
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from core.access.errors import KeyRefused, LoginThrottled
+from service.auth.cookie import presented_cookie, require_proof_of_origin
+from service.auth.schemas import Login
+from service.auth.session_endpoints import close_session, create_session
+from service.dashboard import words
+from service.dashboard.errors import FormInvalid
+from service.dashboard.forms import order, read_form
+from service.dashboard.rendering import open_page, sent_on
+from service.dashboard.visit import CurrentVisit
+from service.dependencies import InjectedParts, parts_of
+from service.edge.audit_trail import current_trail
+
+HOME: Final = "/overview"
+SIGN_IN: Final = "/sign-in"
+_LONGEST_NEXT: Final = 2000
+
+router = APIRouter(include_in_schema=False)
+
+Next = Annotated[str, Query(max_length=_LONGEST_NEXT)]
+
+
+def own_path(text: str) -> str:
+    r"""The path to go to after signing in, if it is one of ours; else the first page.
+
+    Browsers read ``//host``, ``/\\host`` and control characters as ways to other sites, so a path is what begins with
+    one slash, followed by something else, all of it plain.
+    """
+    begins = text.startswith("/") and text[1:2] not in {"/", "\\"}
+    plain = text.isascii() and text.isprintable() and "\\" not in text
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return HOME
+    inside = not parts.scheme and not parts.netloc and not unquote(parts.path).startswith(("//", "/\\"))
+    is_way_in = parts.path.startswith(("/v1", SIGN_IN, "/sign-out"))
+    return text if begins and plain and inside and not is_way_in else HOME
+
+
+def way_in(back_to: str) -> str:
+    """The address of the sign-in form that leads back to a path."""
+    path = own_path(back_to)
+    return SIGN_IN if path == HOME else f"{SIGN_IN}?next={quote(path, safe='/')}"
+
+
+@router.get("/")
+def root(request: Request) -> Response:
+    """The first page, or the way to it."""
+    signed_in = presented_cookie(request, parts_of(request).settings) is not None
+    return sent_on(HOME if signed_in else SIGN_IN)
+
+
+@router.get(SIGN_IN)
+def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query's word
+    """The form that takes an API key."""
+    return open_page(request, "sign_in.html", back_to=own_path(next), done=words.DONE.get(done), problem=None)
+
+
+@router.post(SIGN_IN)
+async def sign_in(request: Request, parts: InjectedParts) -> Response:
+    """Open a browser's session with an API key, by the API's own operation: throttled and logged as there."""
+    require_proof_of_origin(request, parts.settings)
+    form = await read_form(request)
+    back_to = own_path(form.text("next") or HOME)
+    answer = sent_on(back_to)
+    try:
+        login = order(Login, key=form.required("key"))
+        await run_in_threadpool(create_session, login, request, answer, parts)
+    except (KeyRefused, LoginThrottled, FormInvalid) as refusal:
+        current_trail().refusal = refusal
+        shown = open_page(request, "sign_in.html", status=refusal.status, back_to=back_to, problem=refusal)
+        if isinstance(refusal, LoginThrottled):
+            shown.headers["Retry-After"] = str(refusal.retry_after_seconds)
+        return shown
+    return answer
+
+
+@router.post("/sign-out")
+def sign_out(visit: CurrentVisit) -> Response:
+    """End the session."""
+    closed = visit.ask(close_session)
+    answer = sent_on(f"{SIGN_IN}?done=signed-out")
+    for value in closed.headers.getlist("set-cookie"):
+        answer.headers.append("set-cookie", value)
+    return answer

@@ -1,0 +1,86 @@
+"""Refusals before people: the same code, sentence and remedy as the API's, as a page or as a part of the open one.
+
+Every handler of errors stays what it is; where a browser asked for a page, its answer is shown instead of sent. Whoever
+is not signed in, or no longer, is sent to the sign-in form and from there back.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI, Request, Response
+
+from service.auth.cookie import SAFE_METHODS, presented_cookie
+from service.dashboard.entrance import HOME, way_in
+from service.dashboard.rendering import open_page, sent_on
+from service.dependencies import parts_of
+
+NOTICE: Final = "#notice"
+IN_WORDS: Final = "Go back, and choose from what the pages show you."
+"""Instead of remedies that name paths of the API."""
+_KEPT: Final = ("retry-after", "allow")
+_NOT_PAGES: Final = ("/v1/", "/static/", "/metrics", "/healthz", "/livez", "/readyz")
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
+
+
+def install_error_pages(app: FastAPI) -> None:
+    """Show what the installed handlers answer, wherever a page was asked for."""
+    for kind, handler in list(app.exception_handlers.items()):
+        app.add_exception_handler(kind, partial(_shown, cast("Handler", handler)))
+
+
+async def _shown(handler: Handler, request: Request, error: Exception) -> Response:
+    answer = await handler(request, error)
+    if not _is_for_people(request) or answer.media_type != "application/problem+json":
+        return answer
+    return as_page(request, json.loads(bytes(answer.body)), answer)
+
+
+def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Response:
+    """A problem as a page, a part of one, or the way to the sign-in form."""
+    is_fragment = "hx-request" in request.headers
+    if answer.status_code == HTTPStatus.UNAUTHORIZED:
+        way = way_in(_back_to(request))
+        if not is_fragment:
+            return sent_on(way)
+        return Response(status_code=answer.status_code, headers={"HX-Redirect": way})
+    if "/v1" in problem["remedy"]:
+        problem["remedy"] = IN_WORDS
+    kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
+    if is_fragment:
+        kept |= {"HX-Retarget": NOTICE, "HX-Reswap": "innerHTML"}
+    signed_in = presented_cookie(request, parts_of(request).settings) is not None
+    shown = open_page(
+        request,
+        "problem.html" if is_fragment else "problem_page.html",
+        status=answer.status_code,
+        problem=problem,
+        home=HOME if signed_in else "/",
+    )
+    shown.headers.update(kept)
+    return shown
+
+
+def _is_for_people(request: Request) -> bool:
+    """Whether a browser shows the answer: a page, a part of one, or the answer to a form."""
+    path = request.url.path
+    if path.startswith(_NOT_PAGES):
+        return False
+    return "hx-request" in request.headers or "text/html" in request.headers.get("accept", "")
+
+
+def _back_to(request: Request) -> str:
+    """The page to come back to: what was asked for, or the page that the form stood on."""
+    if request.method in SAFE_METHODS and "hx-request" not in request.headers:
+        query = request.url.query
+        return f"{request.url.path}?{query}" if query else request.url.path
+    came_from = request.headers.get("hx-current-url") or request.headers.get("referer", "")
+    try:
+        parts = urlsplit(came_from)
+    except ValueError:
+        return HOME
+    return parts.path if parts.netloc == request.headers.get("host") else HOME

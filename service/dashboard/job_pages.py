@@ -1,0 +1,128 @@
+"""Jobs: the list, one job as it goes, and ordering one with its price shown before the click."""
+
+import json
+from typing import Final
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Response
+
+from service.budgets.endpoints import read_budget
+from service.dashboard.dataset_pages import tabs
+from service.dashboard.forms import Form, order
+from service.dashboard.overview import dataset_names
+from service.dashboard.rendering import page, sent_on
+from service.dashboard.visit import CurrentVisit, Visit
+from service.datasets.endpoints import read_dataset
+from service.grants.endpoints import list_grants
+from service.jobs.endpoints import cancel_job, create_job, list_jobs, read_job
+from service.jobs.schemas import JobView
+from service.quotes.endpoints import create_quote
+from service.quotes.schemas import GeneratorOrder
+from service.wire import Before
+
+JOBS: Final = 25
+OPEN_GRANT: Final = "open"
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/jobs")
+def jobs_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Before = None) -> Response:
+    """Jobs on all datasets the visitor sees, or on one of them, newest first."""
+    found = visit.ask(list_jobs, dataset_id=dataset_id, limit=JOBS, before=before)
+    return page(
+        visit,
+        "jobs.html",
+        jobs=found.items,
+        names=dataset_names(visit, [job.dataset_id for job in found.items]),
+        next_before=found.next_before,
+        is_first=before is None,
+        dataset_id=dataset_id,
+    )
+
+
+@router.get("/jobs/{job_id}")
+def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
+    """One job; asked for as a part, what changes of it."""
+    job = _job(visit, job_id)
+    live = job.state in {"queued", "running"}
+    # When it has ended the whole page changes: the way to the release appears.
+    if visit.is_fragment:
+        answer = page(visit, "job_live.html", job=job, live=live)
+        if not live:
+            answer.headers["HX-Refresh"] = "true"
+        return answer
+    return page(
+        visit,
+        "job.html",
+        job=job,
+        live=live,
+        names=dataset_names(visit, [job.dataset_id]),
+        may_cancel=live and visit.may(cancel_job) and not job.cancel_requested,
+    )
+
+
+@router.post("/jobs/{job_id}/cancel")
+def cancel(job_id: UUID, visit: CurrentVisit) -> Response:
+    """Cancel it, or ask it to stop."""
+    visit.ask(cancel_job, job_id=job_id)
+    return sent_on(f"/jobs/{job_id}?done=cancelled")
+
+
+@router.get("/datasets/{dataset_id}/order")
+def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """The form that asks for a price."""
+    visit.require(create_job)
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    grants = visit.ask(list_grants, dataset_id=dataset_id).items
+    return page(
+        visit,
+        "order.html",
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        budget=visit.ask(read_budget, dataset_id=dataset_id),
+        grants=[
+            grant for grant in grants if grant.holder_id == visit.principal.id and grant.state == OPEN_GRANT
+        ],
+    )
+
+
+@router.post("/datasets/{dataset_id}/quote")
+def quote(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """The price of an order, and the button that places exactly this order once."""
+    wanted = _order(dataset_id, visit.form)
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    priced = visit.ask(create_quote, order=wanted)
+    template = "quote.html" if visit.is_fragment else "quote_page.html"
+    return page(
+        visit,
+        template,
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        wanted=wanted,
+        quote=priced,
+        once=uuid4(),
+    )
+
+
+@router.post("/datasets/{dataset_id}/jobs")
+def place(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Reserve and queue, or refuse."""
+    wanted = _order(dataset_id, visit.form)
+    placed = visit.ask(create_job, order=wanted, idempotency_key=str(visit.form.identity("once") or uuid4()))
+    job_id = UUID(json.loads(bytes(placed.body))["id"])
+    return sent_on(f"/jobs/{job_id}?done=ordered")
+
+
+def _job(visit: Visit, job_id: UUID) -> JobView:
+    return JobView.model_validate_json(bytes(visit.ask(read_job, job_id=job_id).body))
+
+
+def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
+    return order(
+        GeneratorOrder,
+        dataset_id=dataset_id,
+        epsilon=form.number("epsilon"),
+        delta=form.number("delta"),
+        grant_id=form.identity("grant_id"),
+    )

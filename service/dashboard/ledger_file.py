@@ -1,0 +1,63 @@
+"""The ledger of one population as CSV, newest entries first, a batch per short transaction."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from core.db.session import Database
+from core.ledger import glances
+from core.ledger.statement import entry_json
+from service.budgets.endpoints import read_ledger
+from service.dashboard.visit import CurrentVisit
+from service.datasets.endpoints import read_dataset
+from service.releases.streaming import Pieces
+
+BATCH: Final = 1000
+COLUMNS: Final = (
+    "sequence", "at", "kind", "job_id", "grant_id", "epsilon", "delta", "by", "reason", "outcome", "previous_hash", "hash",
+)  # fmt: skip
+_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/datasets/{dataset_id}/ledger.csv")
+def ledger_file(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Every entry, for spreadsheets; the JSON statement holds more, and is what the hashes cover."""
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    visit.require(read_ledger)
+    return visit.parts.streams.answer(
+        _pieces(visit.parts.database, dataset.population_id),
+        media_type="text/csv",
+        headers={"Content-Disposition": f'attachment; filename="ledger-{dataset_id}.csv"'},
+    )
+
+
+def _pieces(database: Database, population_id: UUID) -> Pieces:
+    yield ",".join(COLUMNS).encode() + b"\n"
+    before = None
+    while True:
+        with database.read_only() as session:
+            entries, before = glances.page(session, population_id, limit=BATCH, before=before)
+        yield _lines(entry_json(entry) for entry in entries)
+        if before is None:
+            return
+
+
+def _lines(entries: Iterator[Mapping[str, Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore", restval="")
+    for entry in entries:
+        together = {**entry.get("terms", {}), **entry}
+        writer.writerow({name: _plain(together.get(name)) for name in COLUMNS})
+    return text.getvalue().encode()
+
+
+def _plain(value: object) -> str:
+    """Text that no spreadsheet takes for a formula: reasons are written by people."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text.startswith(_FORMULAS) else text

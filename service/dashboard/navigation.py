@@ -1,0 +1,36 @@
+"""What the menu offers: what the visitor's key may use, and nothing that would only refuse."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from service.auditing.endpoints import list_audit_events
+from service.auth.endpoints import list_keys
+from service.dashboard.visit import Visit
+from service.datasets.endpoints import list_datasets
+from service.diagnosis.endpoints import read_health_report
+from service.jobs.endpoints import list_jobs
+from service.releases.endpoints import list_releases
+from service.requests.endpoints import list_budget_requests
+
+
+class Item(NamedTuple):
+    """A place in the menu."""
+
+    path: str
+    title: str
+
+
+_PLACES: Final[Sequence[tuple[Item, Callable[..., Any]]]] = (
+    (Item("/overview", "Datasets"), list_datasets),
+    (Item("/requests", "Requests"), list_budget_requests),
+    (Item("/jobs", "Jobs"), list_jobs),
+    (Item("/releases", "Releases"), list_releases),
+    (Item("/keys", "Keys"), list_keys),
+    (Item("/system", "System"), read_health_report),
+    (Item("/audit", "Audit log"), list_audit_events),
+)
+
+
+def menu(visit: Visit) -> Sequence[Item]:
+    """The places that this visitor may go to."""
+    return [item for item, operation in _PLACES if visit.may(operation)]

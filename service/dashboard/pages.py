@@ -1,0 +1,39 @@
+"""All groups of pages, put into the application after the API."""
+
+from fastapi import FastAPI
+
+from service.dashboard import (
+    assets,
+    dataset_pages,
+    decisions,
+    declaring_pages,
+    entrance,
+    job_pages,
+    ledger_file,
+    overview,
+    release_pages,
+    system_pages,
+)
+from service.dashboard.error_pages import install_error_pages
+from service.dashboard.release_pictures import PictureCache
+
+GROUPS = (
+    assets,
+    entrance,
+    overview,
+    ledger_file,
+    declaring_pages,  # before the pages of one dataset: “new” is no id
+    dataset_pages,
+    decisions,
+    job_pages,
+    release_pages,
+    system_pages,
+)
+
+
+def install_pages(app: FastAPI) -> None:
+    """Serve the pages, and show people the refusals of whatever they ask for."""
+    app.state.pictures = PictureCache()
+    for group in GROUPS:
+        app.include_router(group.router)
+    install_error_pages(app)

@@ -1,0 +1,135 @@
+"""What a release looks like: columns of synthetic rows as bars, or synthetic images on one sheet.
+
+Drawn from the generator by the sampler that serves downloads. This is post-processing of what was released: it costs
+nothing and tells nothing that a download would not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain.calendar import day_text, second_text
+from core.domain.codec import encode
+from core.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.domain.table import TableDomain
+from core.releases.samples import ImageSamples, Samples, TableSamples
+
+ROWS: Final = 2000
+IMAGES: Final = 64
+COLUMNS: Final = 48
+LABELS: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar.
+
+    Args:
+        label: Of a category; empty for a bin between two ends.
+        share: Of the drawn rows, from 0 to 1.
+        height: Against the column's tallest bar, from 0 to 100.
+    """
+
+    label: str
+    share: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """One column of synthetic rows.
+
+    Args:
+        name: Of the column.
+        bars: In the order of their codes.
+        ends: The bounds of an ordered column, as text; None for categories.
+        further: How many categories are not shown.
+    """
+
+    name: str
+    bars: Sequence[Bar]
+    ends: tuple[str, str] | None
+    further: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pictures:
+    """What is shown of a release.
+
+    Args:
+        plots: Of the first ``COLUMNS`` columns of rows; empty for images.
+        columns: How many columns the rows have.
+        sheet: PNG of images; None for rows.
+    """
+
+    plots: Sequence[Plot]
+    columns: int
+    sheet: bytes | None
+
+
+def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
+    """Draw the pictures of an opened generator.
+
+    Args:
+        samples: The generator.
+        domain: The dataset's declared domain.
+    """
+    if isinstance(samples, ImageSamples):
+        return Pictures(plots=(), columns=0, sheet=b"".join(samples.write(IMAGES, "png")))
+    assert isinstance(samples, TableSamples)
+    table = TableDomain.from_json(domain)
+    codes = encode(table, next(iter(samples.sampler.batches(ROWS))))
+    shown = list(zip(table.modelled, codes.T, strict=True))[:COLUMNS]
+    return Pictures(
+        plots=[plot(column, drawn) for column, drawn in shown], columns=len(table.modelled), sheet=None
+    )
+
+
+def plot(column: Modelled, codes: NDArray[np.int16]) -> Plot:
+    """Count the codes of one column.
+
+    Args:
+        column: The declared column.
+        codes: (rows,) below its cardinality.
+    """
+    counts = np.bincount(codes, minlength=column.cardinality)
+    shares, tallest = counts / max(1, counts.sum()), max(1, counts.max())
+    if isinstance(column, LabelColumn):
+        labels = _labels(column)
+        order = np.argsort(-counts, kind="stable")[:LABELS]
+        bars = [
+            Bar(
+                label=labels[code],
+                share=float(shares[code]),
+                height=round(float(100 * counts[code] / tallest), 1),
+            )
+            for code in order
+        ]
+        return Plot(name=column.name, bars=bars, ends=None, further=len(labels) - len(order))
+    assert isinstance(column, OrderedColumn)
+    bars = [
+        Bar(label="", share=float(share), height=round(float(100 * count / tallest), 1))
+        for share, count in zip(shares, counts, strict=True)
+    ]
+    return Plot(name=column.name, bars=bars, ends=_ends(column), further=0)
+
+
+def _labels(column: LabelColumn) -> list[str]:
+    """What each code stands for."""
+    words = list(column.labels)
+    if column.other_code is not None:
+        words.append("(other)")
+    if column.null_code is not None:
+        words.append("(missing)")
+    return words
+
+
+def _ends(column: OrderedColumn) -> tuple[str, str]:
+    low, high = column.bins.lows[0], column.bins.highs[-1]
+    if isinstance(column, TimeColumn):
+        text = day_text if column.kind == "date" else second_text
+        return text(int(column.lower)), text(int(column.upper))
+    return f"{low:.6g}", f"{high:.6g}"

@@ -1,0 +1,95 @@
+"""Releases: the list, and one with its pictures, its certificate in plain words, and what can be downloaded."""
+
+from typing import Final
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from service.dashboard import certificate_words
+from service.dashboard.overview import dataset_names
+from service.dashboard.release_drawing import IMAGES, ROWS, Pictures
+from service.dashboard.release_pictures import PictureCache
+from service.dashboard.rendering import PAGE_HEADERS, page
+from service.dashboard.visit import CurrentVisit, Visit
+from service.datasets.endpoints import read_dataset
+from service.jobs.endpoints import read_job
+from service.releases import repository
+from service.releases.endpoints import (
+    download_bundle,
+    draw_samples,
+    list_releases,
+    read_certificate,
+    read_release,
+)
+from service.releases.errors import ReleaseNotFound
+from service.wire import Before
+
+RELEASES: Final = 25
+IMAGE_FORMATS: Final = ("png", "npz", "zip")
+ROW_FORMATS: Final = ("csv", "parquet", "jsonl")
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/releases")
+def releases_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Before = None) -> Response:
+    """Releases, newest first."""
+    found = visit.ask(list_releases, dataset_id=dataset_id, job_id=None, limit=RELEASES, before=before)
+    return page(
+        visit,
+        "releases.html",
+        releases=found.items,
+        names=dataset_names(visit, [release.dataset_id for release in found.items]),
+        next_before=found.next_before,
+        is_first=before is None,
+    )
+
+
+@router.get("/releases/{release_id}")
+def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
+    """One release."""
+    release = visit.ask(read_release, release_id=release_id)
+    visit.require(read_certificate)
+    with visit.parts.database.read_only() as session:
+        certificate = repository.visible(session, release_id, visit.principal).certificate
+    dataset = visit.ask(read_dataset, dataset_id=release.dataset_id) if visit.may(read_dataset) else None
+    pictures = _pictures(visit, release_id) if visit.may(draw_samples) and dataset is not None else None
+    return page(
+        visit,
+        "release.html",
+        release=release,
+        names=dataset_names(visit, [release.dataset_id]),
+        pictures=pictures,
+        rows=ROWS,
+        images=IMAGES,
+        sentences=certificate_words.in_words(certificate),
+        mechanisms=certificate_words.mechanisms(certificate),
+        not_covered=certificate_words.not_covered(certificate),
+        may_download=visit.may(download_bundle),
+        may_draw=visit.may(draw_samples),
+        may_see_job=visit.may(read_job),
+        formats=IMAGE_FORMATS if pictures is not None and pictures.sheet else ROW_FORMATS,
+    )
+
+
+@router.get("/releases/{release_id}/sheet.png")
+def sheet(release_id: UUID, visit: CurrentVisit) -> Response:
+    """The sheet of synthetic images.
+
+    Raises:
+        ReleaseNotFound: No such release, not for this visitor, or not one of images.
+    """
+    visit.require(draw_samples)
+    drawn = _pictures(visit, release_id).sheet
+    if drawn is None:
+        raise ReleaseNotFound
+    return Response(drawn, media_type="image/png", headers=dict(PAGE_HEADERS))
+
+
+def _pictures(visit: Visit, release_id: UUID) -> Pictures:
+    with visit.parts.database.read_only() as session:
+        release = repository.visible(session, release_id, visit.principal)
+        bundle_key, dataset_id = release.bundle_key, release.dataset_id
+    domain = visit.ask(read_dataset, dataset_id=dataset_id).domain
+    kept: PictureCache = visit.request.app.state.pictures
+    return kept.get(visit.parts, release_id, bundle_key=bundle_key, domain=domain)

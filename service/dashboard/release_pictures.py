@@ -1,0 +1,53 @@
+"""Pictures of releases, drawn once for each release and process."""
+
+import threading
+from collections import OrderedDict
+from typing import Final
+from uuid import UUID
+
+from core.releases.samples import Samples, open_samples
+from service.dashboard.release_drawing import Pictures, draw
+from service.edge.gate import Gate
+from service.parts import Parts
+
+KEPT: Final = 32
+_AT_ONCE: Final = 2
+_PATIENCE_SECONDS: Final = 10.0
+
+
+class PictureCache:
+    """The pictures of the most recently seen releases.
+
+    Args:
+        capacity: Of how many releases they are kept.
+    """
+
+    def __init__(self, capacity: int = KEPT) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[UUID, Pictures] = OrderedDict()
+        self._gate = Gate(_AT_ONCE, what="pictures of releases", patience_seconds=_PATIENCE_SECONDS)
+
+    def get(self, parts: Parts, release_id: UUID, *, bundle_key: str, domain: dict[str, object]) -> Pictures:
+        """The pictures of a release; whether the caller may draw from it, the caller has asked.
+
+        Raises:
+            ServiceBusy: Too many are being drawn.
+            BundleInvalid: The bundle is damaged.
+        """
+        with self._lock:
+            if release_id in self._kept:
+                self._kept.move_to_end(release_id)
+                return self._kept[release_id]
+        with self._gate.pass_through():
+            samples = parts.samplers.get(release_id, lambda: _open(parts, bundle_key))
+            drawn = draw(samples, domain)
+        with self._lock:
+            self._kept[release_id] = drawn
+            while len(self._kept) > self._capacity:
+                self._kept.popitem(last=False)
+        return drawn
+
+
+def _open(parts: Parts, bundle_key: str) -> Samples:
+    return open_samples(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)

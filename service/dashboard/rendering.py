@@ -1,0 +1,94 @@
+"""Templates into answers: always escaped, nothing undefined, and under headers that allow our own files and no more."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from service.dashboard import domain_words, words
+from service.dashboard.assets import path_of
+from service.dashboard.budget_bar import bar_of
+from service.dashboard.navigation import menu
+from service.dashboard.visit import Visit
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+CONTENT_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+PAGE_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "Cache-Control": "no-store",
+    # Without a referrer browsers would not say where a form comes from, and no form would be believed.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+SEE_OTHER: Final = 303
+
+
+def page(visit: Visit, template: str, *, status: int = 200, **facts: object) -> Response:
+    """A page, or a part of one, for somebody who has signed in."""
+    shown = {
+        "path": visit.request.url.path,
+        "menu": menu(visit),
+        "csrf_token": visit.csrf_token,
+        "roles": sorted(visit.principal.roles),
+        "me": visit.principal.id,
+        "done": words.DONE.get(visit.request.query_params.get("done", "")),
+    }
+    return rendered(template, status=status, **shown, **facts)
+
+
+def open_page(request: Request, template: str, *, status: int = 200, **facts: object) -> Response:
+    """A page for anybody."""
+    nobody: dict[str, object] = {
+        "path": request.url.path,
+        "menu": (),
+        "csrf_token": None,
+        "roles": [],
+        "me": None,
+        "done": None,
+    }
+    return rendered(template, status=status, **(nobody | facts))
+
+
+def sent_on(path: str) -> Response:
+    """After a change: the browser is sent to a page that it may load again without doing the change again."""
+    return RedirectResponse(path, status_code=SEE_OTHER, headers=dict(PAGE_HEADERS))
+
+
+def rendered(template: str, *, status: int = 200, **facts: object) -> Response:
+    """A template as an answer."""
+    text = environment().get_template(template).render(**facts)
+    return Response(
+        text, status_code=status, media_type="text/html; charset=utf-8", headers=dict(PAGE_HEADERS)
+    )
+
+
+@cache
+def environment() -> Environment:
+    """The templates. Everything is escaped, and a misspelt name fails instead of showing nothing."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.globals |= {"asset": path_of, "words": words, "domain_words": domain_words, "bar_of": bar_of}
+    made.filters |= {
+        "moment": words.moment,
+        "day": words.day,
+        "epsilon": words.epsilon,
+        "delta": words.delta,
+        "count": words.count,
+        "short": words.short,
+        "seconds": words.seconds,
+    }
+    return made

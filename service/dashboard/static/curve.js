@@ -1,0 +1,41 @@
+"use strict";
+// The curve of spend over time: a staircase of what is spent and, above it, what is reserved.
+(() => {
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const day = (seconds) => new Date(seconds * 1000).toISOString().slice(5, 10);
+  const draw = (place) => {
+    const told = JSON.parse(place.dataset.curve);
+    if (told.at.length < 1) return;
+    const cap = Number(place.dataset.cap) || null;
+    const end = Math.max(told.at[told.at.length - 1] + 60, Math.min(Date.now() / 1000, told.at[told.at.length - 1] + 86400));
+    const at = [told.at[0] - 60, ...told.at, end];
+    const stairs = (values) => [0, ...values, values[values.length - 1]];
+    const stepped = uPlot.paths.stepped({ align: 1 });
+    const axis = () => ({ stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } });
+    const series = [
+      { label: "Time (UTC)", value: (_, seconds) => seconds === null ? "–" : new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") },
+      { label: "Spent and reserved ε", stroke: style("--held"), fill: style("--accent-soft"), width: 2, paths: stepped, points: { show: told.at.length < 200, size: 5 } },
+      { label: "Spent ε", stroke: style("--accent"), width: 2, paths: stepped, points: { show: told.at.length < 200, size: 5 } },
+    ];
+    const data = [at, stairs(told.reserved), stairs(told.spent)];
+    if (cap !== null) {
+      series.push({ label: "Cap ε", stroke: style("--bad"), width: 1, dash: [6, 4], points: { show: false } });
+      data.push(at.map(() => cap));
+    }
+    const size = () => ({ width: Math.max(200, place.clientWidth), height: 240 });
+    place.textContent = "";
+    const plot = new uPlot({
+      ...size(), series,
+      tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), "Etc/UTC"),
+      scales: { y: { range: (_, low, high) => [0, Math.max(high, cap || 0) * 1.08 || 1] } },
+      axes: [{ ...axis(), space: 70, values: (_, times) => times.map(day) }, { ...axis(), size: 56 }],
+      legend: { live: true },
+      cursor: { drag: { x: false, y: false } },
+    }, data, place);
+    new ResizeObserver(() => plot.setSize(size())).observe(place);
+    return plot;
+  };
+  const all = () => document.querySelectorAll("[data-curve]").forEach(draw);
+  all();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+})();

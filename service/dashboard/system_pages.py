@@ -1,0 +1,133 @@
+"""What admins and auditors look after: keys, workers and queue, the health of the parts, the audit log."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from core.access.roles import Role
+from core.audit.repository import AuditFilter
+from core.vitals import figures
+from service.auditing.endpoints import (
+    BeforeSequence,
+    export_audit_log,
+    list_audit_events,
+    verify_audit_log,
+)
+from service.auth.endpoints import create_key, list_keys, revoke_key, rotate_key
+from service.auth.schemas import KeyOrder
+from service.dashboard.forms import order
+from service.dashboard.rendering import page, sent_on
+from service.dashboard.visit import CurrentVisit
+from service.diagnosis.endpoints import only_one, read_health_report
+
+EVENTS: Final = 50
+
+router = APIRouter(include_in_schema=False)
+
+Words = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/keys")
+def keys_page(visit: CurrentVisit) -> Response:
+    """Every key and whom it speaks for."""
+    return page(
+        visit,
+        "keys.html",
+        keys=visit.ask(list_keys).items,
+        now=visit.parts.clock.now(),
+        known_roles=[role.value for role in Role],
+        may_create=visit.may(create_key),
+    )
+
+
+@router.post("/keys")
+def make_key(visit: CurrentVisit) -> Response:
+    """Make a key. Its secret is in this one answer, which no address leads back to."""
+    form = visit.form
+    wanted = order(
+        KeyOrder,
+        name=form.text("name"),
+        roles=set(form.all("roles")),
+        principal_id=form.identity("principal_id"),
+    )
+    made = visit.ask(create_key, order=wanted)
+    return page(visit, "new_key.html", key=made, old_ends_at=None)
+
+
+@router.post("/keys/{key_id}/rotate")
+def replace_key(key_id: UUID, visit: CurrentVisit) -> Response:
+    """Give a key a successor; the old secret works on for a while."""
+    made = visit.ask(rotate_key, key_id=key_id)
+    return page(visit, "new_key.html", key=made, old_ends_at=made.old_key_ends_at)
+
+
+@router.post("/keys/{key_id}/revoke")
+def end_key(key_id: UUID, visit: CurrentVisit) -> Response:
+    """Make a key and its sessions useless."""
+    visit.ask(revoke_key, key_id=key_id)
+    return sent_on("/keys?done=key-revoked")
+
+
+@router.get("/system")
+def system_page(visit: CurrentVisit) -> Response:
+    """Findings, workers, queue and chores."""
+    report = visit.ask(read_health_report, door=only_one())
+    now = visit.parts.clock.now()
+    with visit.parts.database.read_only() as session:
+        workers = figures.worker_figures(session, at=now)
+        jobs = figures.job_figures(session, at=now)
+        chores = figures.chore_figures(session)
+    return page(visit, "system.html", report=report, workers=workers, jobs=jobs, chores=chores)
+
+
+async def _wanted(
+    actor: Words = "",
+    action: Words = "",
+    thing: Annotated[Words, Query(alias="object")] = "",
+    outcome: Words = "",
+) -> AuditFilter:
+    """Which events a visitor asks for; an empty field asks for all."""
+    return AuditFilter(
+        actor=actor or None,
+        action=action or None,
+        object=thing or None,
+        outcome=outcome or None,
+        at_from=None,
+        at_to=None,
+    )
+
+
+@router.get("/audit")
+def audit_page(
+    visit: CurrentVisit,
+    wanted: Annotated[AuditFilter, Depends(_wanted)],
+    before: BeforeSequence = None,
+    check: bool = False,
+) -> Response:
+    """Who did what to which object, newest first; with the check of the chain where it is asked for."""
+    found = visit.ask(list_audit_events, wanted=wanted, limit=EVENTS, before=before)
+    asked = _asked(wanted)
+    return page(
+        visit,
+        "audit.html",
+        events=found.items,
+        asked=asked,
+        query=urlencode(asked),
+        next_before=found.next_before,
+        is_first=before is None,
+        verified=visit.ask(verify_audit_log) if check else None,
+        may_export=visit.may(export_audit_log),
+    )
+
+
+def _asked(wanted: AuditFilter) -> Mapping[str, Any]:
+    named = {
+        "actor": wanted.actor,
+        "action": wanted.action,
+        "object": wanted.object,
+        "outcome": wanted.outcome,
+    }
+    return {name: text for name, text in named.items() if text is not None}

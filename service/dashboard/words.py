@@ -1,0 +1,144 @@
+"""How pages say things: amounts, times and states in plain words."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
+
+_MINUTE: Final = 60
+_HOUR: Final = 3600
+_SHORT_ID: Final = 8
+
+DONE: Final[Mapping[str, str]] = {
+    "signed-out": "You have signed out.",
+    "frozen": "The dataset is frozen: nothing can be ordered, granted or started.",
+    "unfrozen": "The dataset takes orders again.",
+    "budget-set": "The cap is set.",
+    "approved": "The request is approved, and the grant is made.",
+    "denied": "The request is denied; the analyst can read why.",
+    "filed": "Your request is filed. The owner of the dataset or an admin decides.",
+    "withdrawn": "Your request is withdrawn.",
+    "revoked": "The grant is revoked.",
+    "member-added": "The analyst is a member now.",
+    "member-removed": "The analyst is no longer a member.",
+    "cancelled": "The job is cancelled, or stops at its next step.",
+    "ordered": "The job is ordered, and its budget is reserved.",
+    "key-revoked": "The key is revoked, and its sessions have ended.",
+    "declared": "The dataset is declared. Now its rows can be uploaded.",
+}
+"""What a page says at its top after a change, by the code in its address; nothing else of the address is shown."""
+
+STATES: Final[Mapping[str, tuple[str, str]]] = {
+    "declared": ("waits for its rows", "wait"),
+    "ready": ("ready", "good"),
+    "deleted": ("deleted", "over"),
+    "queued": ("queued", "wait"),
+    "running": ("running", "live"),
+    "succeeded": ("succeeded", "good"),
+    "failed": ("failed", "bad"),
+    "cancelled": ("cancelled", "over"),
+    "open": ("open", "wait"),
+    "approved": ("approved", "good"),
+    "denied": ("denied", "bad"),
+    "withdrawn": ("withdrawn", "over"),
+    "expired": ("expired", "over"),
+    "revoked": ("revoked", "over"),
+    "replaced": ("replaced", "over"),
+    "alive": ("alive", "good"),
+    "silent": ("silent", "bad"),
+    "problem": ("problem", "bad"),
+    "warning": ("warning", "wait"),
+    "note": ("note", "over"),
+}
+"""Words and mood of every state."""
+
+STAGES: Final[Mapping[str, str]] = {
+    "measure": "Measuring the data under noise",
+    "pretrain": "Learning from the noisy measurements",
+    "train": "Training under noise",
+    "export": "Packing the generator",
+}
+
+ENTRIES: Final[Mapping[str, str]] = {
+    "RESERVED": "reserved for a job",
+    "SPENT": "spent: the job began",
+    "VOIDED": "given back: the job never began",
+    "SETTLED": "settled: the job ended",
+    "CAP_SET": "cap set",
+    "GRANTED": "grant made",
+    "GRANT_CLOSED": "grant closed",
+    "FROZEN": "frozen",
+    "UNFROZEN": "unfrozen",
+}
+
+REFUSALS: Final[Mapping[str, str]] = {
+    "budget-refused": "It would break the cap.",
+    "grant-refused": "It would be more than your grant has left.",
+    "budget-not-set": "No cap has been set yet.",
+    "population-frozen": "The dataset is frozen.",
+    "no-grant": "You hold no open grant on this dataset; ask for one first.",
+    "grant-ambiguous": "You hold several grants; say which one pays.",
+    "grant-closed": "That grant is over.",
+}
+
+ROLES: Final[Mapping[str, str]] = {
+    "owner": "declares and uploads datasets, decides on requests",
+    "analyst": "orders generators within a grant, downloads synthetic data",
+    "admin": "sets caps, makes keys, watches the system; sees no private fact",
+    "auditor": "reads budgets, ledgers and the audit log; changes nothing",
+}
+
+
+def moment(at: datetime | str | None) -> str:
+    """A time in UTC, to the minute, as the API rounds it."""
+    if at is None:
+        return "–"
+    known = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return known.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def day(at: datetime | None) -> str:
+    """The day of a time."""
+    return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d")
+
+
+def epsilon(amount: float | str | None) -> str:
+    """An epsilon with at most four digits after the point; a larger number of digits says no more."""
+    if amount is None:
+        return "–"
+    shown = f"{Decimal(str(amount)):.4f}".rstrip("0").rstrip(".")
+    return shown or "0"
+
+
+def delta(amount: float | str | None) -> str:
+    """A delta, which is small."""
+    if amount is None:
+        return "–"
+    value = float(amount)
+    return "0" if not value else f"{value:.3g}".replace("e-0", "e-")
+
+
+def count(number: int) -> str:
+    """A whole number in groups of three."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def short(identity: object) -> str:
+    """The beginning of an id: enough to tell things on one page apart."""
+    return str(identity)[:_SHORT_ID]
+
+
+def seconds(span: float | None) -> str:
+    """A span of time, roughly."""
+    if span is None:
+        return "not known yet"
+    if span < _MINUTE:
+        return f"{round(span)} s"
+    if span < _HOUR:
+        return f"{round(span / _MINUTE)} min"
+    return f"{span / _HOUR:.1f} h"
+
+
+def refusal(code: str) -> str:
+    """Why an order would be refused."""
+    return REFUSALS.get(code, f"It would be refused ({code}).")

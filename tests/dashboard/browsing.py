@@ -1,0 +1,72 @@
+"""A real Chromium over a real server on the loopback address, for journeys, accessibility and screenshots."""
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+
+# Read here: a test sees no setting of who runs it.
+BROWSER = os.environ.get("UNDERSTUDY_BROWSER")
+REQUIRED = os.environ.get("UNDERSTUDY_BROWSER_REQUIRED") == "1"
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--force-color-profile=srgb",
+    "--font-render-hinting=none",
+)
+
+
+def browser_path() -> str:
+    """The browser to use; without one the test skips, or fails where one is required."""
+    found = BROWSER or next(filter(None, map(shutil.which, NAMES)), None)
+    try:
+        import playwright.sync_api  # noqa: F401 - whether it is installed
+    except ImportError:
+        found, why = None, "playwright is not installed; install the dev extra"
+    else:
+        why = "no Chromium on PATH; install one or name it in UNDERSTUDY_BROWSER"
+    if found is None:
+        if REQUIRED:
+            pytest.fail(why)
+        pytest.skip(why)
+    return found
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """Serve an application on a free port of the loopback address. Yields its address."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    end = time.monotonic() + 30
+    while not server.started:
+        assert time.monotonic() < end, "the server did not start"
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listener.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """One browser for many contexts."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=browser_path(), args=list(ARGUMENTS))
+        yield browser
+        browser.close()

@@ -1,0 +1,82 @@
+"""`make screenshots`: pictures of the key pages, light and dark, desktop and phone, into docs/screenshots."""
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from tests.dashboard.browsing import chromium, served
+from tests.dashboard.scene import lived_in
+from tests.service.world import World
+
+OUT = Path(os.environ.get("UNDERSTUDY_SCREENSHOTS", Path(__file__).parents[2] / "docs" / "screenshots"))
+# Read here: a test sees no setting of who runs it.
+WANTED = [name for name in os.environ.get("UNDERSTUDY_PAGES", "").split(",") if name]
+MOST_BYTES = 60_000
+SIZES = {"desktop": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
+PAGES = {
+    "sign-in": (None, "/sign-in"),
+    "overview": ("owner", "/overview"),
+    "dataset": ("owner", "/datasets/{dataset_id}"),
+    "request": ("owner", "/requests/{request_id}"),
+    "people": ("owner", "/datasets/{dataset_id}/people"),
+    "ledger": ("auditor", "/datasets/{dataset_id}/ledger?check=true"),
+    "facts": ("owner", "/datasets/{dataset_id}/facts"),
+    "job": ("analyst", "/jobs/{running_id}"),
+    "jobs": ("analyst", "/jobs"),
+    "order": ("analyst", "/datasets/{dataset_id}/order"),
+    "release": ("analyst", "/releases/{release_id}"),
+    "images": ("analyst", "/releases/{pictures_id}"),
+    "keys": ("admin", "/keys"),
+    "system": ("admin", "/system"),
+    "audit": ("auditor", "/audit"),
+    "declare": ("owner", "/datasets/new"),
+    "error": ("owner", "/jobs/00000000-0000-4000-8000-000000000000"),
+}
+
+
+def test_screenshots(world: World) -> None:
+    from core.access.roles import Role
+
+    scene = lived_in(world)
+    keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
+    keys["auditor"] = world.caller(Role.AUDITOR).key
+    OUT.mkdir(parents=True, exist_ok=True)
+    wanted = WANTED or list(PAGES)
+    with served(world.app) as address, chromium() as browser:
+        for scheme in ("light", "dark"):
+            for size, viewport in SIZES.items():
+                for role in dict.fromkeys(PAGES[name][0] for name in wanted):
+                    context = browser.new_context(
+                        viewport=viewport, color_scheme=scheme, reduced_motion="reduce"
+                    )
+                    tab = context.new_page()
+                    if role is not None:
+                        enter(tab, address, keys[role])
+                    for name in wanted:
+                        if PAGES[name][0] == role:
+                            tab.goto(address + PAGES[name][1].format_map(vars(scene)))
+                            tab.wait_for_load_state("networkidle")
+                            save(tab, OUT / f"{name}-{size}-{scheme}.png")
+                    context.close()
+
+
+def enter(tab: Any, address: str, key: str) -> None:
+    tab.goto(f"{address}/sign-in")
+    tab.get_by_label("API key").fill(key)
+    tab.get_by_role("button", name="Sign in").click()
+    tab.wait_for_url("**/overview")
+
+
+def save(tab: Any, path: Path) -> None:
+    shot = Image.open(io.BytesIO(tab.screenshot(full_page=True))).convert("RGB")
+    for colours in (96, 48, 24, 12):
+        packed = io.BytesIO()
+        shot.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+            packed, "PNG", optimize=True
+        )
+        if packed.tell() <= MOST_BYTES:
+            break
+    path.write_bytes(packed.getvalue())

@@ -1,0 +1,198 @@
+"""What forms change: each is one operation of the API, with its rules, its roles and its line in the audit log."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from fastapi.routing import iter_route_contexts
+
+from core.access.roles import Role
+from tests.core.releases.stand_in import DOMAIN
+from tests.dashboard.visitor import Visitor, enter
+from tests.service.world import CSV, World
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+def _actions(world: World) -> list[str]:
+    return [event["action"] for event in world.admin.get("/v1/audit?outcome=done").json()["items"]]
+
+
+def test_a_request_from_filing_to_the_grant(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.declare()
+    admin, owner, analyst = sign_in("admin"), sign_in("owner"), sign_in("analyst")
+    assert "The cap is set." in admin.follow(f"/datasets/{dataset_id}/budget", epsilon="2", delta="1e-5")
+    filed = analyst.send(
+        f"/datasets/{dataset_id}/requests", epsilon="0,5", delta="2e-6", purpose="the course"
+    )
+    place = filed.headers["location"].partition("?")[0]
+    page = owner.page(place)
+    assert "the course" in page
+    assert "This request" in page
+    once = re.search(r'name="once" value="([^"]+)"', page)
+    assert once
+    for _ in range(2):  # sent twice by accident: done once
+        text = owner.follow(
+            f"{place}/decide", decision="approve", epsilon="0.4", delta="2e-6", note="fine", once=once[1]
+        )
+        assert "the grant is made" in text
+    grants = world.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]
+    assert [grant["epsilon"] for grant in grants] == [0.4]
+    people = owner.page(f"/datasets/{dataset_id}/people")
+    assert "0.4" in people
+    assert "revoked" in owner.follow(f"/grants/{grants[0]['id']}/revoke", dataset_id=dataset_id)
+    assert _actions(world)[:1] == ["grant.revoke"]
+
+
+def test_deny_withdraw_members_and_freeze(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    admin, owner, analyst = sign_in("admin"), sign_in("owner"), sign_in("analyst")
+    asked = {"epsilon": "0.5", "delta": "1e-6", "purpose": "a"}
+    place = analyst.send(f"/datasets/{dataset_id}/requests", **asked).headers["location"].partition("?")[0]
+    assert owner.send(f"{place}/decide", decision="deny").status_code == 422, "a denial says why"
+    assert "later, please" in owner.follow(f"{place}/decide", decision="deny", note="later, please")
+    place = analyst.send(f"/datasets/{dataset_id}/requests", **asked).headers["location"].partition("?")[0]
+    assert "withdrawn" in analyst.follow(f"{place}/withdraw")
+
+    other = world.caller(Role.ANALYST)
+    people = f"/datasets/{dataset_id}/people"
+    assert str(other.principal_id) in owner.follow(
+        f"/datasets/{dataset_id}/members", principal_id=f" {other.principal_id} "
+    )
+    assert owner.send(f"/datasets/{dataset_id}/members", principal_id="somebody").status_code == 422
+    assert enter(world, other).get(people).status_code == 200
+    assert str(other.principal_id) not in owner.follow(
+        f"/datasets/{dataset_id}/members/{other.principal_id}/remove"
+    )
+    assert enter(world, other).get(people).status_code == 404
+
+    assert "Frozen since" in owner.follow(f"/datasets/{dataset_id}/freeze", reason="a look")
+    assert owner.send(f"/datasets/{dataset_id}/unfreeze", reason="no").status_code == 403
+    assert "Frozen since" not in admin.follow(f"/datasets/{dataset_id}/unfreeze", reason="all is well")
+
+
+def test_a_job_from_its_price_to_its_end(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    priced = analyst.send(f"/datasets/{dataset_id}/quote", headers={"HX-Request": "true"}, epsilon="0.5")
+    assert priced.status_code == 200
+    assert "<html" not in priced.text
+    assert "It fits." in priced.text
+    assert world.movements(dataset_id) == [], "a price reserves nothing"
+    once = re.search(r'name="once" value="([^"]+)"', priced.text)
+    assert once
+    first = analyst.send(f"/datasets/{dataset_id}/jobs", epsilon="0.5", once=once[1]).headers["location"]
+    assert (
+        analyst.send(f"/datasets/{dataset_id}/jobs", epsilon="0.5", once=once[1]).headers["location"] == first
+    )
+    assert len(world.movements(dataset_id)) == 1
+    job = first.partition("?")[0]
+    live = analyst.get(job, **{"HX-Request": "true"})
+    assert "<html" not in live.text
+    assert "hx-refresh" not in live.headers
+    assert "cancelled" in analyst.follow(f"{job}/cancel")
+    assert analyst.get(job, **{"HX-Request": "true"}).headers["hx-refresh"] == "true"
+    assert "succeeded" not in analyst.page("/jobs")
+
+
+def test_what_if_in_part_and_in_whole(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    owner = sign_in("owner")
+    part = owner.send(f"/datasets/{dataset_id}/what-if", headers={"HX-Request": "true"}, epsilon="0.5")
+    assert "It fits." in part.text
+    assert "<html" not in part.text
+    whole = owner.send(f"/datasets/{dataset_id}/what-if", epsilon="3")
+    assert "<html" in whole.text
+    assert "break the cap" in whole.text
+    wrong = owner.send(f"/datasets/{dataset_id}/what-if", headers={"HX-Request": "true"}, epsilon="much")
+    assert wrong.status_code == 422
+    assert (wrong.headers["hx-retarget"], "<html" in wrong.text, "form-invalid" in wrong.text) == (
+        "#notice",
+        False,
+        True,
+    )
+    assert "much" not in wrong.text
+
+
+def test_keys_are_shown_once(world: World, sign_in: Callable[..., Visitor]) -> None:
+    admin = sign_in("admin")
+    made = admin.client.post(
+        "/keys",
+        data={"csrf_token": admin.token(), "name": "research", "roles": ["analyst", "owner"]},
+        headers={"Sec-Fetch-Site": "same-origin", "Accept": "text/html"},
+    )
+    secret = re.search(r"us_[0-9a-f]{8}_[\w-]+", made.text)
+    assert secret
+    assert made.headers["cache-control"] == "no-store"
+    assert world.client.get("/v1/session", headers={"Authorization": f"Bearer {secret[0]}"}).json()[
+        "roles"
+    ] == [
+        "analyst",
+        "owner",
+    ]
+    listed = admin.page("/keys")
+    assert "research" in listed
+    assert secret[0] not in listed
+    key_id = next(
+        key["id"] for key in world.admin.get("/v1/keys").json()["items"] if key["name"] == "research"
+    )
+    rotated = admin.send(f"/keys/{key_id}/rotate")
+    assert "The old secret" in rotated.text
+    assert "revoked" in admin.follow(f"/keys/{key_id}/revoke")
+    assert admin.send("/keys", name="no role").status_code == 422
+
+
+def test_a_draft_is_declared_once_its_values_are_confirmed(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    owner = sign_in("owner")
+    ward, *others = DOMAIN["columns"]  # type: ignore[misc]
+    draft = json.dumps({**DOMAIN, "columns": [{**ward, "_from_data": ["categories"]}, *others]})
+    facts = {"name": "wards", "declared_size": "1000", "domain": draft}
+    looked = owner.send("/datasets/review", **facts)
+    assert looked.status_code == 200
+    assert "<mark>" in looked.text
+    assert "moved to the nearest bound" in looked.text
+    assert owner.send("/datasets", **facts).status_code == 422
+    assert owner.send("/datasets/review", **{**facts, "domain": "[1]"}).status_code == 422
+    assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed="0")
+    dataset = world.owner.get("/v1/datasets").json()["items"][0]
+    assert (dataset["name"], dataset["declared_size"]) == ("wards", 1000)
+    assert "_from_data" not in json.dumps(dataset)
+    token = owner.token()
+    sent = owner.client.post(
+        f"/v1/datasets/{dataset['id']}/rows",
+        content=CSV,
+        headers={"Content-Type": "text/csv", "X-CSRF-Token": token, "Sec-Fetch-Site": "same-origin"},
+    )
+    assert sent.status_code == 201, sent.text
+    assert "Private: it counts rows." in owner.page(f"/datasets/{dataset['id']}/facts")
+    assert "Private: it counts rows." not in sign_in("admin").page(f"/datasets/{dataset['id']}/facts")
+
+
+@pytest.mark.parametrize("field", [None, "wrong"], ids=["missing", "wrong"])
+def test_no_form_works_without_its_token(
+    world: World, sign_in: Callable[..., Visitor], field: str | None
+) -> None:
+    dataset_id = world.declare()
+    everything = sign_in("owner", "analyst", "admin")
+    paths = {
+        route.path
+        for route in iter_route_contexts(world.app.routes)
+        if route.methods and "POST" in route.methods
+    }
+    forms = sorted(path for path in paths if not path.startswith("/v1") and path != "/sign-in")
+    assert len(forms) > 15
+    before = len(_actions(world))
+    for path in forms:
+        place = re.sub(r"{dataset_id}", dataset_id, path)
+        answer = everything.client.post(
+            re.sub(r"{\w+}", NOBODY, place),
+            data={"csrf_token": field or "", "reason": "a", "name": "a", "epsilon": "1", "delta": "1e-6"},
+            headers={"Sec-Fetch-Site": "same-origin", "Accept": "text/html"},
+        )
+        assert (answer.status_code, "csrf-refused" in answer.text) == (403, True), path
+    assert len(_actions(world)) == before
+    assert everything.send("/sign-out", headers={"Content-Type": "text/plain"}).status_code == 400

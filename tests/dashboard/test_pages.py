@@ -1,0 +1,134 @@
+"""Every page as every role: who sees what, under which headers, and with hostile names made harmless."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from core.access.roles import Role
+from tests.dashboard.scene import Scene, lived_in
+from tests.dashboard.visitor import Visitor, enter, require_page
+from tests.service.world import World
+
+ROLES = ("owner", "analyst", "admin", "auditor")
+SEEN = {
+    "/overview": ROLES,
+    "/requests": ROLES,
+    "/requests?state=open": ROLES,
+    "/requests/{request_id}": ROLES,
+    "/jobs": ROLES,
+    "/jobs?dataset_id={dataset_id}": ROLES,
+    "/jobs/{queued_id}": ROLES,
+    "/jobs/{running_id}": ROLES,
+    "/releases": ROLES,
+    "/releases/{release_id}": ROLES,
+    "/releases/{pictures_id}": ROLES,
+    "/datasets/{dataset_id}": ROLES,
+    "/datasets/{dataset_id}/people": ROLES,
+    "/datasets/{dataset_id}/ledger": ROLES,
+    "/datasets/{dataset_id}/ledger?check=true": ROLES,
+    "/datasets/{dataset_id}/facts": ROLES,
+    "/datasets/{dataset_id}/order": ("analyst",),
+    "/datasets/new": ("owner",),
+    "/datasets/{dataset_id}/upload": ("owner",),
+    "/keys": ("admin",),
+    "/system": ("admin", "auditor"),
+    "/audit": ("admin", "auditor"),
+    "/audit?check=true&action=job.order": ("admin", "auditor"),
+}
+
+
+@pytest.fixture
+def scene(world: World) -> Scene:
+    return lived_in(world)
+
+
+def test_every_page_is_for_whom_it_is(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:
+    for role in ROLES:
+        visitor = sign_in(role)
+        for path, roles in SEEN.items():
+            text = visitor.page(path.format_map(vars(scene)), 200 if role in roles else 403)
+            assert ("role-missing" in text) == (role not in roles), (path, role)
+
+
+def test_what_is_not_ones_own_does_not_exist(
+    world: World, scene: Scene, sign_in: Callable[..., Visitor]
+) -> None:
+    """Not found and not allowed are one answer, as in the API; nothing of the thing is told."""
+    ids = dict.fromkeys(vars(scene), "00000000-0000-4000-8000-000000000000")
+    for visitor in (sign_in("stranger"), enter(world, world.caller(Role.ANALYST))):
+        for path in ("/datasets/{dataset_id}", "/datasets/{dataset_id}/ledger", "/datasets/{dataset_id}/ledger.csv",
+                     "/datasets/{dataset_id}/people", "/requests/{request_id}", "/jobs/{running_id}",
+                     "/releases/{release_id}", "/releases/{pictures_id}/sheet.png"):  # fmt: skip
+            hidden = visitor.get(path.format_map(vars(scene)))
+            nothing = visitor.get(path.format_map(ids))
+            assert (hidden.status_code, nothing.status_code) == (404, 404), path
+            assert _told(hidden.text) == _told(nothing.text)
+            assert "Admissions" not in hidden.text
+
+
+def test_an_auditor_sees_no_synthetic_row(
+    world: World, scene: Scene, sign_in: Callable[..., Visitor]
+) -> None:
+    auditor = sign_in("auditor")
+    page = auditor.page(f"/releases/{scene.release_id}")
+    assert "What its synthetic data looks like" not in page
+    assert "Draw and download" not in page
+    assert "every outcome is at most" in page
+    assert auditor.get(f"/releases/{scene.pictures_id}/sheet.png").status_code == 403
+
+
+def test_pictures_of_a_release(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:
+    analyst = sign_in("analyst")
+    rows = analyst.page(f"/releases/{scene.release_id}")
+    assert all(f"<figcaption>{name}</figcaption>" in rows for name in ("ward", "age", "sick", "seen"))
+    assert "2020-01-01" in rows
+    sheet = analyst.get(f"/releases/{scene.pictures_id}/sheet.png")
+    assert sheet.headers["content-type"] == "image/png"
+    assert sheet.headers["cache-control"] == "no-store"
+    assert sheet.content.startswith(b"\x89PNG")
+    assert analyst.get(f"/releases/{scene.pictures_id}/sheet.png").content == sheet.content, "drawn once"
+    assert analyst.get(f"/releases/{scene.release_id}/sheet.png").status_code == 404
+
+
+def test_hostile_words_are_words(world: World, sign_in: Callable[..., Visitor]) -> None:
+    hostile = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+    domain = {
+        "schema": "understudy.domain/1",
+        "target": None,
+        "privacy_unit": None,
+        "columns": [{"name": hostile, "kind": "categorical", "categories": [hostile, "{{ 7 * 7 }}"]}],
+    }
+    dataset_id = world.declare(name=hostile, domain=domain)
+    world.set_budget(dataset_id)
+    asked = world.analyst.post(
+        f"/v1/datasets/{dataset_id}/budget-requests", {"epsilon": 0.5, "delta": 1e-6, "purpose": hostile}
+    ).json()
+    world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": f"={hostile}"})
+    owner = sign_in("owner")
+    for path in ("/overview", f"/datasets/{dataset_id}", f"/datasets/{dataset_id}/facts", f"/datasets/{dataset_id}/ledger",
+                 f"/datasets/{dataset_id}/people", "/requests", f"/requests/{asked['id']}"):  # fmt: skip
+        text = owner.page(path)
+        assert "&lt;script&gt;alert(1)" in text, path
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+    assert "{{ 7 * 7 }}" in owner.page(f"/datasets/{dataset_id}/facts")
+    file = owner.get(f"/datasets/{dataset_id}/ledger.csv")
+    assert file.headers["content-type"].startswith("text/csv")
+    assert "'=<script>" in file.text, "a spreadsheet would take it for a formula"
+
+
+def test_words_of_addresses_are_not_shown(world: World, sign_in: Callable[..., Visitor]) -> None:
+    admin = sign_in("admin")
+    assert "hello" not in admin.page("/overview?done=hello")
+    assert "The key is revoked" in admin.page("/overview?done=key-revoked")
+    assert "&lt;b&gt;" in admin.page("/audit?actor=<b>")
+    for path in ("/requests?state=<b>", "/overview?before=<b>", "/jobs/<b>", "/datasets/1/ledger?before=0"):
+        answer = admin.get(path)
+        assert answer.status_code == 422
+        require_page(answer)
+        assert "<b>" not in answer.text
+
+
+def _told(text: str) -> str:
+    return re.sub(r"request <code>[^<]*</code>|value=\"[^\"]*\"", "", text)
