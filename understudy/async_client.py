@@ -5,14 +5,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx
 
 from understudy import calls
+from understudy.async_results import AsyncJob, AsyncRelease
 from understudy.auditing.async_client import AsyncAuditing
 from understudy.calls import Call
-from understudy.client import POLL_SECONDS, Seen, release_of, unseen
+from understudy.client import Seen, bar_if, release_of, unseen
 from understudy.errors import Refused
 from understudy.exchange import (
     FIRST_ERROR,
@@ -28,16 +29,16 @@ from understudy.exchange import (
 )
 from understudy.governance.async_client import AsyncGovernance
 from understudy.results import (
+    POLL_SECONDS,
     Budget,
     Dataset,
     IntakeReport,
-    Job,
     Json,
     NewKey,
     Quote,
-    Release,
     Statement,
 )
+from understudy.tables import drawn, require_form
 from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
@@ -272,34 +273,33 @@ class AsyncClient:
         selection: Json | None = None,
         grant_id: str | None = None,
         idempotency_key: str | None = None,
-    ) -> Job:
+    ) -> AsyncJob:
         """Order a publication (analyst), drawing on a grant. A lost answer is asked for again under one idempotency key."""
-        return await self.run(
-            calls.order_job(
-                dataset_id,
-                epsilon=epsilon,
-                delta=delta,
-                synthesizer=synthesizer,
-                options=options,
-                selection=selection,
-                grant_id=grant_id,
-                idempotency_key=idempotency_key,
-            )
+        call = calls.order_job(
+            dataset_id,
+            epsilon=epsilon,
+            delta=delta,
+            synthesizer=synthesizer,
+            options=options,
+            selection=selection,
+            grant_id=grant_id,
+            idempotency_key=idempotency_key,
         )
+        return AsyncJob.of(await self.run(call), self)
 
-    async def list_jobs(self) -> tuple[Job, ...]:
+    async def list_jobs(self) -> tuple[AsyncJob, ...]:
         """Give the newest jobs."""
-        return await self.run(calls.list_jobs())
+        return tuple(AsyncJob.of(job, self) for job in await self.run(calls.list_jobs()))
 
-    async def read_job(self, job_id: str) -> Job:
+    async def read_job(self, job_id: str) -> AsyncJob:
         """Give how far a job is."""
-        return await self.run(calls.read_job(job_id))
+        return AsyncJob.of(await self.run(calls.read_job(job_id)), self)
 
-    async def cancel_job(self, job_id: str) -> Job:
+    async def cancel_job(self, job_id: str) -> AsyncJob:
         """Cancel a job."""
-        return await self.run(calls.cancel_job(job_id))
+        return AsyncJob.of(await self.run(calls.cancel_job(job_id)), self)
 
-    async def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[Job]:
+    async def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[AsyncJob]:
         """Yield the job again and again until it has ended; the last one has.
 
         Args:
@@ -313,29 +313,33 @@ class AsyncClient:
                 return
             await self._sleep(poll_seconds)
 
-    async def wait_for_release(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Release:
+    async def wait_for_release(
+        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
+    ) -> AsyncRelease:
         """Wait for a job's release.
 
         Args:
             job_id: the job.
             poll_seconds: pause between two looks.
+            progress: whether a bar shows how far it is, in a terminal or a notebook.
 
         Raises:
             JobFailed: if it failed.
             JobCancelled: if it was cancelled.
         """
         job = await self.read_job(job_id)
-        async for job in self.watch_job(job_id, poll_seconds=poll_seconds):  # noqa: B007 - the last one is used
-            pass
+        with bar_if(progress) as look:
+            async for job in self.watch_job(job_id, poll_seconds=poll_seconds):
+                look(job)
         return await self.read_release(release_of(job))
 
-    async def list_releases(self) -> tuple[Release, ...]:
+    async def list_releases(self) -> tuple[AsyncRelease, ...]:
         """Give the newest releases."""
-        return await self.run(calls.list_releases())
+        return tuple(AsyncRelease.of(release, self) for release in await self.run(calls.list_releases()))
 
-    async def read_release(self, release_id: str) -> Release:
+    async def read_release(self, release_id: str) -> AsyncRelease:
         """Give a release."""
-        return await self.run(calls.read_release(release_id))
+        return AsyncRelease.of(await self.run(calls.read_release(release_id)), self)
 
     async def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
@@ -370,17 +374,36 @@ class AsyncClient:
         *,
         rows: int,
         file_format: str | None = None,
+        where: Json | None = None,
         seen: Seen = unseen,
     ) -> None:
         """Write synthetic rows or images to a file, whole or not at all; as `Client.download_samples`."""
-        call = calls.draw_samples(release_id, rows=rows, file_format=file_format)
+        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
         await self.download(call, target, seen=seen)
 
     def stream_samples(
-        self, release_id: str, *, rows: int, file_format: str | None = None
+        self, release_id: str, *, rows: int, file_format: str | None = None, where: Json | None = None
     ) -> AsyncIterator[bytes]:
         """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
-        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format))
+        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where))
+
+    async def sample_release(
+        self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
+    ) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic rows or images into memory. It costs nothing, however many.
+
+        Args:
+            release_id: the release.
+            rows: how many.
+            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
+            where: columns that are fixed, with their values; see `download_samples`.
+
+        Raises:
+            NotInstalled: a library is needed and not installed.
+        """
+        file_format = require_form(form)
+        pieces = self.stream_samples(release_id, rows=rows, file_format=file_format, where=where)
+        return drawn(b"".join([piece async for piece in pieces]), form=form)
 
     async def read_ledger(self, dataset_id: str) -> Statement:
         """Give the ledger statement of the dataset's population."""

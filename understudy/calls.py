@@ -1,5 +1,6 @@
 """Every request of the client as a value, without any input or output: the two clients send the same ones."""
 
+import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -307,8 +308,12 @@ def download_bundle(release_id: str) -> Call[None]:
     return Call(method="GET", path=f"/v1/releases/{release_id}/bundle", read=_nothing)
 
 
-def draw_samples(release_id: str, *, rows: int, file_format: str | None) -> Call[None]:
+def draw_samples(
+    release_id: str, *, rows: int, file_format: str | None, where: Json | None = None
+) -> Call[None]:
     """Ask for synthetic rows or images; the answer is streamed. Without a format the usual one of their kind comes.
+
+    `where` fixes columns to values.
 
     Raises:
         InputUnusable: if the format is none of ``FORMATS``.
@@ -316,12 +321,12 @@ def draw_samples(release_id: str, *, rows: int, file_format: str | None) -> Call
     if file_format is not None and file_format not in FORMATS:
         message = f"unknown format {file_format!r}; it is one of {', '.join(FORMATS)}"
         raise InputUnusable(message)
-    return Call(
-        method="GET",
-        path=f"/v1/releases/{release_id}/samples",
-        read=_nothing,
-        query={"rows": rows} | ({} if file_format is None else {"format": file_format}),
-    )
+    query: dict[str, str | int] = {"rows": rows}
+    if file_format is not None:
+        query["format"] = file_format
+    if where:
+        query["where"] = json.dumps(dict(where), ensure_ascii=False)
+    return Call(method="GET", path=f"/v1/releases/{release_id}/samples", read=_nothing, query=query)
 
 
 def read_ledger(dataset_id: str) -> Call[Statement]:

@@ -7,10 +7,11 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import httpx
 
@@ -32,6 +33,7 @@ from understudy.exchange import (
 )
 from understudy.governance.client import Governance
 from understudy.results import (
+    POLL_SECONDS,
     Budget,
     Dataset,
     IntakeReport,
@@ -42,11 +44,11 @@ from understudy.results import (
     Release,
     Statement,
 )
+from understudy.tables import drawn, require_form
 from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
 Seen = Callable[[int], None]
-POLL_SECONDS = 0.5
 
 
 def unseen(_count: int) -> None:
@@ -132,7 +134,7 @@ class Client:
             attempt += 1
         if isinstance(failure, httpx.HTTPError):
             raise unreachable(self.url, failure) from failure
-        return result_of(call, failure)
+        return bound(result_of(call, failure), self)
 
     def _request(self, call: Call[Result]) -> httpx.Request:
         return self._http.build_request(
@@ -321,20 +323,24 @@ class Client:
                 return
             self._sleep(poll_seconds)
 
-    def wait_for_release(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Release:
+    def wait_for_release(
+        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
+    ) -> Release:
         """Wait for a job's release.
 
         Args:
             job_id: the job.
             poll_seconds: pause between two looks.
+            progress: whether a bar shows how far it is, in a terminal or a notebook.
 
         Raises:
             JobFailed: if it failed.
             JobCancelled: if it was cancelled.
         """
         job = self.read_job(job_id)
-        for job in self.watch_job(job_id, poll_seconds=poll_seconds):  # noqa: B007 - the last one is used
-            pass
+        with bar_if(progress) as look:
+            for job in self.watch_job(job_id, poll_seconds=poll_seconds):
+                look(job)
         return self.read_release(release_of(job))
 
     def list_releases(self) -> tuple[Release, ...]:
@@ -385,20 +391,42 @@ class Client:
         *,
         rows: int,
         file_format: str | None = None,
+        where: Json | None = None,
         seen: Seen = unseen,
     ) -> None:
         """Write synthetic rows or images to a file, whole or not at all. It costs nothing, however many.
 
-        Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`.
+        Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`. `where` fixes
+        columns to values, such as `{"sick": "yes"}` (of images `{"label": "7"}`): the target by the generator's own
+        condition, others by leaving out rows that differ; of numbers and times the bin of the value is fixed. A condition
+        that fewer than one row in a thousand meets is refused.
         """
-        call = calls.draw_samples(release_id, rows=rows, file_format=file_format)
+        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
         self.download(call, target, seen=seen)
 
     def stream_samples(
-        self, release_id: str, *, rows: int, file_format: str | None = None
+        self, release_id: str, *, rows: int, file_format: str | None = None, where: Json | None = None
     ) -> Iterator[bytes]:
         """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
-        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format))
+        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where))
+
+    def sample_release(
+        self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
+    ) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic rows or images into memory. It costs nothing, however many.
+
+        Args:
+            release_id: the release.
+            rows: how many.
+            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
+            where: columns that are fixed, with their values; see `download_samples`.
+
+        Raises:
+            NotInstalled: a library is needed and not installed.
+        """
+        file_format = require_form(form)
+        pieces = self.stream_samples(release_id, rows=rows, file_format=file_format, where=where)
+        return drawn(b"".join(pieces), form=form)
 
     def read_ledger(self, dataset_id: str) -> Statement:
         """Give the ledger statement of the dataset's population."""
@@ -456,6 +484,29 @@ def pieces(file: Path, seen: Seen) -> Iterator[bytes]:
         while piece := stream.read(PIECE_BYTES):
             yield piece
             seen(len(piece))
+
+
+def bound(result: Result, client: "Client") -> Result:
+    """Let jobs and releases know the client that gave them.
+
+    Args:
+        result: any result of a call.
+        client: the client.
+    """
+    if isinstance(result, (Job, Release)):
+        return replace(result, client=client)
+    if isinstance(result, tuple):
+        return cast("Result", tuple(bound(each, client) for each in result))
+    return result
+
+
+def bar_if(wanted: bool) -> AbstractContextManager[Callable[[Job], None]]:
+    """Give a progress bar of a job, or nothing."""
+    if not wanted:
+        return nullcontext(lambda _job: None)
+    from understudy.training_bar import training_bar
+
+    return training_bar()
 
 
 def release_of(job: Job) -> str:

@@ -1,12 +1,32 @@
 """What the service answers, as frozen values. Fields are the documented ones; ``document`` keeps the whole JSON."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
 
-from understudy.errors import UnexpectedAnswer
+from understudy.errors import InputUnusable, UnexpectedAnswer
 
 Json = Mapping[str, Any]
+POLL_SECONDS = 0.5
+
+
+class Handling(Protocol):
+    """What jobs and releases ask of the client that gave them."""
+
+    def wait_for_release(self, job_id: str, *, poll_seconds: float, progress: bool) -> "Release":
+        """Wait for a job's release."""
+
+    def sample_release(self, release_id: str, *, rows: int, form: str, where: Json | None) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic records into memory."""
+
+    def download_bundle(
+        self, release_id: str, target: Path, *, public_keys: Collection[bytes] | None
+    ) -> None:
+        """Write the generator bundle to a file."""
+
+    def read_certificate(self, release_id: str) -> Json:
+        """Give a release's certificate."""
 
 
 def take(document: object, *names: str) -> tuple[Any, ...]:
@@ -201,6 +221,7 @@ class Job:
         release_id: the release, once it succeeded.
         failure: stable code of a failure.
         document: the whole answer.
+        client: the client that gave it.
     """
 
     id: str
@@ -210,6 +231,7 @@ class Job:
     release_id: str | None
     failure: str | None
     document: Json
+    client: Handling | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_json(cls, document: Json) -> Self:
@@ -231,6 +253,19 @@ class Job:
         """Whether nothing more will happen to it."""
         return self.state in {"succeeded", "failed", "cancelled"}
 
+    def wait(self, *, poll_seconds: float = POLL_SECONDS, progress: bool = True) -> "Release":
+        """Wait for the release, with a progress bar in a terminal or a notebook.
+
+        Args:
+            poll_seconds: pause between two looks.
+            progress: whether there is a bar; in a pipe there never is.
+
+        Raises:
+            JobFailed: if it failed.
+            JobCancelled: if it was cancelled.
+        """
+        return handled(self.client).wait_for_release(self.id, poll_seconds=poll_seconds, progress=progress)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
@@ -241,18 +276,66 @@ class Release:
         job_id: the job that made it.
         dataset_id: the dataset it is an understudy of.
         document: the whole answer.
+        client: the client that gave it.
     """
 
     id: str
     job_id: str
     dataset_id: str
     document: Json
+    client: Handling | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
         known = ("id", "job_id", "dataset_id")
         return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+
+    @property
+    def certificate(self) -> Json:
+        """What was spent, by which mechanism; asked for each time."""
+        return handled(self.client).read_certificate(self.id)
+
+    def sample(self, rows: int, *, form: str = "pandas", where: Json | None = None) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic rows or images into memory. It costs nothing, however many.
+
+        Args:
+            rows: how many.
+            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
+            where: columns that are fixed, with their values; see `Client.download_samples`.
+
+        Raises:
+            NotInstalled: a library is needed and not installed.
+        """
+        return handled(self.client).sample_release(self.id, rows=rows, form=form, where=where)
+
+    def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:
+        """Write the generator bundle to a file, whole or not at all.
+
+        Args:
+            target: the file.
+            public_keys: signing keys that you trust; the bundle is then verified first.
+
+        Raises:
+            VerificationFailed: if keys are given and the bundle does not hold.
+        """
+        file = Path(target)
+        handled(self.client).download_bundle(self.id, file, public_keys=public_keys)
+        return file
+
+
+def handled(client: Handling | None) -> Handling:
+    """Give the client of a job or a release.
+
+    Raises:
+        InputUnusable: it was made from a document, not given by a client.
+    """
+    if client is None:
+        message = (
+            "this was read from a document; ask a client for it, then it can be waited for or drawn from"
+        )
+        raise InputUnusable(message)
+    return client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

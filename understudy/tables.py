@@ -1,46 +1,65 @@
-"""Synthetic rows in the memory of a program: a pandas DataFrame or an Arrow table. Both libraries are imported late."""
+"""Synthetic records in the memory of a program: a data frame, an Arrow table, or arrays. Libraries are imported late."""
 
+import io
+from collections.abc import Mapping
 from typing import Any, Final
 
 from understudy.errors import InputUnusable, NotInstalled
 
-FORMS: Final = ("pandas", "arrow")
+FILE_FORMATS: Final[Mapping[str, str]] = {"pandas": "arrow", "arrow": "arrow", "numpy": "npz"}
+"""The forms, and in which format the service sends what they are made of; numpy is for images."""
+_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "pandas": ("pyarrow", "pandas"),
+    "arrow": ("pyarrow",),
+    "numpy": ("numpy",),
+}
 
 
-def drawn(content: bytes, *, form: str) -> Any:  # noqa: ANN401 - neither library is there when types are checked
-    """Give the rows of an Arrow stream.
+def drawn(content: bytes, *, form: str) -> Any:  # noqa: ANN401 - the libraries are not there when types are checked
+    """Give the records of a file in one of the forms.
 
     Args:
-        content: the stream.
-        form: one of `FORMS`.
+        content: the file, of the form's format.
+        form: one of `FILE_FORMATS`.
+
+    Returns:
+        A DataFrame; an Arrow table; or arrays by name: `images` uint8 (images, height, width, channels), `labels` and
+        `label_names`.
 
     Raises:
         InputUnusable: the form is unknown.
-        NotInstalled: the library is not installed.
+        NotInstalled: a library is not installed.
     """
     require_form(form)
+    if form == "numpy":
+        import numpy as np
+
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return dict(arrays)
     import pyarrow as pa
 
     table = pa.ipc.open_stream(content).read_all()
     return table if form == "arrow" else table.to_pandas()
 
 
-def require_form(form: str) -> None:
-    """Check, before anything is drawn, that the rows can be given in this form.
+def require_form(form: str) -> str:
+    """Check, before anything is drawn, that records can be given in this form; gives the format to ask for.
+
+    Args:
+        form: one of `FILE_FORMATS`.
 
     Raises:
         InputUnusable: the form is unknown.
-        NotInstalled: the library is not installed.
+        NotInstalled: a library is not installed.
     """
-    if form not in FORMS:
-        message = f"unknown form {form!r}; it is one of {', '.join(FORMS)}"
+    if form not in FILE_FORMATS:
+        message = f"unknown form {form!r}; rows come as pandas or arrow, images as numpy"
         raise InputUnusable(message)
-    needed = ("pyarrow", "pandas") if form == "pandas" else ("pyarrow",)
-    for name in needed:
+    for name in _NEEDED[form]:
         try:
             __import__(name)
         except ModuleNotFoundError:
-            message = f"rows as {form} need {name}: pip install {' '.join(needed)}" + (
-                '; or ask for form="arrow"' if name == "pandas" else ""
-            )
+            otherwise = '; or ask for form="arrow"' if name == "pandas" else ""
+            message = f"records as {form} need {name}: pip install {' '.join(_NEEDED[form])}{otherwise}"
             raise NotInstalled(message) from None
+    return FILE_FORMATS[form]

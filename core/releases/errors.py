@@ -5,8 +5,10 @@ UnderstudyError
     x BundleInvalid        the ZIP is damaged, foreign or of an unknown version
     x TooManyForFormat     a format that holds only so many images
     x InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
+    x InvalidCondition     a column that is to be fixed is not there, or cannot have this value
   * Conflict
     x FormatNotForRelease  rows are not written as images, nor images as rows
+    x ConditionTooRare     hardly any synthetic row meets the condition
   * InternalError
     x ExecutionDiffers     a training released something else than its plan; nothing is published
 """
@@ -51,6 +53,33 @@ class TooManyForFormat(InvalidInput):
             f"A file of this format holds at most {most} images of this release.",
             remedy="Ask for fewer rows, or for the format npz, which holds any number.",
             most=most,
+        )
+
+
+class InvalidCondition(InvalidInput):
+    """A column that is to be fixed is not there, or cannot have this value."""
+
+    code = "invalid-condition"
+    title = "This condition cannot be met"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(
+            detail, remedy='Name modelled columns and values of their domain, such as {"sick": "yes"}.'
+        )
+
+
+class ConditionTooRare(Conflict):
+    """Hardly any synthetic row meets the condition, so rows cannot be drawn by leaving out the others."""
+
+    code = "condition-too-rare"
+    title = "Too few synthetic rows meet the condition"
+
+    def __init__(self, *, tried: int, fewest: int) -> None:
+        super().__init__(
+            f"Fewer than {fewest} of {tried} synthetic rows meet the condition.",
+            remedy="Fix fewer columns, or draw without a condition and choose among the rows yourself.",
+            tried=tried,
+            fewest=fewest,
         )
 
 

@@ -116,15 +116,19 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _sheet(sample: ImageSample) -> Iterator[bytes]:
-    """A row of images for every label, in the declared order; labels take turns until all images are placed."""
+    """A row of images for every label, in the declared order; labels take turns until all images are placed.
+
+    Images of one label, like those without labels, fill a square.
+    """
     domain = sample.sampler.domain
+    by_label = bool(domain.labels) and sample.label is None
     tall, wide = domain.height + GAP, domain.width + GAP
-    rows, columns = sheet_grid(sample.images, labels=len(domain.labels))
+    rows, columns = sheet_grid(sample.images, labels=len(domain.labels) if by_label else 0)
 
     def band(row: int) -> NDArray[np.uint8]:
         # Row r of labelled images holds the images r, r + rows, ...; without labels they follow each other.
-        left = len(range(row, sample.images, rows)) if domain.labels else sample.images - row * columns
-        label = row if domain.labels else 0
+        left = len(range(row, sample.images, rows)) if by_label else sample.images - row * columns
+        label = row if by_label else sample.label or 0
         images = sample.sampler.draw(np.full(min(columns, left), label, dtype=np.int16))
         pixels = np.full((tall, columns * wide + GAP, domain.channels), GAP_SHADE, dtype=np.uint8)
         for place, image in enumerate(images):
@@ -136,7 +140,8 @@ def _sheet(sample: ImageSample) -> Iterator[bytes]:
         yield from in_order((partial(band, row) for row in range(rows)), threads=sample.sampler.threads)
         yield np.full((GAP, columns * wide + GAP, domain.channels), GAP_SHADE, dtype=np.uint8)
 
-    words = ", ".join(domain.labels[:rows]) or "none"
+    shown = domain.labels[:rows] if by_label else domain.labels[sample.label or 0 :][:1]
+    words = ", ".join(shown) or "none"
     yield from stream_png(
         bands(),
         height=rows * tall + GAP,

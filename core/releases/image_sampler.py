@@ -71,10 +71,12 @@ class ImageSampler:
         )
         self.threads = threads
 
-    def sample(self, images: int, *, batch_images: int | None = None) -> "ImageSample":
-        """A sample of ``images`` images, of which nothing is drawn yet."""
+    def sample(
+        self, images: int, *, label: int | None = None, batch_images: int | None = None
+    ) -> "ImageSample":
+        """A sample of ``images`` images, all of one label where one is given; nothing is drawn yet."""
         size = batch_images or max(1, BATCH_VALUES // self.domain.values)
-        return ImageSample(sampler=self, images=images, batch_images=size)
+        return ImageSample(sampler=self, images=images, batch_images=size, label=label)
 
     def draw_labels(self, images: int, rng: np.random.Generator) -> NDArray[np.int16]:
         """Labels of ``images`` images by their law."""
@@ -123,11 +125,13 @@ class ImageSample:
         sampler: What draws.
         images: How many.
         batch_images: Images of a batch.
+        label: The label of all of them; None to draw labels by their law.
     """
 
     sampler: ImageSampler
     images: int
     batch_images: int
+    label: int | None = None
     _key: int = field(init=False, default_factory=lambda: secrets.randbits(128), repr=False)
 
     def labels(self) -> Iterator[NDArray[np.int16]]:
@@ -144,6 +148,8 @@ class ImageSample:
             yield number, min(self.batch_images, self.images - start)
 
     def _labels(self, number: int, size: int) -> NDArray[np.int16]:
+        if self.label is not None:
+            return np.full(size, self.label, dtype=np.int16)
         # A counter that starts 2^192 steps apart for every batch: no two batches share a number.
         rng = np.random.Generator(np.random.Philox(key=self._key, counter=number << 192))
         return self.sampler.draw_labels(size, rng)

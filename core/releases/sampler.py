@@ -14,6 +14,7 @@ Codes are sampled, never the most likely one: taking the maximum destroys the jo
 import secrets
 from collections.abc import Iterator
 from functools import partial
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 from core.domain.codec import decode
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle
+from core.releases.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
 from core.releases.drawing import Network, draw_labels, in_order
-from core.releases.errors import BundleInvalid
+from core.releases.errors import BundleInvalid, ConditionTooRare
 from core.releases.manifest import TableManifest
 
 # Large enough that the fixed cost of a call vanishes, small enough that a block of logits stays in cache.
@@ -65,30 +67,70 @@ class Sampler:
         sizes = (min(batch_rows, rows - start) for start in range(0, rows, batch_rows))
         return in_order((partial(self._batch, size) for size in sizes), threads=self._threads)
 
+    def batches_where(self, rows: int, where: Where) -> Iterator[pa.RecordBatch]:
+        """Yield ``rows`` synthetic rows that meet a condition (`core.releases.conditions`), in batches of any sizes.
+
+        Whether enough rows meet it is found out before this returns; each batch takes a bounded number of draws.
+
+        Raises:
+            InvalidCondition: The domain has no such column or value.
+            ConditionTooRare: Fewer than `FEWEST_ROWS` of `TRIED_ROWS` rows meet it.
+        """
+        condition = table_condition(self._domain, where)
+        if condition.others and len(self._tried(condition, TRIED_ROWS)) < FEWEST_ROWS:
+            raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
+        return self._meeting(condition, rows)
+
+    def _meeting(self, condition: Condition, rows: int) -> Iterator[pa.RecordBatch]:
+        draws = BATCH_ROWS if condition.others else min(BATCH_ROWS, rows)
+        tasks = (partial(self._batch_where, condition, draws) for _ in repeat(None))
+        batches = in_order(tasks, threads=self._threads)
+        try:
+            for batch in batches:
+                if batch.num_rows:
+                    yield batch.slice(0, rows)
+                rows -= batch.num_rows
+                if rows <= 0:
+                    return
+        finally:
+            batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
+
+    def _batch_where(self, condition: Condition, draws: int) -> pa.RecordBatch:
+        rng = _fresh()
+        codes = self._tried(condition, draws, rng)
+        return decode(self._domain, codes, rng)
+
+    def _tried(
+        self, condition: Condition, draws: int, rng: np.random.Generator | None = None
+    ) -> NDArray[np.int16]:
+        """Draw so many rows, and keep those that meet a condition."""
+        codes = self.codes(draws, rng or _fresh(), label=condition.label)
+        return codes[condition.met_by(codes)]
+
     def _batch(self, rows: int) -> pa.RecordBatch:
-        # Fresh operating-system entropy for each batch; there is no seed to ask for.
-        rng = np.random.Generator(np.random.SFC64(secrets.randbits(256)))
+        rng = _fresh()
         return decode(self._domain, self.codes(rows, rng), rng)
 
-    def codes(self, rows: int, rng: np.random.Generator) -> NDArray[np.int16]:
+    def codes(self, rows: int, rng: np.random.Generator, *, label: int | None = None) -> NDArray[np.int16]:
         """Draw rows in coded form.
 
         Args:
             rows: Number of rows.
             rng: Where the randomness of these rows comes from.
+            label: The target's code in all of them; None to draw it by its law.
 
         Returns:
             int16 array of shape (rows, modelled columns), values below each column's cardinality.
         """
         codes = np.empty((rows, len(self._manifest.cardinalities)), dtype=np.int16)
         for start in range(0, rows, CHUNK_ROWS):
-            self._fill(codes[start : start + CHUNK_ROWS], rng)
+            self._fill(codes[start : start + CHUNK_ROWS], rng, label)
         return codes
 
-    def _fill(self, codes: NDArray[np.int16], rng: np.random.Generator) -> None:
+    def _fill(self, codes: NDArray[np.int16], rng: np.random.Generator, label: int | None) -> None:
         rows = len(codes)
         manifest = self._manifest
-        labels, one_hot = self._labels(rows, rng)
+        labels, one_hot = self._labels(rows, rng, label)
         latent = rng.standard_normal((rows, manifest.latent_dimension), dtype=np.float32)
         logits = self._network(latent, one_hot)
         uniforms = rng.random((len(manifest.cardinalities), rows), dtype=np.float32)
@@ -103,12 +145,19 @@ class Sampler:
             start += cells
         codes[:] = drawn.T
 
-    def _labels(self, rows: int, rng: np.random.Generator) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+    def _labels(
+        self, rows: int, rng: np.random.Generator, label: int | None
+    ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
         law = self._manifest.label_probabilities
         if law is None:
             return np.zeros(rows, dtype=np.int16), np.zeros((rows, 0), dtype=np.float32)
-        labels = draw_labels(law, rows, rng)
+        labels = draw_labels(law, rows, rng) if label is None else np.full(rows, label, dtype=np.int16)
         return labels, np.eye(len(law), dtype=np.float32)[labels]
+
+
+def _fresh() -> np.random.Generator:
+    """Fresh operating-system entropy for each batch; there is no seed to ask for."""
+    return np.random.Generator(np.random.SFC64(secrets.randbits(256)))
 
 
 def _draw(logits: NDArray[np.float32], uniforms: NDArray[np.float32], codes: NDArray[np.int16]) -> None:

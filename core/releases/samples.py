@@ -3,16 +3,19 @@
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Protocol
+from types import MappingProxyType
+from typing import BinaryIO, ClassVar, Final, Protocol
 
 from core.releases import formats, image_formats
 from core.releases.bundle import unpack
+from core.releases.conditions import Where, image_label
 from core.releases.errors import FormatNotForRelease
 from core.releases.image_sampler import ImageSampler
 from core.releases.manifest import ImageManifest, TableManifest
 from core.releases.sampler import Sampler
 
 Pieces = Generator[bytes, None, None]
+NO_CONDITION: Final[Where] = MappingProxyType({})
 
 
 class Samples(Protocol):
@@ -21,16 +24,19 @@ class Samples(Protocol):
     MEDIA_TYPES: ClassVar[Mapping[str, str]]
     """Media type by format; the first format is the usual one."""
 
-    def write(self, rows: int, file_format: str) -> Pieces:
+    def write(self, rows: int, file_format: str, where: Where = NO_CONDITION) -> Pieces:
         """Begin a file of so many records, drawn as its pieces are asked for; closing it stops the work.
 
         Args:
             rows: How many records.
             file_format: One of ``MEDIA_TYPES``.
+            where: Columns that are fixed, with their values (`core.releases.conditions`).
 
         Raises:
             FormatNotForRelease: What is generated has no such format.
             TooManyForFormat: The format is for fewer images.
+            InvalidCondition: There is no such column or value.
+            ConditionTooRare: Too few rows meet the condition.
         """
         ...
 
@@ -42,10 +48,11 @@ class TableSamples:
     MEDIA_TYPES: ClassVar[Mapping[str, str]] = formats.MEDIA_TYPES
     sampler: Sampler
 
-    def write(self, rows: int, file_format: str) -> Pieces:
+    def write(self, rows: int, file_format: str, where: Where = NO_CONDITION) -> Pieces:
         """See `Samples.write`."""
         _require(file_format, self.MEDIA_TYPES)
-        return _closing(formats.stream(self.sampler.batches(rows), file_format))
+        batches = self.sampler.batches_where(rows, where) if where else self.sampler.batches(rows)
+        return _closing(formats.stream(batches, file_format))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +62,11 @@ class ImageSamples:
     MEDIA_TYPES: ClassVar[Mapping[str, str]] = image_formats.MEDIA_TYPES
     sampler: ImageSampler
 
-    def write(self, rows: int, file_format: str) -> Pieces:
+    def write(self, rows: int, file_format: str, where: Where = NO_CONDITION) -> Pieces:
         """See `Samples.write`."""
         _require(file_format, self.MEDIA_TYPES)
-        return _closing(image_formats.stream_images(self.sampler.sample(rows), file_format))
+        sample = self.sampler.sample(rows, label=image_label(self.sampler.domain, where))
+        return _closing(image_formats.stream_images(sample, file_format))
 
 
 def open_samples(source: bytes | Path | BinaryIO, *, threads: int = 1) -> Samples:

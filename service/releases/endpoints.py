@@ -1,5 +1,6 @@
 """Releases: the published generator, its certificate, and as many synthetic rows as anybody wants."""
 
+import json
 from typing import Annotated, Any, BinaryIO
 from uuid import UUID
 
@@ -7,7 +8,12 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from core.releases import formats, image_formats
-from core.releases.errors import FormatNotForRelease, TooManyForFormat
+from core.releases.errors import (
+    ConditionTooRare,
+    FormatNotForRelease,
+    InvalidCondition,
+    TooManyForFormat,
+)
 from core.releases.samples import Samples, open_samples
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.edge.gate import ServiceBusy
@@ -22,6 +28,14 @@ from service.wire import DEFAULT_PAGE, Before, PageSize
 
 router = APIRouter(prefix="/releases", tags=["releases"], route_class=StrictRoute)
 
+SAMPLING_ERRORS = (
+    ReleaseNotFound,
+    ServiceBusy,
+    FormatNotForRelease,
+    TooManyForFormat,
+    InvalidCondition,
+    ConditionTooRare,
+)
 MAX_ROWS = 10**12
 PIECE_BYTES = 256 * 1024
 
@@ -49,6 +63,20 @@ Format = Annotated[
         description=(
             "How they are written: rows as csv (where nothing is asked for), parquet, jsonl or arrow (a stream); images as npz (where "
             "nothing is asked for), zip (PNG files and a table of their labels) or png (one contact sheet)."
+        ),
+    ),
+]
+
+
+Where = Annotated[
+    str | None,
+    Query(
+        max_length=10_000,
+        description=(
+            'Columns that are fixed, with their values, as a JSON object such as {"sick": "yes"}; of images {"label": "7"}. '
+            "The target is fixed by the generator's own condition, other columns by leaving out rows that differ; of a "
+            "number or a time the bin of the value is fixed. A condition that fewer than about one row in a thousand meets "
+            "is refused."
         ),
     ),
 ]
@@ -109,7 +137,7 @@ def read_certificate(release_id: UUID, principal: CurrentPrincipal, session: Ope
     "/{release_id}/samples",
     summary="Draw synthetic rows or images",
     response_class=StreamingResponse,
-    responses={**problems(ReleaseNotFound, ServiceBusy, FormatNotForRelease, TooManyForFormat), **_SAMPLES},
+    responses={**problems(*SAMPLING_ERRORS), **_SAMPLES},
 )
 def draw_samples(
     release_id: UUID,
@@ -118,18 +146,36 @@ def draw_samples(
     session: OpenSession,
     rows: Rows = 1000,
     file_format: Format = None,
+    where: Where = None,
 ) -> StreamingResponse:
     """Rows or images drawn from the generator and streamed as they are made. This costs no privacy, however many."""
     release = repository.visible(session, release_id, principal)
     bundle_key = release.bundle_key
     samples = parts.samplers.get(release.id, lambda: _open(parts, bundle_key))
     name = next(iter(samples.MEDIA_TYPES)) if file_format is None else file_format.value
-    pieces = samples.write(rows, name)
+    pieces = samples.write(rows, name, condition_of(where))
     return parts.streams.answer(
         pieces,
         media_type=samples.MEDIA_TYPES[name],
         headers={"Content-Disposition": f'attachment; filename="samples-{release_id}.{name}"'},
     )
+
+
+def condition_of(where: str | None) -> dict[str, Any]:
+    """Read the columns that are to be fixed.
+
+    Raises:
+        InvalidCondition: It is not a JSON object.
+    """
+    if where is None:
+        return {}
+    try:
+        told = json.loads(where)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise InvalidCondition("The condition is not a JSON object.")
+    return told
 
 
 def _open(parts: Parts, bundle_key: str) -> Samples:

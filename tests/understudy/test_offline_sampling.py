@@ -78,6 +78,17 @@ def test_a_bundle_error_is_an_error_of_the_client(tmp_path: Path) -> None:
         open_bundle_samples(file, threads=1)
 
 
+def test_columns_are_fixed(bundle_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "rows.csv"
+    words = ("--where", "sick=yes", "--where", "age=61", "--rows", 50, "--out", target)
+    assert run(monkeypatch, "sample", "--bundle", bundle_file, *words) == 0
+    with target.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 50
+    assert {row["sick"] for row in rows} == {"yes"}
+    assert all(50 <= int(row["age"]) <= 99 for row in rows), "the bin of the value is fixed"
+
+
 @pytest.fixture
 def image_bundle(tmp_path: Path) -> Path:
     file = tmp_path / "images.bundle"
@@ -128,6 +139,11 @@ def test_without_a_name_the_file_is_called_after_what_the_bundle_generates(
         ),
         ("image_bundle", ("--rows", 5, "--show"), "--show needs a contact sheet"),
         ("image_bundle", ("--rows", 5, "--out", "images.npz", "--show"), "--show needs a contact sheet"),
+        (
+            "bundle_file",
+            ("--rows", 5, "--out", "rows.csv", "--where", "sick=maybe"),
+            "cannot have this value",
+        ),
         ("image_bundle", ("--rows", 10**9, "--out", "sheet.png"), "at most"),
     ],
 )

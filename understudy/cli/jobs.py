@@ -20,11 +20,12 @@ from understudy.cli.options import (
     Url,
     finite,
 )
-from understudy.cli.screen import TerminalScreen, left_text, stage_text
+from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.order_words import parse_options, parse_selection
 from understudy.quote_text import quote_lines
 from understudy.results import Job, Json, Statement
+from understudy.training_bar import left_text, stage_text
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 

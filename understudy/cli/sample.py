@@ -12,7 +12,8 @@ from understudy.cli.screen import TerminalScreen
 from understudy.client import Client
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable, NotInstalled
-from understudy.results import take
+from understudy.order_words import parse_options
+from understudy.results import Json, take
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, formats_of
 
 SHEET = "png"
@@ -42,6 +43,15 @@ def sample(
             "png (one contact sheet). Else by the ending of --out.",
         ),
     ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="COLUMN=VALUE",
+            help="Fix a column to a value (of images: label=...); may be given several times. Refused where fewer than "
+            "about one row in a thousand meets it.",
+        ),
+    ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Show the contact sheet in the terminal, too.")
     ] = False,
@@ -57,19 +67,26 @@ def sample(
         raise InputUnusable(f"unknown format {chosen!r}; --format is one of {', '.join(FORMATS)}")
     if show and chosen != SHEET:
         raise InputUnusable("--show needs a contact sheet of images: --out FILE.png")
+    condition = parse_options(where or [], word="--where")
     screen = TerminalScreen(Console())
     if bundle is not None:
-        target = sample_offline(bundle, out, rows, chosen, screen)
+        target = sample_offline(bundle, out, rows, chosen, condition, screen)
     else:
         connection = find_connection(url=url, key=key, data_folder=data_folder)
         with connection.any_client() as client:
-            target = sample_online(client, str(release), out, rows, chosen, screen)
+            target = sample_online(client, str(release), out, rows, chosen, condition, screen)
     if show:
         screen.show(target)
 
 
 def sample_online(
-    client: Client, release: str, out: Path | None, rows: int, file_format: str | None, screen: TerminalScreen
+    client: Client,
+    release: str,
+    out: Path | None,
+    rows: int,
+    file_format: str | None,
+    where: Json,
+    screen: TerminalScreen,
 ) -> Path:
     """Have the service draw. Returns the file written.
 
@@ -79,12 +96,13 @@ def sample_online(
         out: the file to write, or None to call it after what the release generates.
         rows: number of rows or images.
         file_format: how they are written, or None for the usual way.
+        where: columns that are fixed, with their values.
         screen: told of the progress.
     """
     chosen = file_format or _usual_format(client, release)
     target = out or Path(f"synthetic.{chosen}")
     with screen.transfer(title(rows, chosen), None) as seen:
-        client.download_samples(release, target, rows=rows, file_format=chosen, seen=seen)
+        client.download_samples(release, target, rows=rows, file_format=chosen, where=where, seen=seen)
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target
 
@@ -106,7 +124,7 @@ def title(rows: int, file_format: str) -> str:
 
 
 def sample_offline(
-    bundle: Path, out: Path | None, rows: int, file_format: str | None, screen: TerminalScreen
+    bundle: Path, out: Path | None, rows: int, file_format: str | None, where: Json, screen: TerminalScreen
 ) -> Path:
     """Draw from a bundle file with the engine of the service. Returns the file written.
 
@@ -115,6 +133,7 @@ def sample_offline(
         out: the file to write, or None to call it after what the bundle generates.
         rows: number of rows or images.
         file_format: how they are written, or None for the usual way.
+        where: columns that are fixed, with their values.
         screen: told of the progress.
 
     Raises:
@@ -135,6 +154,6 @@ def sample_offline(
     chosen = file_format or usual_format(samples)
     target = out or Path(f"synthetic.{chosen}")
     with screen.transfer(title(rows, chosen), None) as seen:
-        sample_to_file(samples, target, rows=rows, file_format=chosen, seen=seen)
+        sample_to_file(samples, target, rows=rows, file_format=chosen, where=where, seen=seen)
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target

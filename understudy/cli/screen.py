@@ -10,7 +10,6 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
-    SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TransferSpeedColumn,
@@ -19,9 +18,9 @@ from rich.progress import (
 from understudy.client import Seen
 from understudy.contact_sheet import half_blocks, read_sheet
 from understudy.results import Job
+from understudy.training_bar import left_text, stage_text, training_bar
 
 LINE_SECONDS = 15.0
-MINUTE_SECONDS = 60
 
 
 class TerminalScreen:
@@ -68,22 +67,7 @@ class TerminalScreen:
         if not self.console.is_terminal:
             yield self._lines()
             return
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-        )
-        with Progress(*columns, console=self.console) as progress:
-            task = progress.add_task("queued", total=100, left="")
-
-            def look(job: Job) -> None:
-                progress.update(
-                    task, description=stage_text(job), completed=job.progress.percent, left=left_text(job)
-                )
-
+        with training_bar(self.console) as look:
             yield look
 
     def _lines(self) -> Callable[[Job], None]:
@@ -97,32 +81,3 @@ class TerminalScreen:
                 self.say(f"{stage_text(job)}  {job.progress.percent:.0f} %  {left_text(job)}".rstrip())
 
         return look
-
-
-def stage_text(job: Job) -> str:
-    """Say what a job is doing.
-
-    Args:
-        job: the job.
-    """
-    progress = job.progress
-    if progress.stage is None:
-        return job.state
-    steps = f" {progress.step}/{progress.total}" if progress.total else ""
-    return f"{progress.stage}{steps}"
-
-
-def left_text(job: Job) -> str:
-    """Say how long it may take and what it spends.
-
-    Args:
-        job: the job.
-    """
-    progress = job.progress
-    parts = []
-    if progress.eta_seconds is not None and not job.ended:
-        minutes, seconds = divmod(round(progress.eta_seconds), MINUTE_SECONDS)
-        parts.append(f"about {minutes}:{seconds:02d} left")
-    if progress.epsilon_planned is not None:
-        parts.append(f"epsilon {progress.epsilon_planned:.4g} planned")
-    return ", ".join(parts)

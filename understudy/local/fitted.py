@@ -7,8 +7,9 @@ from typing import Any
 
 from core.releases.samples import Samples, open_samples
 from understudy.errors import InputUnusable
+from understudy.local.accounts import answered
 from understudy.results import Json
-from understudy.tables import drawn
+from understudy.tables import drawn, require_form
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +32,26 @@ class Fitted:
     def _samples(self) -> Samples:
         return open_samples(self.bundle)
 
-    def sample(self, rows: int, *, form: str = "pandas") -> Any:  # noqa: ANN401 - a DataFrame or an Arrow table
+    def sample(self, rows: int, *, form: str = "pandas", where: Json | None = None) -> Any:  # noqa: ANN401 - a DataFrame or an Arrow table
         """Draw synthetic rows.
 
         Args:
             rows: how many.
             form: "pandas" for a DataFrame, "arrow" for an Arrow table.
+            where: columns that are fixed, with their values; see `understudy.Client.download_samples`.
 
         Raises:
+            InvalidInput: there is no such column or value.
+            Conflict: too few rows meet the condition.
             NotInstalled: pandas is asked for and not installed.
             InputUnusable: the form is unknown, or fewer than one row is asked for.
         """
         if rows < 1:
             raise InputUnusable("ask for at least one row")
-        return drawn(b"".join(self._samples.write(rows, "arrow")), form=form)
+        file_format = require_form(form)
+        with answered():
+            pieces = self._samples.write(rows, file_format, where or {})
+            return drawn(b"".join(pieces), form=form)
 
     def save(self, target: Path | str) -> Path:
         """Write the bundle to a file: what `understudy sample --bundle` and `understudy verify` take.

@@ -11,6 +11,7 @@ from core.errors import UnderstudyError as EngineError
 from core.releases.samples import Samples, open_samples
 from understudy.client import Seen
 from understudy.errors import InputUnusable
+from understudy.results import Json
 
 
 def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
@@ -38,7 +39,9 @@ def usual_format(samples: Samples) -> str:
     return next(iter(samples.MEDIA_TYPES))
 
 
-def sample_to_file(samples: Samples, target: Path, *, rows: int, file_format: str, seen: Seen) -> None:
+def sample_to_file(
+    samples: Samples, target: Path, *, rows: int, file_format: str, where: Json, seen: Seen
+) -> None:
     """Write synthetic rows or images to a file, whole or not at all.
 
     Args:
@@ -46,13 +49,15 @@ def sample_to_file(samples: Samples, target: Path, *, rows: int, file_format: st
         target: the file.
         rows: number of rows or images.
         file_format: one of `understudy.sample_formats.FORMATS`.
+        where: columns that are fixed, with their values; none where it is empty.
         seen: told the number of bytes of each piece.
 
     Raises:
-        InputUnusable: if what the bundle generates is not written in this format, or not so much of it.
+        InputUnusable: if what the bundle generates is not written in this format, or not so much of it, or not under
+            this condition.
     """
     try:
-        pieces = samples.write(rows, file_format)
+        pieces = samples.write(rows, file_format, where)
     except EngineError as error:
         raise InputUnusable(f"{error} {error.remedy}") from error
     partial = target.with_name(f"{target.name}.part")

@@ -1,0 +1,134 @@
+"""Conditions on synthetic rows: columns that are fixed to values. Like all drawing this is post-processing and free.
+
+A condition is on codes. A category is a code; of a number or a time the code is its bin, so the bin is fixed and the value
+is drawn inside it. The target is fixed by asking the generator for it; other columns by leaving out rows that differ,
+which gives the generator's own conditional law. A condition that too few rows meet is refused before anything is sent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core.domain.codec import encode_column
+from core.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.domain.errors import DomainMismatch
+from core.domain.images import LABEL, ImageDomain
+from core.domain.schema import arrow_type
+from core.domain.table import TableDomain
+from core.releases.errors import InvalidCondition
+
+TRIED_ROWS: Final = 2**14
+FEWEST_ROWS: Final = 16
+"""A condition that fewer of the first `TRIED_ROWS` rows meet, about one in a thousand, is refused."""
+
+Where = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Codes that columns must have.
+
+    Attributes:
+        label: code of the target, or None where it is free.
+        others: code of each other fixed column, by its place among the modelled ones.
+    """
+
+    label: int | None
+    others: Mapping[int, int]
+
+    def met_by(self, codes: NDArray[np.int16]) -> NDArray[np.bool_]:
+        """Which rows meet it; the target is not looked at.
+
+        Args:
+            codes: (rows, modelled columns).
+        """
+        met: NDArray[np.bool_] = np.ones(len(codes), dtype=np.bool_)
+        for place, code in self.others.items():
+            met &= codes[:, place] == code
+        return met
+
+
+def table_condition(domain: TableDomain, where: Where) -> Condition:
+    """Read a condition on rows.
+
+    Args:
+        domain: the declared domain.
+        where: values by name of column; null for a missing value.
+
+    Raises:
+        InvalidCondition: no modelled column has this name, or it cannot have this value.
+    """
+    places = {column.name: place for place, column in enumerate(domain.modelled)}
+    if not where.keys() <= places.keys():
+        raise InvalidCondition("A column that is to be fixed is not among the modelled ones.")
+    codes = {places[name]: _code(domain.modelled[places[name]], value) for name, value in where.items()}
+    label = None if domain.target_index is None else codes.pop(domain.target_index, None)
+    return Condition(label, codes)
+
+
+def image_label(domain: ImageDomain, where: Where) -> int | None:
+    """Read a condition on images: nothing but the label can be fixed.
+
+    Raises:
+        InvalidCondition: something else is to be fixed, or the label is not declared.
+    """
+    if not where:
+        return None
+    label = _text(where.get(LABEL))
+    if set(where) != {LABEL} or label not in domain.labels:
+        raise InvalidCondition(f"Of images only '{LABEL}' can be fixed, to a declared label.")
+    return domain.labels.index(label)
+
+
+def _code(column: Modelled, value: object) -> int:
+    impossible = InvalidCondition(f"The column '{column.name}' cannot have this value.")
+    if value is None:
+        if column.null_code is None:
+            raise impossible
+        return column.null_code
+    if isinstance(column, LabelColumn):
+        word = _word(column, value)
+        if word not in column.words:
+            raise impossible
+        return column.words.index(word)
+    try:
+        number, array = _number(column, value)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise impossible from None
+    special = isinstance(column, NumericColumn) and number in column.specials
+    if not special and not column.lower <= number <= column.upper:
+        raise impossible
+    try:
+        return int(encode_column(column, array)[0])
+    except DomainMismatch:
+        raise impossible from None
+
+
+def _word(column: LabelColumn, value: object) -> str | None:
+    if isinstance(value, bool) and column.kind == "boolean":
+        return column.labels[int(value)]
+    return _text(value)
+
+
+def _text(value: object) -> str | None:
+    """A word as it is declared; a whole number may stand for its digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
+def _number(column: NumericColumn | TimeColumn, value: object) -> tuple[float, pa.Array]:
+    """The value as the domain's bounds are written, and as an array to be coded."""
+    if isinstance(column, NumericColumn):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError
+        return float(value), pa.array([float(value)], pa.float64())
+    if not isinstance(value, str):
+        raise TypeError
+    array = pa.array([value], pa.string()).cast(arrow_type(column))
+    width = pa.int32() if column.kind == "date" else pa.int64()
+    return float(array.cast(width)[0].as_py()), array

@@ -1,0 +1,77 @@
+"""Jobs and releases that an asynchronous client gives: the same facts, and methods to await."""
+
+from collections.abc import Awaitable, Collection
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from understudy.results import POLL_SECONDS, Job, Json, Release
+
+
+class AsyncHandling(Protocol):
+    """What jobs and releases ask of the client that gave them; see `understudy.results.Handling`."""
+
+    async def wait_for_release(
+        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
+    ) -> "AsyncRelease":
+        """Wait for a job's release."""
+
+    async def sample_release(
+        self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
+    ) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic records into memory."""
+
+    async def download_bundle(
+        self, release_id: str, target: Path, *, public_keys: Collection[bytes] | None = None
+    ) -> None:
+        """Write the generator bundle to a file."""
+
+    async def read_certificate(self, release_id: str) -> Json:
+        """Give a release's certificate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncJob(Job):
+    """A `Job` whose release is awaited."""
+
+    client: AsyncHandling  # type: ignore[assignment]  # the twin of the base's
+
+    @classmethod
+    def of(cls, job: Job, client: AsyncHandling) -> Self:
+        """The job, as a client gives it."""
+        return cls(**_facts(job), client=client)
+
+    async def wait(self, *, poll_seconds: float = POLL_SECONDS, progress: bool = True) -> "AsyncRelease":  # type: ignore[override]  # awaited
+        """Wait for the release, with a progress bar in a terminal or a notebook; see `Job.wait`."""
+        return await self.client.wait_for_release(self.id, poll_seconds=poll_seconds, progress=progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncRelease(Release):
+    """A `Release` whose parts are awaited."""
+
+    client: AsyncHandling  # type: ignore[assignment]  # the twin of the base's
+
+    @classmethod
+    def of(cls, release: Release, client: AsyncHandling) -> Self:
+        """The release, as a client gives it."""
+        return cls(**_facts(release), client=client)
+
+    @property
+    def certificate(self) -> Awaitable[Json]:  # type: ignore[override]  # awaited
+        """What was spent, by which mechanism: `await release.certificate`."""
+        return self.client.read_certificate(self.id)
+
+    async def sample(self, rows: int, *, form: str = "pandas", where: Json | None = None) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic rows or images into memory; see `Release.sample`."""
+        return await self.client.sample_release(self.id, rows=rows, form=form, where=where)
+
+    async def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:  # type: ignore[override]  # awaited
+        """Write the generator bundle to a file; see `Release.save`."""
+        file = Path(target)
+        await self.client.download_bundle(self.id, file, public_keys=public_keys)
+        return file
+
+
+def _facts(result: Job | Release) -> dict[str, Any]:
+    return {part.name: getattr(result, part.name) for part in fields(result) if part.name != "client"}

@@ -1,0 +1,71 @@
+"""A job on the screen: its stage, steps, percent, the time to its end and the epsilon that it spends."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from understudy.results import Job
+
+MINUTE_SECONDS = 60
+
+
+@contextmanager
+def training_bar(console: Console | None = None) -> Iterator[Callable[[Job], None]]:
+    """Show a job while the context lasts, in a terminal or a notebook; elsewhere, as in a pipe, nothing.
+
+    Args:
+        console: where; else where this process writes.
+
+    Yields:
+        What is told of each look at the job.
+    """
+    console = console or Console()
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    seen = console.is_terminal or console.is_jupyter
+    with Progress(*columns, console=console, disable=not seen) as progress:
+        task = progress.add_task("queued", total=100, left="")
+
+        def look(job: Job) -> None:
+            progress.update(
+                task, description=stage_text(job), completed=job.progress.percent, left=left_text(job)
+            )
+
+        yield look
+
+
+def stage_text(job: Job) -> str:
+    """Say what a job is doing.
+
+    Args:
+        job: the job.
+    """
+    progress = job.progress
+    if progress.stage is None:
+        return job.state
+    steps = f" {progress.step}/{progress.total}" if progress.total else ""
+    return f"{progress.stage}{steps}"
+
+
+def left_text(job: Job) -> str:
+    """Say how long it may take and what it spends.
+
+    Args:
+        job: the job.
+    """
+    progress = job.progress
+    parts = []
+    if progress.eta_seconds is not None and not job.ended:
+        minutes, seconds = divmod(round(progress.eta_seconds), MINUTE_SECONDS)
+        parts.append(f"about {minutes}:{seconds:02d} left")
+    if progress.epsilon_planned is not None:
+        parts.append(f"epsilon {progress.epsilon_planned:.4g} planned")
+    return ", ".join(parts)
