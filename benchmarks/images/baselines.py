@@ -39,7 +39,7 @@ LATENT, GENERATOR_WIDTH, CRITIC_WIDTHS = 64, 16, (32, 64)
 """Sizes of the networks of wgan-gp; the critic is the product's, trained without privacy."""
 WATCHED = 5000
 """Images of a point of a curve."""
-BRIEF = 20_000
+BRIEF = 10_000
 """Images that are scored where time is short; the entry and the tables say so."""
 
 
