@@ -19,8 +19,10 @@ _INTRODUCTION = """\
 `make bench-cost`: one complete private step over one ordinary step of the same critic by plain autograd (the faster of two layouts of
 memory for convolutions), in rounds that take all contenders in turn. Ratios are of processor seconds of all threads: the median over the
 rounds, with quartiles. *Linear layers*: 588 one-hot cells, two hidden layers; *convolutions*: 28x28, two convolutions, ten classes.
-While one thing changes, the others stay at width 256 and batch 512, or 16 channels and batch 256, with one clipping group. A peak is by
-how much a fresh process grew while the step was built and made three times.
+While one thing changes, the others stay at width 256 and batch 512, or 16 channels and batch 256, with one clipping group; batches
+are as large as expected. A peak is by how much a fresh process grew while the step was built and made three times: the private step works in chunks of one size, so its memory
+hardly grows with the batch. Work that does not depend on the batch (noise,
+grid, Adam) is what small batches and small critics pay.
 """
 Entry = Mapping[str, Any]
 
@@ -105,14 +107,14 @@ def _simple(entries: Iterable[Entry], key: str, title: str) -> list[str]:
     rows = [
         [NETWORKS[entry["network"]], str(entry[key]), f"{entry['parameters']:,}", _ratio(entry["private"]),
          f"{entry['private']['wall_over_ordinary']:.2f}", f"{entry['private']['milliseconds']:.1f}", f"{entry['ordinary_milliseconds']:.1f}",
-         *(f"{entry[f'{name}_megabytes']:.0f}" for name in ("private", "ordinary")), str(entry["load_average"])]
+         *(f"{entry[f'{name}_megabytes']:.0f}" for name in ("private", "ordinary")), str(entry["rounds"]), str(entry["load_average"])]
         for entry in entries
     ]  # fmt: skip
-    header = ["critic", title, "parameters", "private / ordinary", "wall", "private ms", "ordinary ms", "private peak MB", "ordinary peak MB", "load"]  # fmt: skip
+    header = ["critic", title, "parameters", "private / ordinary", "wall", "private ms", "ordinary ms", "private peak MB", "ordinary peak MB", "rounds", "load"]  # fmt: skip
     return table(header, rows)
 
 
-def _groups(entries: Iterable[Entry], every: int) -> list[str]:
+def _groups(entries: Sequence[Entry], every: int) -> list[str]:
     rows = []
     for entry in entries:
         grouping = f"rows, {entry['row_blocks']}" if entry["grouping"] == "rows" else entry["grouping"]
@@ -120,10 +122,34 @@ def _groups(entries: Iterable[Entry], every: int) -> list[str]:
         for name in ("acts", "acts+wc"):
             row += [_averaged(entry, name, every), _ratio(entry.get(f"{name}, refresh"))]
         left = entry["groups_in_use"].get("acts+wc")
-        rows.append([*row, "" if left is None else str(left), str(entry["load_average"])])
-    header = ["critic", "groups by", "groups", "thresholds given", "ACTS", "its refresh step", "ACTS and clusters", "its refresh step", "groups left", "load"]  # fmt: skip
+        rows.append(
+            [*row, "" if left is None else str(left), str(entry["rounds"]), str(entry["load_average"])]
+        )
+    header = ["critic", "groups by", "groups", "thresholds given", "ACTS", "its refresh step", "ACTS and clusters", "its refresh step", "groups left", "rounds", "load"]  # fmt: skip
     text = f"Against the number of clipping groups; with ACTS the mean over a refresh and the {every - 1} steps after it, and the refresh step alone:\n"
-    return [text, *table(header, rows), ""]
+    return [text, *table(header, rows), "", _conclusion(entries), ""]
+
+
+def _conclusion(entries: Sequence[Entry]) -> str:
+    """What the rows say, in one sentence."""
+    parts = []
+    for network, title in NETWORKS.items():
+        here = sorted(_of(entries, network), key=lambda entry: int(entry["groups"]))
+        if here:
+            one, most = here[0], here[-1]
+            times = most["private"]["over_ordinary"] / one["private"]["over_ordinary"]
+            parts.append(
+                f"{title}: {most['groups']} groups cost {times:.2f} times what {one['groups']} costs"
+            )
+    refreshes = [
+        entry[f"{name}, refresh"]["over_ordinary"] / entry[name]["over_ordinary"]
+        for entry in entries
+        for name in ("acts", "acts+wc")
+        if name in entry
+    ]
+    if refreshes:
+        parts.append(f"a refresh step costs at most {max(refreshes):.2f} times the step without")
+    return "; ".join(parts).capitalize() + "."
 
 
 def _averaged(entry: Entry, name: str, every: int) -> str:

@@ -27,7 +27,7 @@ _CURVES = """\
 ### After so many seconds of training
 
 `make bench-curves`: scores along the training on MNIST at epsilon 4, delta 1e-5, in development: trained on 50,000 images and scored on the 10,000
-training images that are held out, never on the test. Every point is of 5,000 made images; the paper's LeNet-type network is trained on them for four
+training images that are held out, never on the test. Every point is of 5,000 made images; the paper's LeNet-type network is trained on them for three
 epochs, so its accuracies are below those of the tables, which have 60,000 images and six epochs. Seconds are those of the processor, all
 threads together, because other work ran on the machine; the scoring is not counted. The anchor alone is ready when it has measured
 and has one point. The mean embedding cannot be looked at on its way: each of its points is a training of its own to that

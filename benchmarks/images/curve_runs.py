@@ -103,8 +103,14 @@ def run(
     if method in PARTS:
         title, part = PARTS[method]
         curve = Curve(images, f"{images.name} {title} epsilon {epsilon:g} seed {seed}")
-        trained(images, curve, plan_of(images, epsilon=epsilon, options=part | options), seed=seed)
-        curve.keep(folder)
+        plan = plan_of(images, epsilon=epsilon, options=part | options)
+        trained(images, curve, plan, seed=seed)
+        asked = {
+            "options": part | options,
+            "steps": plan.steps,
+            "expected_batch_size": plan.expected_batch_size,
+        }
+        curve.keep(folder, facts=asked)
         return
     curve = Curve(images, f"{images.name} {METHODS[method]} epsilon {epsilon:g} seed {seed}")
     for steps in MATCHING_STEPS:

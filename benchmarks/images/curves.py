@@ -6,7 +6,7 @@ theirs.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from benchmarks.images.scorer import scorer
 from benchmarks.machine import load_average
 from benchmarks.results_file import RESULTS, merge, rounded
 
-RECIPE = Recipe(epochs=4)
+RECIPE = Recipe(epochs=3)
 """Of the classifier, the paper's network."""
-FIRST_LOOK, LATER = 1.0, 1.5
+FIRST_LOOK, LATER = 2.0, 2.0
 """Processor seconds of the first point, and the ratio of a point's seconds to those of the one before."""
 
 
@@ -77,9 +77,14 @@ class Curve:
         self._next_look = LATER * spent.processor
         self._not_training += Clocks.now() - arrived
 
-    def keep(self, folder: Path = RESULTS) -> None:
-        """Merge the curve into `images.json`."""
-        entry = {"points": self.points, "load": self._load}
+    def keep(self, folder: Path = RESULTS, *, facts: Mapping[str, Any] | None = None) -> None:
+        """Merge the curve into `images.json`.
+
+        Args:
+            folder: of the results.
+            facts: more to keep, such as what the training was asked for.
+        """
+        entry = {"points": self.points, "load": self._load, **(facts or {})}
         merge(FILE, kind="curves", key=self._name, entry=entry, folder=folder)
 
 
