@@ -146,6 +146,13 @@ class Settings(BaseSettings):
         le=1024,
         description="CPU threads of one training; part of what makes it repeatable. More help wide tables only.",
     )
+    training_device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto",
+        description="Where trainings run: auto takes a GPU where torch sees one, cpu never, cuda fails without.",
+    )
+    training_gpus: int = Field(
+        1, ge=1, le=64, description="GPUs that one training may use; how many changes no byte of a result."
+    )
     training_memory_bytes: int = Field(
         8 * 2**30, gt=0, le=2**53, description="Address space a training child may use for data."
     )

@@ -14,6 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import closing, redirect_stderr, suppress
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -29,6 +30,8 @@ from core.storage.private_rows import open_private_rows
 from core.synthesis.selection import SelectionPlan
 from models.bundle import write_bundle
 from models.coding import coded_images, coded_table
+from models.devices.errors import DeviceDiffers, OtherDevice
+from models.devices.placement import HOST, Placement, placed, settle
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 from models.recording import Record
@@ -45,7 +48,15 @@ from workers.recorded import record_of, report_of
 from workers.selection_recording import SelectionRecord
 
 
-def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_id: UUID, fence: int) -> None:
+def attempt(
+    settings: Settings,
+    *,
+    database: Database,
+    store: ObjectStore,
+    job_id: UUID,
+    fence: int,
+    placement: Placement = HOST,
+) -> None:
     """Train under a claim, and stage the bundle where its parent finds it.
 
     Args:
@@ -54,6 +65,7 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
         store: Where rows, checkpoints and bundles are.
         job_id: The claimed job.
         fence: The claim's fence.
+        placement: Where it trains.
 
     Raises:
         AttemptEnded: Why it went no further.
@@ -72,12 +84,15 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
         checkpoint_seconds=settings.checkpoint_seconds,
     )
     try:
-        generator = _trained(work, store, host, record)
+        generator = _trained(work, store, host, record, placement)
         content = write_bundle(
             generator=generator, domain=work.domain.to_json(), certificate=report_of(work, record)
         )
     except AttemptEnded:
         raise
+    except (OtherDevice, DeviceDiffers) as error:
+        # Both are told by public numbers before a step; a worker on another machine may go on.
+        raise AttemptEnded(ExitCode.MACHINERY) from error
     except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns a code
         # Not even that it happened is logged here: when, and of which class the error is, could tell something of rows.
         with suppress(Exception):
@@ -88,7 +103,11 @@ def attempt(settings: Settings, *, database: Database, store: ObjectStore, job_i
 
 
 def _trained(
-    work: Assignment, store: ObjectStore, host: JobHost, record: Record | SelectionRecord
+    work: Assignment,
+    store: ObjectStore,
+    host: JobHost,
+    record: Record | SelectionRecord,
+    placement: Placement = HOST,
 ) -> TrainedGenerator | TrainedImageGenerator:
     """Open the private records and run the plan, recording what is released."""
     with machinery():
@@ -99,8 +118,9 @@ def _trained(
     streams = KeyedStreams(work.randomness_key, releases=releases)
     if isinstance(plan, SelectionPlan):
         assert isinstance(record, SelectionRecord), "the plan's record"
-        return Selection(records, plan, streams, host, listening=record).run().generator
-    return make_synthesizer(plan.synthesizer).fit(records, plan, streams, host)
+        make = partial(make_synthesizer, placement=placement)
+        return Selection(records, plan, streams, host, listening=record, make=make).run().generator
+    return make_synthesizer(plan.synthesizer, placement).fit(records, plan, streams, host)
 
 
 def _records(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
@@ -141,13 +161,22 @@ def main(words: Sequence[str]) -> ExitCode:
     structlog.contextvars.bind_contextvars(job_id=str(told.job_id), fence=told.fence)
     try:
         settings = read_settings()
-        if not torch.cuda.is_available():
+        placement = placed(settings.training_device)
+        if not placement.spread:
             # CUDA maps far more than it uses; there the parent's limit on resident memory has to do.
             limit_memory(settings.training_memory_bytes)
         _repeatable(settings.training_threads)
+        settle(placement)
         with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
             store = open_store(settings.storage_url)
-            attempt(settings, database=database, store=store, job_id=told.job_id, fence=told.fence)
+            attempt(
+                settings,
+                database=database,
+                store=store,
+                job_id=told.job_id,
+                fence=told.fence,
+                placement=placement,
+            )
     except AttemptEnded as end:
         if end.code is not ExitCode.DATA:
             get_logger().info("attempt-stopped", code=end.code.name)

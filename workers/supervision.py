@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,9 @@ class Limits:
     seconds: float
 
 
-def child_environment(inherited: Mapping[str, str], *, threads: int) -> dict[str, str]:
+def child_environment(
+    inherited: Mapping[str, str], *, threads: int, gpus: Sequence[str] = ()
+) -> dict[str, str]:
     """The child's environment: the parent's, with everything pinned that could change a floating-point sum.
 
     The number of threads decides how sums are split, so it is fixed and no library may lower it under load; MKL is
@@ -47,6 +49,7 @@ def child_environment(inherited: Mapping[str, str], *, threads: int) -> dict[str
     Args:
         inherited: The parent's environment, which carries the settings and thereby the secrets.
         threads: CPU threads of the training.
+        gpus: The GPUs that the child may see, as the driver numbers them; it sees no other.
     """
     return {
         **inherited,
@@ -58,6 +61,10 @@ def child_environment(inherited: Mapping[str, str], *, threads: int) -> dict[str
         "MKL_DYNAMIC": "FALSE",
         "MKL_CBWR": "AUTO,STRICT",
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        # Norms are made of float64 products; a library that put them together from narrower ones would bound less.
+        "CUBLAS_EMULATE_DOUBLE_PRECISION": "0",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": ",".join(gpus),
         "PYTHONHASHSEED": "0",
         "PYTHONUTF8": "1",
     }

@@ -31,6 +31,7 @@ from core.logs import get_logger
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.tracing import no_tracer, span, tracer_for
+from workers.devices import claimed_gpus
 from workers.holder import this_process
 from workers.outcomes import CHARGED_IN_FULL, MACHINERY_FAILED, Outcome
 from workers.places import bundle_key, release_id_of
@@ -134,18 +135,19 @@ class Trainer:
         return told
 
     def _attempt(self, claim: Claim, pulse: Pulse) -> Outcome:
-        child = Child(
-            self._command(claim.job_id, claim.fence),
-            child_environment(self._environment, threads=self._settings.training_threads),
-        )
-        return watch(
-            child,
-            limits=Limits(
-                memory_bytes=self._settings.training_memory_bytes, seconds=self._settings.training_seconds
-            ),
-            heartbeat_seconds=self._settings.heartbeat_seconds,
-            heartbeat=pulse,
-        )
+        settings = self._settings
+        wanted = 0 if settings.training_device == "cpu" else settings.training_gpus
+        with claimed_gpus(settings.scratch_folder, wanted, environment=self._environment) as gpus:
+            child = Child(
+                self._command(claim.job_id, claim.fence),
+                child_environment(self._environment, threads=settings.training_threads, gpus=gpus),
+            )
+            return watch(
+                child,
+                limits=Limits(memory_bytes=settings.training_memory_bytes, seconds=settings.training_seconds),
+                heartbeat_seconds=settings.heartbeat_seconds,
+                heartbeat=pulse,
+            )
 
     def _staged_certificate(self, claim: Claim) -> dict[str, Any]:
         """Read the staged bundle back whole and certify it, before the wait for the edge."""

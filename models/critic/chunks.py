@@ -15,15 +15,20 @@ import torch
 from torch import Tensor
 
 CHUNK: Final = 128
-"""Records of one matrix product; a public constant. The last chunk of a batch is filled up with places that count nothing."""
+"""Records of one matrix product, on the CPU; a public constant. The last chunk of a batch is filled up with places that count nothing."""
 ROW_BYTES: Final = 64
 """Every row begins at a multiple of this: the width of the widest vector registers and of a cache line."""
 
 
 class Workspace:
-    """Buffers by name that live as long as the critic: the same memory, shape and alignment at every call."""
+    """Buffers by name that live as long as the critic: the same memory, shape and alignment at every call.
 
-    def __init__(self) -> None:
+    Args:
+        device: where they are.
+    """
+
+    def __init__(self, device: torch.device | None = None) -> None:
+        self._device = device
         self._buffers: dict[tuple[str, int], Tensor] = {}
 
     def take(self, name: str, index: int, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
@@ -35,7 +40,7 @@ class Workspace:
         if buffer is None or buffer.shape != shape:
             step = ROW_BYTES // dtype.itemsize
             width = -(-shape[-1] // step) * step
-            whole = torch.zeros(*shape[:-1], width, dtype=dtype)
+            whole = torch.zeros(*shape[:-1], width, dtype=dtype, device=self._device)
             assert whole.data_ptr() % ROW_BYTES == 0, "torch aligns what it allocates"
             buffer = self._buffers[name, index] = whole[..., : shape[-1]]
         return buffer
@@ -63,11 +68,16 @@ class Chunks:
 
     Args:
         dtype: the critic's precision.
+        at_once: records of a chunk; public.
+        device: the critic's.
     """
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(
+        self, dtype: torch.dtype, *, at_once: int = CHUNK, device: torch.device | None = None
+    ) -> None:
         self._dtype = dtype
-        self._take = Workspace().take
+        self._at_once = at_once
+        self._take = Workspace(device).take
 
     def of(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[Chunk]:
         """The chunks of a batch, in order; none of an empty one.
@@ -77,20 +87,20 @@ class Chunks:
             fake: (batch, inputs).
             mix: (batch,).
         """
-        for first in range(0, real.shape[0], CHUNK):
-            piece = slice(first, first + CHUNK)
+        for first in range(0, real.shape[0], self._at_once):
+            piece = slice(first, first + self._at_once)
             yield Chunk(
                 real=self._filled(
                     "real", real[piece], self._dtype if real.is_floating_point() else torch.int64
                 ),
                 fake=self._filled("fake", fake[piece], self._dtype),
                 mix=self._filled("mix", mix[piece], self._dtype),
-                count=min(CHUNK, real.shape[0] - first),
+                count=min(self._at_once, real.shape[0] - first),
             )
 
     def _filled(self, name: str, records: Tensor, dtype: torch.dtype) -> Tensor:
         count = records.shape[0]
-        buffer = self._take(name, int(dtype == torch.int64), (CHUNK, *records.shape[1:]), dtype)
+        buffer = self._take(name, int(dtype == torch.int64), (self._at_once, *records.shape[1:]), dtype)
         buffer[:count] = records
         buffer[count:] = 0
         return buffer

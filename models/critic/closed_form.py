@@ -31,20 +31,25 @@ class ClosedForm:
         layout: public blocks.
         gp_weight: weight of the gradient penalty.
         max_batch: public cap on the records of one batch, for the rounding allowance.
+        at_once: records of a chunk, written CHUNK in shapes; public.
     """
 
-    def __init__(self, critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int) -> None:
+    def __init__(
+        self, critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int, at_once: int = CHUNK
+    ) -> None:
+        self.at_once = at_once
         self._layout = layout
         self._max_batch = max_batch
-        self._factors_of = Factoring(critic, gp_weight=gp_weight)
+        self._device = critic.linear_layers()[0].weight.device
+        self._factors_of = Factoring(critic, gp_weight=gp_weight, at_once=at_once)
         self._first_block = tuple(int(layout.block_of_row(layer)[0]) for layer in range(len(layout.shapes)))
         self._first_row = tuple(
             itertools.accumulate((outputs * inputs for outputs, inputs in layout.shapes), initial=0)
         )
-        self._take = Workspace().take
-        self._cell_sum = CellSum(*layout.shapes[0])
+        self._take = Workspace(self._device).take
+        self._cell_sum = CellSum(*layout.shapes[0], at_once=at_once, device=self._device)
         self._ruled: tuple[Partition, ClipRule] | None = None
-        self._total = torch.empty(layout.coordinates, dtype=torch.float64)
+        self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
         """(batch, blocks) float64 norms, see `sum_and_squares`; not finite for a record that must not count."""
@@ -88,11 +93,11 @@ class ClosedForm:
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition | None
     ) -> tuple[Tensor, Tensor]:
         total = self._total.zero_()
-        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64)
+        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64, device=self._device)
         rule = None if partition is None else self._rule_of(partition)
         for number, factors in enumerate(self._factors_of(real, fake, mix)):
             bounds = self._measure(factors)
-            squares[number * CHUNK :][: factors.records] = bounds[: factors.records]
+            squares[number * self.at_once :][: factors.records] = bounds[: factors.records]
             if rule is None:
                 continue
             self._clip(factors, rule.factors(bounds))
@@ -103,12 +108,12 @@ class ClosedForm:
 
     def _rule_of(self, partition: Partition) -> ClipRule:
         if self._ruled is None or self._ruled[0] is not partition:
-            self._ruled = (partition, ClipRule(partition, max_batch=self._max_batch))
+            self._ruled = (partition, ClipRule(partition, max_batch=self._max_batch, device=self._device))
         return self._ruled[1]
 
     def _measure(self, factors: Factors) -> Tensor:
         """(CHUNK, blocks) float64 squared norms; NaN where a place must not count."""
-        squares = self._take("squares", 0, (CHUNK, self._layout.blocks), torch.float64).zero_()
+        squares = self._take("squares", 0, (self.at_once, self._layout.blocks), torch.float64).zero_()
         for layer, S in enumerate(factors.left):
             gram = _gram(factors.right[layer])
             if layer == 0 and factors.cells is not None:
@@ -116,7 +121,7 @@ class ClosedForm:
             torch.diagonal(gram, dim1=1, dim2=2).mul_(1.0 + PLANES * CANCELLATION_SHARE)
             first = self._first_block[layer]
             blocks = len(self._layout.rows_of_blocks[layer])
-            by_block = _gram(self._by_block(layer, S)).view(CHUNK, blocks, PLANES, PLANES)
+            by_block = _gram(self._by_block(layer, S)).view(self.at_once, blocks, PLANES, PLANES)
             squares[:, first : first + blocks] += by_block.mul_(gram[:, None]).sum(dim=(2, 3))
         for bias in factors.biases:
             squares[:, self._layout.bias_block] += torch.linalg.vector_norm(bias, dim=1).square_()
@@ -129,13 +134,13 @@ class ClosedForm:
         if blocks == 1:
             return S
         # Blocks are rows of this buffer, so they begin alike in every record.
-        shape = (PLANES, CHUNK, blocks, rows_of_blocks[0])
+        shape = (PLANES, self.at_once, blocks, rows_of_blocks[0])
         buffer = self._take("blocks", layer, shape, torch.float64)
         first = 0
         for count, piece in _runs(rows_of_blocks, S):
             buffer[:, :, first : first + count, : piece.shape[3]] = piece
             first += count
-        return buffer.view(PLANES, CHUNK * blocks, shape[3])
+        return buffer.view(PLANES, self.at_once * blocks, shape[3])
 
     def _clip(self, factors: Factors, clips: Tensor) -> None:
         """Scale the factors of a chunk in place so that their products are clipped; those of a bad place are zero."""
@@ -188,5 +193,5 @@ def _runs(rows_of_blocks: tuple[int, ...], S: Tensor) -> Iterator[tuple[int, Ten
     first = 0
     for size, run in itertools.groupby(rows_of_blocks):
         blocks = len(tuple(run))
-        yield blocks, S[:, :, first : first + blocks * size].view(PLANES, CHUNK, blocks, size)
+        yield blocks, S[:, :, first : first + blocks * size].view(PLANES, S.shape[1], blocks, size)
         first += blocks * size

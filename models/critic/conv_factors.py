@@ -63,7 +63,7 @@ class ConvFactoring:
         self._activation = critic.activation
         self._gp_weight = gp_weight
         self._at_once = at_once
-        self._take = Workspace().take
+        self._take = Workspace(self._last.weight.device).take
 
     @torch.no_grad()
     def __call__(

@@ -27,28 +27,39 @@ class ConvForm:
         layout: public blocks.
         gp_weight: weight of the gradient penalty.
         max_batch: public cap on the records of one batch, for the rounding allowance.
+        at_once: records of a chunk; public. `records_at_once` unless told.
     """
 
-    def __init__(self, critic: ConvCritic, layout: Layout, *, gp_weight: float, max_batch: int) -> None:
-        self.at_once = records_at_once(critic)
-        dtype = critic.linear_layers()[0].weight.dtype
+    def __init__(
+        self,
+        critic: ConvCritic,
+        layout: Layout,
+        *,
+        gp_weight: float,
+        max_batch: int,
+        at_once: int | None = None,
+    ) -> None:
+        self.at_once = at_once or records_at_once(critic)
+        weight = critic.linear_layers()[0].weight
+        dtype, self._device = weight.dtype, weight.device
         self._layout, self._max_batch = layout, max_batch
         self._factors_of = ConvFactoring(critic, gp_weight=gp_weight, at_once=self.at_once)
         rows_of_blocks = layout.rows_of_blocks
         self._sums = tuple(
-            layer_sum(geometry, rows, self.at_once, dtype)
+            layer_sum(geometry, rows, self.at_once, dtype, device=self._device)
             for geometry, rows in zip(critic.geometries, rows_of_blocks[:-1], strict=True)
         )
         firsts = (int(layout.block_of_row(layer)[0]) for layer in range(len(self._sums)))
         self._blocks = tuple(
             slice(first, first + len(rows)) for first, rows in zip(firsts, rows_of_blocks, strict=False)
         )
-        self._block_of_class = layout.block_of_row(len(self._sums))
+        self._block_of_class = layout.block_of_row(len(self._sums)).to(self._device)
+        self._numbers_of_blocks = torch.arange(layout.blocks, device=self._device)
         ends = tuple(itertools.accumulate((outputs * inputs for outputs, inputs in layout.shapes), initial=0))
         self._weights = tuple(slice(first, end) for first, end in itertools.pairwise(ends))
         self._first_bias = ends[-1]
         self._ruled: tuple[Partition, ClipRule] | None = None
-        self._total = torch.empty(layout.coordinates, dtype=torch.float64)
+        self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> Tensor:
         """(batch, blocks) float64 norms, see `sum_and_squares`; not finite for a record that must not count."""
@@ -97,7 +108,7 @@ class ConvForm:
         self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None, partition: Partition | None
     ) -> tuple[Tensor, Tensor]:
         total = self._total.zero_()
-        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64)
+        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64, device=self._device)
         rule = None if partition is None else self._rule_of(partition)
         for number, factors in enumerate(self._factors_of(real, fake, mix, labels)):
             bounds = self._measure(factors)
@@ -109,16 +120,20 @@ class ConvForm:
     def _rule_of(self, partition: Partition) -> ClipRule:
         if self._ruled is None or self._ruled[0] is not partition:
             terms = max(PLANES, *(part.terms for part in self._sums))
-            self._ruled = (partition, ClipRule(partition, max_batch=self._max_batch, terms=terms))
+            self._ruled = (
+                partition,
+                ClipRule(partition, max_batch=self._max_batch, terms=terms, device=self._device),
+            )
         return self._ruled[1]
 
     def _measure(self, factors: ConvFactors) -> Tensor:
         """(n, blocks) float64 squared norms; NaN where a place must not count."""
-        squares = torch.zeros(self.at_once, self._layout.blocks, dtype=torch.float64)
+        squares = torch.zeros(self.at_once, self._layout.blocks, dtype=torch.float64, device=self._device)
         for part, S, A, blocks in zip(self._sums, factors.left, factors.right, self._blocks, strict=True):
             part.measure(S, A, squares[:, blocks])
         own = self._block_of_class[factors.labels][:, None]
-        squares.scatter_add_(1, own, squared_norms(factors.features)[:, None])
+        # Not scattered: on a GPU torch holds that to be unrepeatable.
+        squares += torch.where(self._numbers_of_blocks == own, squared_norms(factors.features)[:, None], 0.0)
         for bias in factors.biases:
             squares[:, self._layout.bias_block] += squared_norms(bias)
         return squares.masked_fill_(~factors.counts[:, None], torch.nan)

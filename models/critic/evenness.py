@@ -13,7 +13,6 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from models.critic.chunks import CHUNK
 from models.critic.closed_form import ClosedForm
 from models.critic.conv_form import ConvForm
 from models.critic.label_form import LabelForm
@@ -37,7 +36,8 @@ def require_even_rounding(form: ClosedForm, *, inputs: int, dtype: torch.dtype) 
     real, fake = torch.sin(torch.arange(1, 2 * inputs + 1, dtype=torch.float64)).to(dtype).view(2, inputs)
     cells = torch.arange(inputs)[:_COLUMNS]
     for record in (real, cells):
-        copies = record.expand(CHUNK, -1), fake.expand(CHUNK, -1), torch.full((CHUNK,), 0.3)
+        count = form.at_once
+        copies = record.expand(count, -1), fake.expand(count, -1), torch.full((count,), 0.3)
         for numbers in form.of_records(*copies):
             if not _alike(numbers):
                 raise UnevenRounding

@@ -58,14 +58,17 @@ class Factoring:
     Args:
         critic: read at every call; never changed here.
         gp_weight: weight of the gradient penalty.
+        at_once: records of a chunk, written CHUNK in shapes; public.
     """
 
-    def __init__(self, critic: Critic, *, gp_weight: float) -> None:
+    def __init__(self, critic: Critic, *, gp_weight: float, at_once: int = CHUNK) -> None:
         self._layers = critic.linear_layers()
         self._activation = critic.activation
         self._gp_weight = gp_weight
-        self._take = Workspace().take
-        self._chunks = Chunks(self._layers[0].weight.dtype)
+        self._at_once = at_once
+        weight = self._layers[0].weight
+        self._take = Workspace(weight.device).take
+        self._chunks = Chunks(weight.dtype, at_once=at_once, device=weight.device)
 
     @torch.no_grad()
     def __call__(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[Factors]:
@@ -104,7 +107,7 @@ class Factoring:
         values: list[Tensor] = []
         for index, layer in enumerate(self._layers[:-1]):
             weight, bias = layer.weight, layer.bias
-            z = self._take("value", index, (PLANES, CHUNK, layer.out_features), weight.dtype)
+            z = self._take("value", index, (PLANES, self._at_once, layer.out_features), weight.dtype)
             if index == 0:
                 torch.addmm(bias, chunk.fake, weight.T, out=z[GENERATED])
                 if chunk.real.is_floating_point():
@@ -137,14 +140,14 @@ class Factoring:
     def _push(self, values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
         """u_0, u_1, ...: the penalty's direction `2 gp_weight (norm - 1) g / norm` pushed through the layers at x^."""
         first = self._layers[0].weight
-        pushed = self._take("pushed", 0, (CHUNK, first.shape[1]), first.dtype)
+        pushed = self._take("pushed", 0, (self._at_once, first.shape[1]), first.dtype)
         torch.mm(cotangents[0][BETWEEN], first, out=pushed)
         norm = torch.linalg.vector_norm(pushed, dim=1)
         scale = torch.where(norm > 0.0, 2.0 * self._gp_weight * (norm - 1.0) / norm, norm)
         pushes = [pushed.mul_(scale[:, None])]
         for index, value in enumerate(values):
             weight = self._layers[index].weight
-            onward = self._take("pushed", index + 1, (CHUNK, weight.shape[0]), weight.dtype)
+            onward = self._take("pushed", index + 1, (self._at_once, weight.shape[0]), weight.dtype)
             torch.mm(pushes[-1], weight.T, out=onward)
             pushes.append(self._activation.chain_(onward, value[BETWEEN]))
         return pushes
@@ -156,7 +159,7 @@ class Factoring:
             bias = self._take("bias", index, tuple(delta.shape[1:]), torch.float64)
             biases.append(torch.add(S[GENERATED], S[REAL], out=bias))
             left.append(S)
-        output = self._take("left", len(left), (PLANES, CHUNK, 1), torch.float64).fill_(1.0)
+        output = self._take("left", len(left), (PLANES, self._at_once, 1), torch.float64).fill_(1.0)
         output[REAL].neg_()
         return (*left, output), tuple(biases)
 

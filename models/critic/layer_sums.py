@@ -69,6 +69,7 @@ def layer_sum(
     dtype: torch.dtype,
     *,
     planes: int = PLANES,
+    device: torch.device | None = None,
 ) -> LayerSum:
     """The cheaper form for a layer; decided by public sizes alone.
 
@@ -78,12 +79,13 @@ def layer_sum(
         at_once: records of a chunk.
         dtype: the critic's precision.
         planes: factor pairs of a record at every position.
+        device: the critic's.
     """
     rank = planes * geometry.positions
     size, edge = geometry.outputs * geometry.inputs, geometry.outputs + geometry.inputs
     if (rank + _PASSES) * size <= _WIDE * rank * (rank * edge + size):
-        return Materialised(geometry, rows_of_blocks, at_once, dtype)
-    return Products(geometry, rows_of_blocks, at_once, planes=planes)
+        return Materialised(geometry, rows_of_blocks, at_once, dtype, device)
+    return Products(geometry, rows_of_blocks, at_once, planes=planes, device=device)
 
 
 class Materialised:
@@ -97,11 +99,16 @@ class Materialised:
     terms = 1
 
     def __init__(
-        self, geometry: Geometry, rows_of_blocks: tuple[int, ...], at_once: int, dtype: torch.dtype
+        self,
+        geometry: Geometry,
+        rows_of_blocks: tuple[int, ...],
+        at_once: int,
+        dtype: torch.dtype,
+        device: torch.device | None = None,
     ) -> None:
         self._blocks = _rows(rows_of_blocks)
-        self._gradients = torch.empty(at_once, geometry.outputs, geometry.inputs, dtype=dtype)
-        self._take = Workspace().take
+        self._gradients = torch.empty(at_once, geometry.outputs, geometry.inputs, dtype=dtype, device=device)
+        self._take = Workspace(device).take
         self._run = max(run for run in range(1, RUN + 1) if geometry.inputs % run == 0)
         self._raise, self._lost = rounding_of_squares(self._run, dtype)
         self._lines = max(1, PIECE // geometry.inputs)
@@ -139,12 +146,18 @@ class Products:
     """
 
     def __init__(
-        self, geometry: Geometry, rows_of_blocks: tuple[int, ...], at_once: int, *, planes: int = PLANES
+        self,
+        geometry: Geometry,
+        rows_of_blocks: tuple[int, ...],
+        at_once: int,
+        *,
+        planes: int = PLANES,
+        device: torch.device | None = None,
     ) -> None:
         self.terms = planes * geometry.positions
         assert self.terms**2 + geometry.inputs + geometry.outputs < 2**23, "few enough terms for the share"
         self._blocks = _rows(rows_of_blocks)
-        take = Workspace().take
+        take = Workspace(device).take
         self._S = take("left", 0, (at_once, self.terms, geometry.outputs), torch.float64)
         self._A = take("right", 0, (at_once, self.terms, geometry.inputs), torch.float64)
 

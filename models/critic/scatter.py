@@ -9,7 +9,7 @@ from torch import Tensor
 from models.critic.chunks import CHUNK, Workspace
 
 AT_ONCE: Final = 32
-"""Chunks that are scattered at once; a public constant that bounds memory."""
+"""Chunks of `CHUNK` records that are scattered at once; a public constant that bounds memory."""
 _INT16_CELLS = 1 << 15
 
 
@@ -22,11 +22,17 @@ class CellSum:
     Args:
         outputs: of the first layer.
         inputs: of the first layer.
+        at_once: records of a chunk, written CHUNK in shapes.
+        device: the critic's.
     """
 
-    def __init__(self, outputs: int, inputs: int) -> None:
+    def __init__(
+        self, outputs: int, inputs: int, *, at_once: int = CHUNK, device: torch.device | None = None
+    ) -> None:
         self._outputs, self._inputs = outputs, inputs
-        self._take = Workspace().take
+        self._at_once = at_once
+        self._most = max(1, AT_ONCE * CHUNK // at_once)
+        self._take = Workspace(device).take
         self._waiting = 0
 
     def add(self, cells: Tensor, S: Tensor, weights: Tensor) -> None:
@@ -35,7 +41,7 @@ class CellSum:
         kept[self._waiting].copy_(cells)
         scaled[self._waiting].copy_(S)
         self._waiting += 1
-        if self._waiting == AT_ONCE:
+        if self._waiting == self._most:
             self.finish(cells.shape[1], weights)
 
     def finish(self, columns: int, weights: Tensor) -> None:
@@ -46,14 +52,19 @@ class CellSum:
         cells = kept[: self._waiting].reshape(-1)
         values = scaled[: self._waiting].reshape(-1, self._outputs)
         self._waiting = 0
-        narrow = cells.to(torch.int16 if self._inputs <= _INT16_CELLS else torch.int64).numpy()
-        order = torch.from_numpy(np.argsort(narrow, kind="stable"))  # radix sort on 16 bits
+        order = self._sorted(cells)
         first = torch.bincount(cells, minlength=self._inputs).cumsum(0).roll(1)
         first[0] = 0
         weights += torch.nn.functional.embedding_bag(order // columns, values, first, mode="sum").T
 
+    def _sorted(self, cells: Tensor) -> Tensor:
+        narrow = cells.to(torch.int16 if self._inputs <= _INT16_CELLS else torch.int64)
+        if narrow.device.type != "cpu":
+            return torch.argsort(narrow, stable=True)
+        return torch.from_numpy(np.argsort(narrow.numpy(), kind="stable"))  # radix sort on 16 bits
+
     def _kept(self, columns: int) -> tuple[Tensor, Tensor]:
         return (
-            self._take("cells", columns, (AT_ONCE, CHUNK, columns), torch.int64),
-            self._take("scaled", 0, (AT_ONCE, CHUNK, self._outputs), torch.float64),
+            self._take("cells", columns, (self._most, self._at_once, columns), torch.int64),
+            self._take("scaled", 0, (self._most, self._at_once, self._outputs), torch.float64),
         )

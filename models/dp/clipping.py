@@ -158,15 +158,19 @@ class ClipRule:
         partition: groups and thresholds.
         max_batch: public cap on the records of one batch, for the rounding allowance.
         terms: of one record in a coordinate of the sum, for the same.
+        device: of the bounds.
     """
 
-    def __init__(self, partition: Partition, *, max_batch: int, terms: int = 3) -> None:
-        groups = torch.tensor(partition.group_of_block)
+    def __init__(
+        self, partition: Partition, *, max_batch: int, terms: int = 3, device: torch.device | None = None
+    ) -> None:
+        groups = torch.tensor(partition.group_of_block, device=device)
         self._alone = len(partition.thresholds) == len(groups)
         self._groups = groups
         allowance = rounding_allowance(max_batch, terms)
         assert allowance < 1.0, "rounding leaves room for the gradients"
-        self._allowed = torch.tensor(partition.thresholds, dtype=torch.float64) * (1.0 - allowance)
+        thresholds = torch.tensor(partition.thresholds, dtype=torch.float64, device=device)
+        self._allowed = thresholds * (1.0 - allowance)
 
     def factors(self, bounds: Tensor) -> Tensor:
         """The factor of every record and block, at most one, rounded down.
@@ -184,7 +188,7 @@ class ClipRule:
         counts = torch.isfinite(bounds).all(dim=1, keepdim=True)
         norms = torch.where(counts, bounds, 0.0)
         if not self._alone:
-            merged = torch.zeros(norms.shape[0], len(self._allowed), dtype=torch.float64)
+            merged = torch.zeros(norms.shape[0], len(self._allowed), dtype=torch.float64, device=norms.device)
             norms = merged.index_add_(1, self._groups, norms)
         # a zero norm gives infinity, then one
         factors = torch.div(self._allowed, norms.sqrt_()).clamp_(max=1.0).mul_(counts)

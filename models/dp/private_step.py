@@ -1,6 +1,7 @@
 """One private critic step: norms, clip, sum, noise, divide, Adam."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -8,13 +9,16 @@ from torch import Tensor
 
 from core.synthesis.plan import Plan
 from models.acts import AdaptiveThresholds
-from models.critic.forms import PrivateNetwork, record_form
+from models.critic.forms import PrivateNetwork, RecordForm, record_form
+from models.devices.noise import DeviceNoise
+from models.devices.placement import HOST, Placement
+from models.devices.spread import SpreadForm, can_spread
 from models.dp.adam import FlatAdam
 from models.dp.clipping import Layout, Partition
 from models.dp.errors import BatchOverCap
 from models.dp.noise import NoisePlan, NoisyMean, noise_plan
 from models.dp.noise_ahead import NoiseAhead
-from models.randomness import KeyedStreams, Purpose
+from models.randomness import KeyedStreams, KeystreamReader, Purpose
 from models.weight_clusters import cluster_blocks, merged_thresholds
 
 ADAM_BETAS = (0.5, 0.9)
@@ -31,9 +35,12 @@ class PrivateCritic:
         plan: public constants of every step.
         streams: all randomness.
         betas: of Adam, or None for those of its kind; its learning rate is the plan's.
+        placement: where it is trained; the critic moves there.
 
     Raises:
         UnevenRounding: this machine cannot keep one record from moving the others' gradients.
+        DeviceDiffers: a device does not compute what it should, or what the others do.
+        DeviceMemoryShort: a device's memory does not hold the smallest piece of a batch.
     """
 
     def __init__(
@@ -43,6 +50,7 @@ class PrivateCritic:
         streams: KeyedStreams,
         *,
         betas: tuple[float, float] | None = None,
+        placement: Placement = HOST,
     ) -> None:
         options = plan.options
         layers = critic.linear_layers()
@@ -55,17 +63,33 @@ class PrivateCritic:
         )
         assert self.layout.blocks == critic.public_groups(options), "the public number of groups"
         assert plan.acts is None or plan.acts.groups == self.layout.blocks, "the charged number of histograms"
-        self._flat = _flatten(critic)
+        self.placement = placement if can_spread(critic) else HOST
+        self._flat = _flatten(critic, self.placement.main)
         self._gradient = torch.zeros_like(self._flat)
         self._adam = FlatAdam(
             self._flat,
             learning_rate=options.critic_learning_rate,
             betas=betas or (LABEL_BETAS if options.critic_asks == "labels" else ADAM_BETAS),
         )
-        self._closed_form = record_form(
-            critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
-        )
+        self._closed_form: RecordForm
         self._mean = NoisyMean(self.layout)
+        self._draw: Callable[[NoisePlan, KeystreamReader], Tensor] = self._mean.draw
+        self.unit = 0
+        if self.placement.spread:
+            assert can_spread(critic), "asked above"
+            form = SpreadForm(
+                critic,
+                self.layout,
+                gp_weight=options.gp_weight,
+                max_batch=plan.max_sampled_batch,
+                placement=self.placement,
+            )
+            self._closed_form, self.unit = form, form.unit
+            self._draw = DeviceNoise(self.layout, self.placement.main).draw
+        else:
+            self._closed_form = record_form(
+                critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
+            )
         self._noise_ahead = NoiseAhead()
         self._acts = AdaptiveThresholds(plan.acts, smoothing=options.acts_smoothing) if plan.acts else None
         # One record's whole gradient is bounded by the clipping norm, shared equally by the blocks.
@@ -102,7 +126,7 @@ class PrivateCritic:
             max_batch=self._plan.max_sampled_batch,
         )
         reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)
-        self._noise_ahead.begin(partial(self._mean.draw, noise, reader))
+        self._noise_ahead.begin(partial(self._draw, noise, reader))
         mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, real.shape[0])
         total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition, labels=labels)
         drawn = self._noise_ahead.take()
@@ -114,7 +138,7 @@ class PrivateCritic:
         falling = 1.0 - step / self._plan.steps if self._plan.options.critic_asks == "labels" else 1.0
         self._adam.step(self._gradient, share=falling)
         if self._acts is not None and self._plan.is_refresh(step):
-            noisy = self._acts.release(squares, self._streams, step)
+            noisy = self._acts.release(squares.cpu(), self._streams, step)
             thresholds = self._acts.update(self._thresholds, noisy)
             self._adopt(thresholds, self._cluster(thresholds))
 
@@ -157,11 +181,11 @@ def _sensitivity(partition: Partition, noise: NoisePlan) -> float:
     return math.hypot(*(c / std for c, std in zip(partition.thresholds, least, strict=True)))
 
 
-def _flatten(critic: PrivateNetwork) -> Tensor:
-    """One buffer in flat layout; the critic's parameters become views of it."""
+def _flatten(critic: PrivateNetwork, device: torch.device) -> Tensor:
+    """One buffer in flat layout on a device; the critic's parameters become views of it."""
     layers = critic.linear_layers()
     parts = [*(layer.weight for layer in layers), *(layer.bias for layer in layers)]
-    flat = torch.cat([part.detach().reshape(-1) for part in parts])
+    flat = torch.cat([part.detach().reshape(-1) for part in parts]).to(device)
     pieces = torch.split(flat, [part.numel() for part in parts])
     for part, piece in zip(parts, pieces, strict=True):
         part.data = piece.view(part.shape)

@@ -111,6 +111,15 @@ def probabilities(logits: Tensor, cardinalities: tuple[int, ...]) -> Tensor:
     return torch.cat([torch.softmax(block, dim=1) for block in blocks], dim=1)
 
 
+def _running_sums(block: Tensor) -> Tensor:
+    """(rows, codes) cumulative sums; on a GPU as a product, for torch has no repeatable ones there."""
+    if block.device.type == "cpu":
+        return torch.cumsum(block, dim=1)
+    codes = block.shape[1]
+    upper = torch.ones(codes, codes, dtype=torch.float64, device=block.device).triu()
+    return (block.double() @ upper).to(block.dtype)
+
+
 def draw(shares: Tensor, uniforms: Tensor, cardinalities: tuple[int, ...]) -> Tensor:
     """Draw one code per column by inversion, as one-hot records; no gradient passes.
 
@@ -121,7 +130,7 @@ def draw(shares: Tensor, uniforms: Tensor, cardinalities: tuple[int, ...]) -> Te
     """
     drawn = []
     for column, block in enumerate(torch.split(shares.detach(), list(cardinalities), dim=1)):
-        sums = torch.cumsum(block, dim=1)
+        sums = _running_sums(block)
         threshold = uniforms[:, column : column + 1] * sums[:, -1:]
         code = (sums[:, :-1] <= threshold).sum(dim=1)
         drawn.append(nn.functional.one_hot(code, block.shape[1]))

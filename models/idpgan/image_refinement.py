@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
+from models.devices.placement import move_tensors
 from models.idpgan.labels import stratified_batch
 from models.idpgan.learner import Learner, cosine
 from models.images.generator import ImageGenerator
@@ -42,10 +43,16 @@ class ImageRefinement(Learner):
         self._law = law
         self._moment_loss = moment_loss
 
+    def move(self, device: torch.device) -> None:
+        """See `Learner.move`."""
+        super().move(device)
+        if self._moment_loss is not None:
+            move_tensors(self._moment_loss, device)
+
     def pretrain(self, step: int) -> None:
         """One step towards the moments alone."""
         assert self._moment_loss is not None, "only an anchor can be pre-trained on"
-        batch = stratified_batch(self._law, self._options.generator_batch_size)
+        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
         loss = self._moment_loss(self.generator(latent, batch.one_hot), batch.one_hot)
         self._update(loss, cosine(step / self._options.pretraining_steps))
@@ -58,7 +65,7 @@ class ImageRefinement(Learner):
             critic: scores of images with labels; not changed.
             progress: share of the training that is done.
         """
-        batch = stratified_batch(self._law, self._options.generator_batch_size)
+        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.GENERATOR_LATENT, step, len(batch.weights))
         images = self.generator(latent, batch.one_hot)
         scores: Tensor = critic(images, *self._codes(batch.one_hot))
@@ -86,7 +93,8 @@ class ImageRefinement(Learner):
                 if classes:
                     one_hot[: len(given)] = nn.functional.one_hot(given, classes).float()
                     one_hot[len(given) :, 0] = 1.0
-                made.append(self.generator(latent.float().view(FAKES_AT_ONCE, -1), one_hot))
+                latent = latent.float().view(FAKES_AT_ONCE, -1).to(self._device)
+                made.append(self.generator(latent, one_hot.to(self._device)))
         if not made:
             generator = self.generator
             return torch.zeros(0, generator.channels, generator.height, generator.width)
@@ -96,4 +104,5 @@ class ImageRefinement(Learner):
         return () if self._law is None else (one_hot.argmax(dim=1),)
 
     def _latent(self, purpose: Purpose, step: int, rows: int) -> Tensor:
-        return self._streams.torch_normals(purpose, step, (rows, self.generator.latent_dimension))
+        drawn = self._streams.torch_normals(purpose, step, (rows, self.generator.latent_dimension))
+        return drawn.to(self._device)

@@ -8,6 +8,7 @@ from core.synthesis.groups import critic_channels
 from core.synthesis.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
+from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages
 from models.idpgan.image_measurement import ImageMeasurement, measure_images, ready
 from models.idpgan.image_refinement import ImageRefinement
@@ -27,6 +28,7 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         streams: all randomness of the job.
         host: durable progress and checkpoints.
         network: an initialised critic in place of the plan's (`models.baselines`), or None.
+        placement: where it runs.
     """
 
     _refinement: ImageRefinement
@@ -39,6 +41,7 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         host: TrainingHost,
         *,
         network: ConvCritic | None = None,
+        placement: Placement = HOST,
     ) -> None:
         height, width, channels = images.shape
         if plan.steps and network is None:
@@ -46,7 +49,7 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
             network = kind(
                 image=(channels, height, width), widths=critic_channels(plan.options), classes=images.classes
             ).initialise(streams)
-        super().__init__(images.unit_of_record, network, plan, streams, host)
+        super().__init__(images.unit_of_record, network, plan, streams, host, placement)
         self._images = images
         self._labels = network if isinstance(network, LabelCritic) else None
 

@@ -1,7 +1,7 @@
 """Labels of generated batches, by a noisy law of the target."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,10 @@ class LabelledBatch:
     one_hot: Tensor
     weights: Tensor
     bounds: tuple[int, ...]
+
+    def to(self, device: torch.device) -> "LabelledBatch":
+        """The same batch on a device."""
+        return replace(self, one_hot=self.one_hot.to(device), weights=self.weights.to(device))
 
 
 def stratified_batch(law: npt.NDArray[np.float64] | None, rows: int) -> LabelledBatch:

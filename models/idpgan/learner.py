@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
+from models.devices.placement import CPU
 from models.idpgan.checkpoint import adam_state, inside, load_adam_state, load_module, under
 
 LOWEST_RATE = 0.02
@@ -26,8 +27,15 @@ class Learner(ABC):
         self.average = copy.deepcopy(generator)
         self._module = generator
         self._options = options
+        self._device = CPU
         self._updates = 0
         self._adam = torch.optim.Adam(generator.parameters(), betas=(0.5, 0.99), foreach=True)
+
+    def move(self, device: torch.device) -> None:
+        """Learn on a device from now on; call before the first step, and before `restore`."""
+        self._device = device
+        self._module.to(device)
+        self.average.to(device)
 
     @abstractmethod
     def pretrain(self, step: int) -> None:

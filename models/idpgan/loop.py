@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from core.synthesis.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.network import Critic
+from models.devices.errors import OtherDevice
+from models.devices.placement import HOST, Placement
 from models.dp.poisson import UnitSampler
 from models.dp.private_step import PrivateCritic
 from models.idpgan.checkpoint import inside, pack, under, unpack
@@ -22,6 +24,7 @@ from models.idpgan.pace import Pace
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 
+_DEVICE: Final = "device"
 MARK_INTERVAL: Final = 25
 """Steps that one durable mark covers."""
 
@@ -55,6 +58,7 @@ class Loop(ABC, Generic[Released, Made]):
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
+        placement: where it runs; on the CPU where its critic has no form for devices.
     """
 
     _refinement: Learner
@@ -67,12 +71,14 @@ class Loop(ABC, Generic[Released, Made]):
         plan: Plan,
         streams: KeyedStreams,
         host: TrainingHost,
+        placement: Placement = HOST,
     ) -> None:
         self._plan, self._streams, self._host = plan, streams, host
         self._options = plan.options
         self._pace = Pace(self._options.critic_steps)
         self._network = network
-        self._critic = None if network is None else PrivateCritic(network, plan, streams)
+        self._critic = None if network is None else PrivateCritic(network, plan, streams, placement=placement)
+        self._placement = placement if self._critic is None else self._critic.placement
         self._sampler = UnitSampler(
             unit_of_record, sampling_rate=plan.sampling_rate, max_sampled_batch=plan.max_sampled_batch
         )
@@ -106,18 +112,21 @@ class Loop(ABC, Generic[Released, Made]):
         """Run the plan from the latest checkpoint, or from the start."""
         state = self._host.load_checkpoint()
         tensors, facts = unpack(state) if state is not None else ({}, {"pretrained": 0, "trained": 0})
+        if tensors and facts.get(_DEVICE, "") != self._device_kind:
+            raise OtherDevice
         if tensors:
             self._measured = self._restored(inside("measured", tensors))
         else:
             self._host.advance(stage="measure", step=1, total=1)
             self._measured = self._measure()
         self._refinement = self._prepare()
+        self._refinement.move(self._placement.main)
         if tensors:
             self._restore(tensors, facts)
         self._pretrain(int(facts["pretrained"]))
         self._train(int(facts["trained"]))
         self._host.advance(stage="export", step=1, total=1)
-        return self._made(self._refinement.average.eval().requires_grad_(requires_grad=False))
+        return self._made(self._refinement.average.cpu().eval().requires_grad_(requires_grad=False))
 
     def _pretrain(self, first: int) -> None:
         total = self._options.pretraining_steps if self._measured.anchored else 0
@@ -129,6 +138,9 @@ class Loop(ABC, Generic[Released, Made]):
 
     def _train(self, first: int) -> None:
         total = self._plan.steps
+        if self._placement.spread and first == 0 and total:
+            # No private step is taken on a GPU before it is on record which kind of it takes them all.
+            self._save(pretrained=self._options.pretraining_steps, trained=0)
         for step in range(first, total):
             if step == first or step % MARK_INTERVAL == 0:
                 self._host.advance(stage="train", step=_next_mark(step, total), total=total)
@@ -138,8 +150,10 @@ class Loop(ABC, Generic[Released, Made]):
             self._keep(pretrained=self._options.pretraining_steps, trained=step + 1)
 
     def _keep(self, *, pretrained: int, trained: int) -> None:
-        if not self._host.checkpoint_due():
-            return
+        if self._host.checkpoint_due():
+            self._save(pretrained=pretrained, trained=trained)
+
+    def _save(self, *, pretrained: int, trained: int) -> None:
         tensors: dict[str, Tensor] = {
             **under("measured", self._measured.tensors()),
             **under("refinement", self._refinement.tensors()),
@@ -152,7 +166,15 @@ class Loop(ABC, Generic[Released, Made]):
             "trained": trained,
             "updates": self._refinement.updates,
         }
+        if self._placement.spread:
+            facts[_DEVICE] = self._device_kind
         self._host.save_checkpoint(pack(tensors, facts))
+
+    @property
+    def _device_kind(self) -> str:
+        """What decides how sums round; empty on the CPU."""
+        unit = "" if self._critic is None or not self._critic.unit else f", units of {self._critic.unit}"
+        return self._placement.kind + unit
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self._refinement.restore(inside("refinement", tensors), updates=int(facts["updates"]))

@@ -45,7 +45,7 @@ class MomentLoss:
             batch: whose labels `shares` was made with.
         """
         inside = shares.index_select(1, self._cells)
-        total = torch.zeros(())
+        total = torch.zeros((), device=shares.device)
         bounds = batch.bounds if self._layout.by_class else (0, len(shares))
         for index, (start, stop) in enumerate(itertools.pairwise(bounds)):
             part = inside[start:stop]

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
+from models.devices.placement import move_tensors
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch
 from models.idpgan.learner import Learner, cosine
@@ -50,12 +51,18 @@ class Refinement(Learner):
         self._law = law
         self._moment_loss = moment_loss
 
+    def move(self, device: torch.device) -> None:
+        """See `Learner.move`."""
+        super().move(device)
+        if self._moment_loss is not None:
+            move_tensors(self._moment_loss, device)
+
     def pretrain(self, step: int) -> None:
         """One step towards the moments alone."""
         assert self._moment_loss is not None, "only an anchor can be pre-trained on"
         total = self._options.pretraining_steps
         rows = self._options.generator_batch_size * (LATE_BATCH if step >= LATE * total else 1)
-        batch = stratified_batch(self._law, rows)
+        batch = stratified_batch(self._law, rows).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
         shares = probabilities(self.generator(latent, batch.one_hot), self._cardinalities)
         warm = min(1.0, (step + 1) / WARM_UP_STEPS)
@@ -69,13 +76,13 @@ class Refinement(Learner):
             critic: scores of one-hot records; not changed.
             progress: share of the training that is done.
         """
-        batch = stratified_batch(self._law, self._options.generator_batch_size)
+        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
         rows = len(batch.weights)
         latent = self._latent(Purpose.GENERATOR_LATENT, step, rows)
         shares = probabilities(self.generator(latent, batch.one_hot), self._cardinalities)
         uniforms = self._streams.torch_uniforms(
             Purpose.GENERATOR_LABELS, step, (rows, len(self._cardinalities))
-        )
+        ).to(self._device)
         records = draw(shares, uniforms, self._cardinalities) + shares - shares.detach()
         scores: Tensor = critic(records)
         loss = -(scores * batch.weights).sum()
@@ -99,15 +106,16 @@ class Refinement(Learner):
             for first in range(0, count, FAKES_AT_ONCE):
                 latent = torch.empty(FAKES_AT_ONCE * self._options.latent_dimension, dtype=torch.float64)
                 normals_into(latent, latents)
-                latent = latent.float().view(FAKES_AT_ONCE, -1)
-                made.append(self.generator(latent, labels[first : first + FAKES_AT_ONCE]))
+                latent = latent.float().view(FAKES_AT_ONCE, -1).to(self._device)
+                made.append(self.generator(latent, labels[first : first + FAKES_AT_ONCE].to(self._device)))
         logits = torch.cat(made)[:count] if made else torch.zeros(0, sum(self._cardinalities))
         shares = probabilities(logits, self._cardinalities)
         uniforms = self._streams.torch_uniforms(Purpose.SAMPLING, step, (count, len(self._cardinalities)))
-        return draw(shares, uniforms, self._cardinalities)
+        return draw(shares, uniforms.to(shares.device), self._cardinalities)
 
     def _latent(self, purpose: Purpose, step: int, rows: int) -> Tensor:
-        return self._streams.torch_normals(purpose, step, (rows, self._options.latent_dimension))
+        drawn = self._streams.torch_normals(purpose, step, (rows, self._options.latent_dimension))
+        return drawn.to(self._device)
 
 
 def _padded(count: int) -> int:

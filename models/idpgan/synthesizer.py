@@ -3,6 +3,7 @@
 from typing import overload
 
 from core.synthesis.plan import Plan
+from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages, PrivateTable
 from models.idpgan.image_training import ImageTraining
 from models.idpgan.training import Training
@@ -11,7 +12,14 @@ from models.synthesizer import TrainedGenerator, TrainedImageGenerator, Training
 
 
 class IdpganSynthesizer:
-    """See `models.synthesizer.Synthesizer`."""
+    """See `models.synthesizer.Synthesizer`.
+
+    Args:
+        placement: where trainings run.
+    """
+
+    def __init__(self, placement: Placement = HOST) -> None:
+        self._placement = placement
 
     @overload
     def fit(
@@ -28,5 +36,5 @@ class IdpganSynthesizer:
     ) -> TrainedGenerator | TrainedImageGenerator:
         """Run the plan on the records; resumes from the host's checkpoint."""
         if isinstance(records, PrivateTable):
-            return Training(records, plan, streams, host).run()
-        return ImageTraining(records, plan, streams, host).run()
+            return Training(records, plan, streams, host, placement=self._placement).run()
+        return ImageTraining(records, plan, streams, host, placement=self._placement).run()

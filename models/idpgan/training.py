@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from core.synthesis.plan import Plan
 from models.critic.network import Critic
+from models.devices.placement import HOST, Placement
 from models.encoding import PrivateTable, cells_of
 from models.idpgan.generator import Generator, make_generator
 from models.idpgan.loop import Loop
@@ -21,16 +22,25 @@ class Training(Loop[Measurement, TrainedGenerator]):
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
+        placement: where it runs.
     """
 
     _refinement: Refinement
 
-    def __init__(self, table: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost) -> None:
+    def __init__(
+        self,
+        table: PrivateTable,
+        plan: Plan,
+        streams: KeyedStreams,
+        host: TrainingHost,
+        *,
+        placement: Placement = HOST,
+    ) -> None:
         network: Critic | None = None
         if plan.steps:
             widths = (plan.options.critic_width,) * plan.options.critic_layers
             network = Critic(inputs=table.cells, widths=widths).initialise(streams)
-        super().__init__(table.unit_of_record, network, plan, streams, host)
+        super().__init__(table.unit_of_record, network, plan, streams, host, placement)
         self._table = table
 
     def _measure(self) -> Measurement:

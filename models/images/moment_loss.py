@@ -80,7 +80,7 @@ class ImageMomentLoss:
         size = self._plan.dimensions + 1
         cells = self._spread.shape[1]
         statistics = pixels.shape[1] + cells * (size * (size + 1) // 2 + 1)
-        return (sum(parts, torch.zeros(self._classes)) * seen).sum() / (
+        return (sum(parts, torch.zeros(self._classes, device=images.device)) * seen).sum() / (
             statistics * seen.sum().clamp(min=1.0)
         )
 

@@ -67,8 +67,8 @@ MUTANTS = (
     Mutant(
         name="class-rows-outside-the-norm",
         path="models/critic/conv_form.py",
-        before="        squares.scatter_add_(1, own, squared_norms(factors.features)[:, None])\n",
-        after="        squares.scatter_add_(1, own, 0.0 * squared_norms(factors.features)[:, None])\n",
+        before="squares += torch.where(self._numbers_of_blocks == own, squared_norms(factors.features)[:, None], 0.0)\n",
+        after="squares += torch.where(self._numbers_of_blocks == own, 0.0 * squared_norms(factors.features)[:, None], 0.0)\n",
         bug="what a record adds to the row of its class is not in its norm",
         source="parameters left out of per-record norms: embedding layers in Opacus forks",
         killed_by="tests/privacy/sensitivity/test_images.py::test_adversarial_records_and_weights",

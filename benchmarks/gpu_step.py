@@ -1,0 +1,205 @@
+"""The private step on a GPU beside the ordinary one, in one run.
+
+`python -m benchmarks.gpu_step [--out FILE] [--batches 512 ...]` on a machine with a GPU; elsewhere it refuses.
+
+*Private* is the complete step of `PrivateCritic` on the device: factors, norms, clip, exact sum, noise from the keyed stream
+made on the device, division, Adam. *Ordinary* is autograd on the WGAN-GP loss of the same network made of torch's own layers,
+with torch's fused Adam and uniform numbers of torch's own generator. Both find their batch on the device and use the same
+precision of products (TF32 where it is allowed). Rounds take both in turn, after steps that warm them up; a step's time
+ends when the device has finished it. *Drawn* has the private step work on batches of sizes that Poisson sampling gives, which do
+not fill their last unit, against the ordinary step on the expected size.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks import conv_step, critic_step
+from benchmarks.machine import machine_facts
+from models.critic.conv_network import ConvCritic
+from models.critic.network import Critic
+from models.devices.placement import Placement, settle
+from models.dp.private_step import ADAM_BETAS, PrivateCritic
+
+BATCHES = (512, 1024, 2048, 4096, 8192)
+WIDTHS = (256, 512)
+IMAGES = (conv_step.CRITICS[1], conv_step.CRITICS[3])
+WARM_UP = 3
+REFUSAL = "no CUDA device here: nothing was measured"
+
+Step = Callable[[int], None]
+Batch = tuple[Tensor, Tensor, Tensor | None]
+
+
+def ordinary_step(network: nn.Module, batch: Batch) -> Step:
+    """WGAN-GP by autograd, not private."""
+    real, fake, labels = batch
+    fused = real.device.type == "cuda"
+    adam = torch.optim.Adam(network.parameters(), lr=conv_step.LEARNING_RATE, betas=ADAM_BETAS, fused=fused)
+
+    def score(records: Tensor) -> Tensor:
+        made: Tensor = network(records)
+        return made.squeeze(1) if labels is None else made.gather(1, labels[:, None]).squeeze(1)
+
+    def step(number: int) -> None:
+        del number
+        mix = torch.rand(len(real), *(1,) * (real.dim() - 1), device=real.device)
+        between = torch.lerp(fake, real, mix).requires_grad_()
+        (slope,) = torch.autograd.grad(score(between).sum(), between, create_graph=True)
+        penalty = (slope.flatten(1).norm(dim=1) - 1.0).square().mean()
+        adam.zero_grad(set_to_none=True)
+        (score(fake).mean() - score(real).mean() + conv_step.GP_WEIGHT * penalty).backward()
+        adam.step()
+
+    return step
+
+
+def private_step(private: PrivateCritic, batches: list[Batch]) -> Step:
+    """The complete private step, on each of the batches in turn."""
+
+    def step(number: int) -> None:
+        real, fake, labels = batches[number % len(batches)]
+        private.step(number, real, fake, labels)
+
+    return step
+
+
+def seconds(step: Step, number: int, device: torch.device) -> float:
+    """Wall-clock seconds of one step, until the device is done."""
+    begun = time.perf_counter()
+    step(number)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - begun
+
+
+def contenders(name: str, batch: int, device: torch.device) -> tuple[dict[str, Step], int]:
+    """The steps of one critic at one batch size, and the records of the private step's units."""
+    placement = Placement(devices=(device,), spread=True)
+    sizes = [batch, *(round(batch + z * batch**0.5) for z in conv_step.QUANTILES)]
+    if name.startswith("linear"):
+        width = int(name.split()[1])
+        critic: Critic | ConvCritic = critic_step.critic_of(width)
+        plan = critic_step.plan_of(width, batch, "flat")
+        given = [critic_step.batch_of(size) for size in sizes]
+        cells: list[Batch] = [(real.to(device), fake.to(device), None) for real, _, fake in given]
+        ordinary: Batch = (given[0][1].to(device), given[0][2].to(device), None)
+        network = nn.Sequential(
+            nn.Linear(critic_step.CELLS, width),
+            nn.LeakyReLU(0.2),
+            nn.Linear(width, width),
+            nn.LeakyReLU(0.2),
+            nn.Linear(width, 1),
+        )
+        batches = cells
+    else:
+        image, widths, classes = next(each for each in IMAGES if name == name_of(*each))
+        critic = ConvCritic(image=image, widths=widths, classes=classes).initialise(conv_step.STREAMS)
+        plan = conv_step.plan_of(batch)
+        drawn = [conv_step.batch_of(image, classes, size) for size in sizes]
+        batches = [(each.real.to(device), each.fake.to(device), each.labels.to(device)) for each in drawn]
+        ordinary = batches[0]
+        network = nn.Sequential(conv_step.torch_critic(critic))
+    private = PrivateCritic(critic, plan, conv_step.STREAMS, placement=placement)
+    return {
+        "ordinary": ordinary_step(network.to(device), ordinary),
+        "private": private_step(private, batches[:1]),
+        "drawn": private_step(private, batches[1:]),
+    }, private.unit
+
+
+def name_of(image: tuple[int, int, int], widths: tuple[int, ...], classes: int) -> str:
+    """Of a critic of images."""
+    del classes
+    return f"images {'x'.join(map(str, image))}, channels {' '.join(map(str, widths))}"
+
+
+def measure(name: str, batch: int, device: torch.device, rounds: int) -> dict[str, Any]:
+    """All contenders on one shape, alternating."""
+    steps, unit = contenders(name, batch, device)
+    number = 0
+    for step in steps.values():
+        for _ in range(WARM_UP):
+            seconds(step, number, device)
+            number += 1
+    times: dict[str, list[float]] = {each: [] for each in steps}
+    for _ in range(rounds * len(conv_step.QUANTILES)):
+        for each, step in steps.items():
+            times[each].append(seconds(step, number, device))
+        number += 1
+    median = {each: statistics.median(some) for each, some in times.items()}
+    return {
+        "critic": name,
+        "batch": batch,
+        "records_of_a_unit": unit,
+        "private_over_ordinary": round(median["private"] / median["ordinary"], 3),
+        "private_over_ordinary_best": round(min(times["private"]) / min(times["ordinary"]), 3),
+        "drawn_over_ordinary": round(median["drawn"] / median["ordinary"], 3),
+        "private_milliseconds": round(1e3 * median["private"], 3),
+        "ordinary_milliseconds": round(1e3 * median["ordinary"], 3),
+        "steps": rounds * len(conv_step.QUANTILES),
+    }
+
+
+def measurements(batches: tuple[int, ...], device: torch.device, rounds: int) -> Iterator[dict[str, Any]]:
+    """One object per shape."""
+    names = [f"linear {width}" for width in WIDTHS] + [name_of(*each) for each in IMAGES]
+    for name in names:
+        for batch in batches:
+            yield measure(name, batch, device, rounds)
+
+
+def device_facts(device: torch.device) -> dict[str, Any]:
+    """Of the machine, the day, and the GPU."""
+    facts = machine_facts()
+    if device.type == "cuda":
+        seen = torch.cuda.get_device_properties(device)
+        facts["gpu"] = {
+            "name": seen.name,
+            "memory_gib": round(seen.total_memory / 2**30),
+            "cuda": torch.version.cuda,
+        }
+    return facts
+
+
+def main(words: list[str] | None = None) -> int:
+    """Print one line per shape; the exit status is 2 where there is no GPU.
+
+    Args:
+        words: the command line without the program, or None for this process's.
+    """
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, help="write all of it, with machine, GPU and date, to this file")
+    parser.add_argument(
+        "--device", default="cuda", help="cpu tries the benchmark out; it measures nothing of a GPU"
+    )
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
+    parser.add_argument("--rounds", type=int, default=6, help="of five steps each")
+    chosen = parser.parse_args(words)
+    device = torch.device(chosen.device, 0) if chosen.device == "cuda" else torch.device(chosen.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        print(REFUSAL, file=sys.stderr)
+        return 2
+    settle(Placement(devices=(device,), spread=True))
+    shapes = []
+    for shape in measurements(tuple(chosen.batches), device, chosen.rounds):
+        shapes.append(shape)
+        print(json.dumps(shape), flush=True)
+    if chosen.out is not None:
+        document = {"benchmark": "gpu_step", "machine": device_facts(device), "shapes": shapes}
+        chosen.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""Whole jobs on devices: resumed, moved, and kept to their kind of device."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from models.devices import placement as places
+from models.devices.errors import DeviceAbsent, OtherDevice
+from models.devices.placement import HOST, Placement, placed
+from models.idpgan.checkpoint import unpack
+from models.idpgan.synthesizer import IdpganSynthesizer
+from models.randomness import KeyedStreams
+from models.synthesizer import NullHost, TrainingHost
+from tests.gpu.places import on_every_device, spread_over
+from tests.models.idpgan.image_jobs import image_plan, small_images
+from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
+from tests.models.tables import small_table
+
+CPU = torch.device("cpu")
+PLANS: dict[str, dict[str, Any]] = {
+    "table": {"pretraining_steps": 1, "steps": 3},
+    "images": {"pretraining_steps": 1, "steps": 3, "critic": True},
+}
+kinds = pytest.mark.parametrize("kind", PLANS)
+
+
+def fitted(kind: str, placement: Placement, host: TrainingHost) -> bytes:
+    synthesizer = IdpganSynthesizer(placement)
+    streams = KeyedStreams(bytes(range(32)))
+    if kind == "table":
+        table = small_table()
+        return generator_bytes(synthesizer.fit(table, small_plan(table, **PLANS[kind]), streams, host))
+    return generator_bytes(synthesizer.fit(small_images(), image_plan(**PLANS[kind]), streams, host))
+
+
+def killed_at(kind: str, placement: Placement, checkpoint: int) -> bytes:
+    host = StubbornHost(kill_at=checkpoint)
+    with pytest.raises(Killed):
+        fitted(kind, placement, host)
+    assert host.state is not None
+    return host.state
+
+
+@on_every_device
+@kinds
+def test_a_job_resumed_on_other_numbers_of_devices_gives_the_same_bytes(
+    kind: str, device: torch.device
+) -> None:
+    whole = fitted(kind, spread_over(device), NullHost())
+    state = killed_at(kind, spread_over(device, 2), 3)
+    assert unpack(state)[1]["trained"] == 2
+    assert fitted(kind, spread_over(device, 3), StubbornHost(state)) == whole
+
+
+@kinds
+def test_a_job_is_not_resumed_on_another_kind_of_device(kind: str) -> None:
+    spread = spread_over(CPU)
+    for begun, resumed in ((HOST, spread), (spread, HOST)):
+        with pytest.raises(OtherDevice):
+            fitted(kind, resumed, StubbornHost(killed_at(kind, begun, 3)))
+
+
+@kinds
+def test_the_kind_of_device_is_on_record_before_the_first_private_step(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OnlyWhenTold(StubbornHost):
+        def checkpoint_due(self) -> bool:
+            return False
+
+    host = OnlyWhenTold(kill_at=0)
+    with pytest.raises(Killed):
+        fitted(kind, spread_over(CPU), host)
+    assert host.state is not None
+    facts = unpack(host.state)[1]
+    assert facts["trained"] == 0
+    assert facts["device"] == f"cpu, torch {torch.__version__}, units of 16"
+    assert not any(stage == "train" for stage, _, _ in host.marks)
+
+
+@kinds
+def test_the_cpus_own_checkpoints_name_no_device(kind: str) -> None:
+    assert "device" not in unpack(killed_at(kind, HOST, 1))[1]
+
+
+def test_another_size_of_units_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = killed_at("images", spread_over(CPU), 3)
+    monkeypatch.setattr("models.devices.spread.unit_of", lambda *_: 32)
+    with pytest.raises(OtherDevice):
+        fitted("images", spread_over(CPU), StubbornHost(state))
+
+
+def seen(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Torch sees GPUs of these names."""
+    monkeypatch.setattr(places.torch.cuda, "is_available", lambda: bool(names))
+    monkeypatch.setattr(places.torch.cuda, "device_count", lambda: len(names))
+    monkeypatch.setattr(places.torch.cuda, "get_device_name", lambda device: names[device.index])
+
+
+def test_the_settings_wish_is_met_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen(monkeypatch)
+    assert placed("auto") is placed("cpu") is HOST
+    with pytest.raises(DeviceAbsent):
+        placed("cuda")
+    seen(monkeypatch, "one", "one")
+    assert placed("cpu") is HOST
+    for wish in ("auto", "cuda"):
+        both = placed(wish)
+        assert (both.spread, [device.index for device in both.devices]) == (True, [0, 1])
+    seen(monkeypatch, "one", "another")
+    with pytest.raises(DeviceAbsent):
+        placed("auto")
+
+
+def test_the_kind_names_what_decides_how_sums_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Facts:
+        name, major, minor = "NVIDIA H200", 9, 0
+
+    monkeypatch.setattr(places.torch.cuda, "get_device_properties", lambda _: Facts)
+    kinds_: list[Callable[[], str]] = [
+        lambda: HOST.kind,
+        lambda: spread_over(CPU).kind,
+        lambda: spread_over(torch.device("cuda", 0)).kind,
+    ]
+    host, cpu, gpu = (kind() for kind in kinds_)
+    assert (host, len({host, cpu, gpu})) == ("", 3)
+    assert gpu.startswith("NVIDIA H200, 9.0, ")
+    assert torch.__version__ in gpu

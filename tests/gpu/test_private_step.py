@@ -1,0 +1,110 @@
+"""The private step on devices, end to end."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.critic.conv_network import ConvCritic
+from models.critic.network import Critic
+from models.devices.placement import HOST, Placement
+from models.dp.private_step import PrivateCritic
+from models.randomness import KeyedStreams, Purpose
+from tests.gpu.places import on_every_device, spread_over
+from tests.models.dp.plans import small_plan
+from tests.models.dp.test_private_images import IMAGE, batch
+from tests.models.dp.test_private_step import CELLS, WIDTHS, cells, fakes
+
+STREAMS = KeyedStreams(bytes(range(32)))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "flat": {},
+    "layers, ACTS": {"acts": True},
+    "rows": {"grouping": "rows"},
+}
+options = pytest.mark.parametrize("chosen", OPTIONS.values(), ids=OPTIONS)
+kinds = pytest.mark.parametrize("kind", ["table", "images"])
+
+
+def private_of(kind: str, plan: Any, placement: Placement) -> PrivateCritic:
+    critic: Critic | ConvCritic = (
+        Critic(inputs=CELLS, widths=WIDTHS)
+        if kind == "table"
+        else ConvCritic(image=IMAGE, widths=(16, 16), classes=2)
+    )
+    return PrivateCritic(critic.initialise(STREAMS), plan, STREAMS, placement=placement)
+
+
+def trained(kind: str, private: PrivateCritic, first: int, steps: int) -> PrivateCritic:
+    for step in range(first, first + steps):
+        count = (5 * step) % 23  # step 0 is an empty batch
+        given = batch(count, step) if kind == "images" else (cells(count, step), fakes(count, step))
+        private.step(step, *given)
+    return private
+
+
+def bits(private: PrivateCritic) -> dict[str, bytes]:
+    return {name: value.cpu().numpy().tobytes() for name, value in private.state_dict().items()}
+
+
+@on_every_device
+@kinds
+@options
+def test_resumed_and_on_any_number_of_devices_it_is_byte_identical(
+    chosen: dict[str, Any], kind: str, device: torch.device
+) -> None:
+    plan = small_plan(**chosen)
+    whole = trained(kind, private_of(kind, plan, spread_over(device)), 0, 8)
+    half = trained(kind, private_of(kind, plan, spread_over(device, 2)), 0, 4)
+    other = private_of(kind, plan, spread_over(device, 3))
+    other.load_state_dict(half.state_dict())
+    assert bits(trained(kind, other, 4, 4)) == bits(whole)
+
+
+@on_every_device
+@kinds
+def test_an_empty_batch_releases_the_cpus_noise_to_the_bit(kind: str, device: torch.device) -> None:
+    plan = small_plan()
+    here, there = private_of(kind, plan, HOST), private_of(kind, plan, spread_over(device))
+    for private in (here, there):
+        trained(kind, private, 0, 1)
+    assert torch.equal(here._gradient, there._gradient.cpu())
+    assert bool(here._gradient.abs().min() > 0.0)
+
+
+@on_every_device
+@kinds
+def test_it_is_the_cpus_own_step_but_for_rounding(kind: str, device: torch.device) -> None:
+    plan = small_plan(clipping_norm=0.1)
+    here = trained(kind, private_of(kind, plan, HOST), 1, 3).state_dict()
+    there = trained(kind, private_of(kind, plan, spread_over(device, 2)), 1, 3).state_dict()
+    slack = 1e-5 if device.type == "cpu" else 2e-3
+    assert torch.allclose(there["parameters"].cpu(), here["parameters"], atol=slack)
+
+
+@on_every_device
+def test_noise_is_drawn_once_for_all_devices(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    whole = KeyedStreams.reader
+
+    def counted(streams: KeyedStreams, purpose: Purpose, step: int) -> Any:
+        if purpose is Purpose.GRADIENT_NOISE:
+            drawn.append(step)
+        return whole(streams, purpose, step)
+
+    monkeypatch.setattr(KeyedStreams, "reader", counted)
+    trained("table", private_of("table", small_plan(), spread_over(device, 3)), 0, 4)
+    assert drawn == [0, 1, 2, 3]
+
+
+@on_every_device
+def test_neighbours_releases_differ_by_one_record_alone(device: torch.device) -> None:
+    """Same key, one record more: the noise cancels, and what is left is within the bound."""
+    plan = small_plan(clipping_norm=0.3)
+    gradients: list[Tensor] = []
+    for count in (20, 19):
+        private = private_of("table", plan, spread_over(device, 2))
+        private.step(0, cells(20, 7)[:count], fakes(20, 7)[:count])
+        gradients.append(private._gradient.double() * plan.expected_batch_size)
+    moved = float((gradients[0] - gradients[1]).norm())
+    assert 0.2 < moved <= 0.3 * (1.0 + 1e-5)  # the release is rounded to float32

@@ -1,0 +1,224 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.critic.closed_form import ClosedForm
+from models.critic.conv_form import ConvForm
+from models.critic.conv_network import ConvCritic
+from models.critic.network import Critic
+from models.devices import spread
+from models.devices.errors import DeviceDiffers, DeviceMemoryShort
+from models.devices.spread import SpreadForm, can_spread, unit_of
+from models.dp.clipping import Layout, Partition, each_block_alone
+from models.randomness import KeyedStreams, Purpose
+from tests.gpu.places import on_every_device, spread_over
+
+STREAMS = KeyedStreams(bytes(range(32)))
+IMAGE, CELLS, CLASSES = (1, 8, 8), 12, 2
+CPU = torch.device("cpu")
+MAX_BATCH = 70  # units of 16 records
+
+
+def critic_of(kind: str) -> Critic | ConvCritic:
+    if kind == "images":
+        return ConvCritic(image=IMAGE, widths=(16, 16), classes=CLASSES).initialise(STREAMS)
+    return Critic(inputs=CELLS, widths=(8, 8)).initialise(STREAMS)
+
+
+def layout_of(critic: Critic | ConvCritic) -> Layout:
+    shapes = tuple((layer.out_features, layer.in_features) for layer in critic.linear_layers())
+    return Layout(shapes=shapes, grouping="layers")
+
+
+def partition_of(layout: Layout) -> Partition:
+    return each_block_alone(layout.sizes, [0.05 + 0.02 * block for block in range(layout.blocks)])
+
+
+def form_of(kind: str, device: torch.device, devices: int = 1) -> tuple[SpreadForm, Partition]:
+    critic = critic_of(kind).to(device)
+    layout = layout_of(critic)
+    form = SpreadForm(
+        critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=spread_over(device, devices)
+    )
+    return form, partition_of(layout)
+
+
+def batch_of(kind: str, count: int) -> dict[str, Any]:
+    mix = STREAMS.torch_uniforms(Purpose.TEST, 1, MAX_BATCH)[:count]
+    if kind == "images":
+        real, fake = STREAMS.torch_uniforms(Purpose.TEST, 2, (2, MAX_BATCH, *IMAGE))[:, :count]
+        labels = torch.from_numpy(STREAMS.integers(Purpose.TEST, 3, CLASSES, MAX_BATCH))[:count]
+        return {"real": real, "fake": 0.3 * fake, "mix": mix, "labels": labels}
+    cells = torch.from_numpy(STREAMS.integers(Purpose.TEST, 4, 4, (MAX_BATCH, 3))) + 4 * torch.arange(3)
+    fake = STREAMS.torch_uniforms(Purpose.TEST, 5, (MAX_BATCH, CELLS))
+    real: Tensor = cells if kind == "cells" else torch.zeros(MAX_BATCH, CELLS).scatter_(1, cells, 1.0)
+    return {"real": real[:count], "fake": fake[:count], "mix": mix}
+
+
+def worked(form: SpreadForm, partition: Partition, batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    total, squares = form.sum_and_squares(partition=partition, **batch)
+    return total.cpu(), squares.cpu()
+
+
+kinds = pytest.mark.parametrize("kind", ["images", "cells", "vectors"])
+
+
+@on_every_device
+@kinds
+def test_any_number_of_devices_gives_the_same_bits(kind: str, device: torch.device) -> None:
+    alone, partition = form_of(kind, device)
+    assert alone.unit == spread.FEWEST
+    for devices in (2, 3, 7):
+        several, _ = form_of(kind, device, devices)
+        for count in (MAX_BATCH, 33, 1, 0):
+            batch = batch_of(kind, count)
+            for ours, theirs in zip(
+                worked(several, partition, batch), worked(alone, partition, batch), strict=True
+            ):
+                assert torch.equal(ours, theirs)
+
+
+@on_every_device
+@kinds
+def test_it_is_the_sum_of_the_cpus_own_path(kind: str, device: torch.device) -> None:
+    form, partition = form_of(kind, device)
+    critic = critic_of(kind)
+    make: Callable[..., ClosedForm | ConvForm] = ConvForm if isinstance(critic, ConvCritic) else ClosedForm
+    own = make(critic, layout_of(critic), gp_weight=10.0, max_batch=MAX_BATCH)
+    batch = batch_of(kind, MAX_BATCH)
+    total, squares = own.sum_and_squares(partition=partition, **batch)
+    made, norms = worked(form, partition, batch)
+    slack = 1e-5 if device.type == "cpu" else 2e-2  # factors are made in TF32 on a GPU
+    assert torch.allclose(made, total, rtol=slack, atol=slack * float(total.abs().max()))
+    assert torch.allclose(norms, squares, rtol=slack)
+
+
+@on_every_device
+@kinds
+def test_a_batch_and_one_record_more_differ_by_at_most_the_thresholds(
+    kind: str, device: torch.device
+) -> None:
+    form, partition = form_of(kind, device, 2)
+    whole, norms = worked(form, partition, batch_of(kind, MAX_BATCH))
+    less, fewer = worked(form, partition, batch_of(kind, MAX_BATCH - 1))
+    assert torch.equal(norms[:-1], fewer), "company changes no bit of the others"
+    for piece, threshold in zip(layout_of(critic_of(kind)).slices(), partition.thresholds, strict=True):
+        moved = float((whole[piece] - less[piece]).norm())
+        assert 0.9 * threshold < moved <= threshold
+
+
+class ShortMemory:
+    """Raises as a device does whose memory is full, at the calls that it is told."""
+
+    def __init__(self, whole: Callable[..., Any], full: Callable[[int], bool]) -> None:
+        self._whole, self._full = whole, full
+        self.calls = 0
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        self.calls += 1
+        made = self._whole(*given, **named)
+        if self._full(self.calls):
+            raise torch.OutOfMemoryError
+        return made
+
+
+@kinds
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+def test_short_memory_changes_no_bit(
+    kind: str, devices: int, at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roomy, partition = form_of(kind, CPU, devices)
+    expected = worked(roomy, partition, batch_of(kind, MAX_BATCH))
+    tight, _ = form_of(kind, CPU, devices)
+    memory = ShortMemory(tight._replicas[-1].form.sum_and_squares, lambda call: call == at)
+    monkeypatch.setattr(tight._replicas[-1].form, "sum_and_squares", memory)
+    made = worked(tight, partition, batch_of(kind, MAX_BATCH))
+    assert memory.calls > at or devices == 2, "it went on"
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
+
+
+def test_memory_that_holds_one_unit_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    roomy, partition = form_of("images", CPU)
+    expected = worked(roomy, partition, batch_of("images", MAX_BATCH))
+    tight, _ = form_of("images", CPU)
+    whole = tight._share
+
+    def share(replica: Any, records: Any, *given: Any) -> Any:
+        if len(records[0]) > tight.unit:
+            raise torch.OutOfMemoryError
+        return whole(replica, records, *given)
+
+    monkeypatch.setattr(tight, "_share", share)
+    made = worked(tight, partition, batch_of("images", MAX_BATCH))
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
+
+
+def test_memory_that_holds_not_one_unit_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    form, partition = form_of("cells", CPU)
+    memory = ShortMemory(form._replicas[0].form.sum_and_squares, lambda call: True)
+    monkeypatch.setattr(form._replicas[0].form, "sum_and_squares", memory)
+    with pytest.raises(DeviceMemoryShort):
+        worked(form, partition, batch_of("cells", MAX_BATCH))
+
+
+def test_units_shrink_before_a_row_is_read_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    critic = critic_of("images")
+    tried: list[int] = []
+    whole = spread._replica
+
+    def replica(*given: Any, unit: int, **named: Any) -> Any:
+        tried.append(unit)
+        if unit > 32:
+            raise torch.OutOfMemoryError
+        return whole(*given, unit=unit, **named)
+
+    monkeypatch.setattr(spread, "_replica", replica)
+    placement = spread_over(CPU)
+    form = SpreadForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
+    assert (tried, form.unit) == ([128, 64, 32], 32)
+    monkeypatch.setattr(spread, "_replica", ShortMemory(whole, lambda call: True))
+    with pytest.raises(DeviceMemoryShort):
+        SpreadForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
+
+
+def test_power_a_device_that_computes_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = spread._replica
+    made: list[Any] = []
+
+    def replica(*given: Any, **named: Any) -> Any:
+        made.append(whole(*given, **named))
+        if len(made) == 2:
+            form = made[-1].form
+            own = form.sum_and_squares
+
+            def off(*given: Any, **named: Any) -> tuple[Tensor, Tensor]:
+                total, squares = own(*given, **named)
+                total[5] *= 1.0 + 2.0**-52
+                return total, squares
+
+            form.sum_and_squares = off
+        return made[-1]
+
+    monkeypatch.setattr(spread, "_replica", replica)
+    with pytest.raises(DeviceDiffers):
+        form_of("images", CPU, 2)
+
+
+def test_a_subclass_does_not_pass_for_its_base() -> None:
+    class Other(ConvCritic):
+        """Asks something else."""
+
+    assert can_spread(critic_of("images"))
+    assert can_spread(critic_of("cells"))
+    assert not can_spread(Other(image=IMAGE, widths=(16,)))
+
+
+def test_units_are_public_and_bounded() -> None:
+    critic = critic_of("images")
+    assert [unit_of(critic, batch) for batch in (1, 100, 700, 9000, 10**6)] == [16, 16, 32, 512, 2048]
+    wide = ConvCritic(image=(3, 64, 64), widths=(64, 128, 256))
+    assert spread.FEWEST <= unit_of(wide, 10**6) < 512
