@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-cost bench-adult bench-poker bench-images bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ bench-conv: $(DEV_INSTALLED) ## the private step of a critic of images against t
 
 bench-cost: $(DEV_INSTALLED) ## what privacy costs a step, against batch, parameters and clipping groups
 	$(BIN)/python -m benchmarks.cost
+
+bench-gpu: $(DEV_INSTALLED) ## the private step on a GPU against the ordinary one; refuses without a GPU
+	$(BIN)/python -m benchmarks.gpu_step --out benchmarks/results/gpu_step.json
 
 bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.adult
