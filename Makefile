@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -104,6 +104,9 @@ bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, 
 
 bench-curves: $(DEV_INSTALLED) ## scores of made images against seconds of training, on MNIST (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.images.curve_runs mnist
+
+bench-ablation: $(DEV_INSTALLED) ## the paper's six rows and a plain one, what each strategy earns; goes on where it was (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.ablation
 
 bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 	$(BIN)/python -m benchmarks.quote --save

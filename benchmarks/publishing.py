@@ -50,6 +50,7 @@ def publish(
     variant: str,
     seed: int,
     options: dict[str, Any] | None = None,
+    rows: int = SAMPLED_ROWS,
 ) -> Published:
     """Plan, train and sample.
 
@@ -60,6 +61,7 @@ def publish(
         variant: "both", "anchor" or "critic".
         seed: what the key is derived from.
         options: more options of the synthesizer.
+        rows: synthetic ones.
     """
     codes = table.train_codes
     start = time.perf_counter()
@@ -80,7 +82,7 @@ def publish(
     )
     generator = make_synthesizer("idpgan").fit(private, plan, _streams(seed), NullHost())
     fitted = time.perf_counter()
-    made = sample(generator, SAMPLED_ROWS, seed)
+    made = sample(generator, rows, seed)
     return Published(
         plan=plan,
         codes=made,

@@ -24,6 +24,7 @@ from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
 from core.releases.certificate_schema import schema_text
 from core.releases.selection_form import selection_schema_text
 from core.settings import Settings
+from docs.ablation_page import ablation_plots, ablations_page
 from docs.cost_figures import cost_plots
 from docs.figures import benchmarks_page
 from docs.image_figures import image_plots
@@ -110,6 +111,7 @@ PAGES = {
     "commands.md": commands_page,
     "api.md": api_page,
     "../benchmarks.md": benchmarks_page,
+    "../ablations.md": ablations_page,
 }
 # Documents for programs: nothing may stand before them.
 DOCUMENTS = {
@@ -132,7 +134,7 @@ def _texts() -> Iterator[tuple[str, str]]:
         yield name, _NOTICE + render()
     for name, write in DOCUMENTS.items():
         yield name, write()
-    for name, plot in (image_plots() | cost_plots()).items():
+    for name, plot in (image_plots() | cost_plots() | ablation_plots()).items():
         yield f"../benchmarks/{name}", plot
 
 
