@@ -27,7 +27,7 @@ LABEL_BATCH, LABEL_BATCH_PART = 2048, 5
 """Its expected batch at most, in units, and the part of the declared size that is not exceeded either."""
 LABEL_RATE = 4e-3
 """Its learning rate at the first step."""
-LABEL_PRETRAINING = 640
+LABEL_PRETRAINING = 960
 """Its steps on the anchor's own pictures, before it sees a real one."""
 LABEL_GENERATOR_WIDTH = 4
 """Of a decoder that adds nothing, for no critic of labels moves it."""

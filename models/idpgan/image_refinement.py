@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
+from models.critic.label_network import LabelCritic
 from models.devices.placement import move_tensors
+from models.idpgan.checkpoint import load_module, under
 from models.idpgan.labels import stratified_batch
 from models.idpgan.learner import Learner, cosine
 from models.images.generator import ImageGenerator
@@ -26,6 +28,7 @@ class ImageRefinement(Learner):
         streams: of the job.
         law: noisy shares of the labels, or None where images have none.
         moment_loss: distance to the anchor, or None without one.
+        before: what a critic of labels was before its first real image, kept with the generator; None without one.
     """
 
     def __init__(
@@ -36,12 +39,25 @@ class ImageRefinement(Learner):
         streams: KeyedStreams,
         law: npt.NDArray[np.float64] | None,
         moment_loss: ImageMomentLoss | None,
+        before: LabelCritic | None = None,
     ) -> None:
         super().__init__(generator, options)
         self.generator = generator
         self._streams = streams
         self._law = law
         self._moment_loss = moment_loss
+        self._before = before
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All state but the number of updates."""
+        kept = {} if self._before is None else under("before", self._before.state_dict())
+        return super().tensors() | kept
+
+    def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
+        """Take over what `tensors` and `updates` gave."""
+        super().restore(tensors, updates=updates)
+        if self._before is not None:
+            load_module(self._before, "before", tensors)
 
     def move(self, device: torch.device) -> None:
         """See `Learner.move`."""

@@ -52,6 +52,7 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         super().__init__(images.unit_of_record, network, plan, streams, host, placement)
         self._images = images
         self._labels = network if isinstance(network, LabelCritic) else None
+        self._before = None if self._labels is None else kept_copy(self._labels)
 
     def _measure(self) -> ImageMeasurement:
         return measure_images(self._images, self._plan, self._streams)
@@ -69,16 +70,18 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
             streams=self._streams,
             law=start.law,
             moment_loss=start.loss,
+            before=self._before,
         )
 
     def _pretrain(self, first: int) -> None:
         total = self._options.pretraining_steps
-        if self._labels is None:
+        if self._labels is None or self._before is None:
             super()._pretrain(first)
         elif first < total:
             assert self._law is not None, "a critic of labels has labels"
             self._host.advance(stage="pretrain", step=total, total=total)
             warm_up(self._labels, self._refinement.generator, self._law, self._streams, steps=total)
+            self._before.load_state_dict(self._labels.state_dict())
 
     def _move(self, step: int, *, progress: float) -> None:
         if self._labels is None:
@@ -96,8 +99,8 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
     def _made(self, network: nn.Module) -> TrainedImageGenerator:
         height, width, channels = self._images.shape
         draws = self._latent_dimension
-        if self._labels is not None:
-            network = ChosenImages(network, kept_copy(self._labels), draw_dimension=draws)
+        if self._labels is not None and self._before is not None:
+            network = ChosenImages(network, kept_copy(self._labels), self._before, draw_dimension=draws)
             draws = network.latent_dimension
         return TrainedImageGenerator(
             network=network,

@@ -17,7 +17,7 @@ from models.randomness import KeyedStreams, Purpose
 
 BATCHES, BATCH = 160, 128
 """Different batches of pictures at most, which are passed over again and again, and pictures of each."""
-LEARNING_RATE = 1e-3
+LEARNING_RATE = 2e-3
 """Of the first step; it falls linearly to zero."""
 
 

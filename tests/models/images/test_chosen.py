@@ -19,7 +19,7 @@ SIDE, CLASSES = 8, 2
 
 
 class Shade(nn.Module):
-    """A picture of one shade, the first number of the latent vector; its label is not looked at."""
+    """A picture of one shade, the first number of the latent vector; the second is the coin of the choice."""
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
         del label
@@ -32,27 +32,42 @@ def bright_is_one() -> LabelCritic:
     first, last = critic.linear_layers()
     with torch.no_grad():
         first.weight[0] = 1.0 / 16.0
-        last.weight.view(CLASSES, -1, 16)[1, 5, 0] = 4.0
+        last.weight.view(CLASSES, -1, 16)[1, 5, 0] = 12.0
     return critic.requires_grad_(requires_grad=False)
 
 
-def chosen_shades(shades: list[float], label: int) -> float:
-    network = ChosenImages(Shade(), bright_is_one(), draw_dimension=1)
-    one_hot = torch.eye(CLASSES)[[label]]
-    return float(network(torch.tensor([shades]), one_hot).unique())
+def chosen_shades(
+    shades: list[float], label: int, *, before: LabelCritic | None = None, coin: float = 0.0
+) -> float:
+    """The shade taken; a coin of 0.0 asks for a quotient of one half."""
+    undecided = LabelCritic(image=(1, SIDE, SIDE), widths=(16,), classes=CLASSES)
+    network = ChosenImages(Shade(), bright_is_one(), before or undecided, draw_dimension=2)
+    latent = torch.tensor([[shade, coin] for shade in shades]).reshape(1, -1)
+    return float(network(latent, torch.eye(CLASSES)[[label]]).detach().unique())
 
 
-def test_the_first_draw_that_is_called_by_its_label_is_taken():
+def test_the_first_draw_that_passes_is_taken():
+    """The critic is undecided at 0.5; a label has lost half of its probability beyond 0.25 on one side, 0.55 on the other, about."""
     shades = [0.1, 0.6, 0.95, 0.3]
     assert len(shades) == DRAWS
     assert chosen_shades(shades, 1) == pytest.approx(0.6)
     assert chosen_shades(shades, 0) == pytest.approx(0.1)
-    assert chosen_shades([0.9, 0.8, 0.2, 0.1], 0) == pytest.approx(0.2)
+    assert chosen_shades([0.95, 0.9, 0.2, 0.1], 0) == pytest.approx(0.2)
 
 
-def test_where_none_is_the_likeliest_is_taken():
-    assert chosen_shades([0.1, 0.2, 0.45, 0.3], 1) == pytest.approx(0.45)
-    assert chosen_shades([0.9, 0.7, 0.6, 0.8], 0) == pytest.approx(0.6)
+def test_where_none_passes_the_best_is_taken():
+    assert chosen_shades([0.1, 0.02, 0.12, 0.05], 1) == pytest.approx(0.12)
+    assert chosen_shades([0.99, 0.95, 0.92, 0.97], 0) == pytest.approx(0.92)
+
+
+def test_what_the_critic_knew_before_real_images_decides_nothing():
+    """It doubts all dark pictures of label 1, and did before: the first passes."""
+    assert chosen_shades([0.1, 0.2, 0.95, 0.3], 1, before=bright_is_one()) == pytest.approx(0.1)
+
+
+def test_an_easy_coin_lets_pass_what_a_hard_one_does_not():
+    assert chosen_shades([0.1, 0.9, 0.2, 0.3], 1, coin=-3.0) == pytest.approx(0.1)
+    assert chosen_shades([0.1, 0.9, 0.2, 0.3], 1, coin=3.0) == pytest.approx(0.9)
 
 
 def test_a_bundle_draws_the_same_pictures():
@@ -60,7 +75,12 @@ def test_a_bundle_draws_the_same_pictures():
     generator = ImageGenerator(plain_mixture((SIDE, SIDE, 1), CLASSES), width=4, extra=2)
     generator.initialise(streams())
     nn.init.normal_(generator.leave.weight, generator=torch.Generator().manual_seed(3))
-    network = ChosenImages(generator, kept_copy(critic), draw_dimension=generator.latent_dimension)
+    before = LabelCritic(image=(1, SIDE, SIDE), widths=(16, 32), classes=CLASSES).initialise(
+        streams(), step=1
+    )
+    network = ChosenImages(
+        generator, kept_copy(critic), kept_copy(before), draw_dimension=generator.latent_dimension
+    )
     made = TrainedImageGenerator(
         network=network.eval(),
         latent_dimension=network.latent_dimension,
