@@ -15,6 +15,7 @@ from benchmarks.images.published import ACCURACY
 
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#4a5568", "#b83280", "#975a16")
 MARKS = "osD^vP*"
+REAL = "real images"
 OURS = ("anchor only", "critic only", "anchor and critic")
 PUBLISHED = (("this project's bar", "bar", "_"), ("the paper's claim", "paper", "x"), ("best private GAN", "gan", "+"), ("best published", "best", "1"))  # fmt: skip
 TICKS = (
@@ -71,6 +72,9 @@ def curves(entries: Result) -> Figure:
         for axes, key in zip(panels, ("sliced_wasserstein", "accuracy_cnn"), strict=True):
             scale = 100 if key == "accuracy_cnn" else 1
             values = [scale * point[key] for point in entry["points"]]
+            if _method(name) == REAL:
+                axes.axhline(values[0], color="#718096", linewidth=1, linestyle=":", label=REAL)
+                continue
             axes.plot(seconds, values, markersize=4 if len(values) > 1 else 9, label=_method(name), **look)
     panels[0].set_yscale("log")
     panels[0].minorticks_off()
@@ -96,7 +100,7 @@ def curves(entries: Result) -> Figure:
 
 def _place(method: str) -> tuple[int, str]:
     """Ours first, in their order, so that their colours stay whatever stands beside them."""
-    return (OURS.index(method) if method in OURS else len(OURS)), method
+    return (OURS.index(method) if method in OURS else len(OURS) + (method == REAL)), method
 
 
 def _method(name: str) -> str:
@@ -144,9 +148,9 @@ def accuracies(runs: Result, name: str) -> Figure:
         if points:
             drawn += [accuracy for _, accuracy in points]
             axes.plot(*zip(*points, strict=True), mark, color="black", markersize=8, label=label)
-    ceiling = [100 * run["accuracy_cnn"] for run in runs.values() if (run["dataset"], run["method"]) == (name, "real images")]  # fmt: skip
+    ceiling = [100 * run["accuracy_cnn"] for run in runs.values() if (run["dataset"], run["method"]) == (name, REAL)]  # fmt: skip
     if ceiling:
-        axes.axhline(sum(ceiling) / len(ceiling), color="#718096", linewidth=1, linestyle=":", label="real images, not private")  # fmt: skip
+        axes.axhline(sum(ceiling) / len(ceiling), color="#718096", linewidth=1, linestyle=":", label=REAL)  # fmt: skip
     _accuracy_ticks(axes, drawn + ceiling)
     _finish(axes)
     figure.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)

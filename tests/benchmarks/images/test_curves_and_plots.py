@@ -96,9 +96,10 @@ def test_the_anchor_and_the_mean_embedding_have_their_points(quick, monkeypatch)
     monkeypatch.setattr(curve_runs, "WATCHED", 40)
     monkeypatch.setattr(curve_runs, "MATCHING_STEPS", (1, 3))
     images = small_set(development=True)
-    for method in ("anchor", "mean-embedding"):
+    for method in ("real", "anchor", "mean-embedding"):
         curve_runs.run(images, method, epsilon=50.0, seed=0, options={}, folder=quick)
     found = kept(quick)
+    assert found["squares real images seed 0"]["points"][0]["made"] == 40
     assert [point["step"] for point in found["squares anchor only epsilon 50 seed 0"]["points"]] == [0]
     assert [point["step"] for point in found["squares mean embedding epsilon 50 seed 0"]["points"]] == [1, 3]
 
@@ -110,6 +111,15 @@ def test_plots_have_the_same_bytes_for_the_same_results():
     assert sorted(first) == ["curves.svg", "mnist.svg"]
     assert all(text.startswith("<?xml") for text in first.values())
     assert plots.plots({}) == {}
+
+
+def test_curves_are_drawn_against_processor_seconds_and_real_images_as_a_line():
+    real = {"mnist real images seed 0": {"load": 1.0, "points": [{"processor_seconds": 0.0, "sliced_wasserstein": 0.01, "accuracy_cnn": 0.96}]}}  # fmt: skip
+    distance, accuracy = plots.curves(ENTRIES | real).axes
+    lines = {line.get_label(): np.asarray(line.get_xydata()).tolist() for line in accuracy.lines}
+    assert np.allclose(lines["anchor and critic"], [[1.0, 80.0], [2.0, 90.0]])
+    assert np.allclose([y for _, y in lines["real images"]], 96.0)
+    assert len(distance.lines) == len(lines) == 3
 
 
 def test_a_plot_shows_the_mean_over_seeds():
