@@ -91,3 +91,13 @@ def test_runs_side_by_side_lose_no_entry(tmp_path):
 
 def test_only_floats_are_rounded():
     assert rounded({"a": 0.123456789, "b": 3, "c": "x"}) == {"a": 0.12346, "b": 3, "c": "x"}
+
+
+def test_a_class_of_which_one_row_was_made_is_left_out_of_the_training():
+    answers = {"name": "answer", "kind": "categorical", "categories": ["no", "yes", "seldom"]}
+    columns = [*DOMAIN.to_json()["columns"][:2], answers]
+    domain = TableDomain.from_json(DOMAIN.to_json() | {"columns": columns})
+    made = codes(10_100)  # enough for the trees to set rows of every class apart
+    made[0, 2] = 2
+    scores = train_and_test(domain, rows_of(domain, made, 0), rows_of(domain, codes(500), 0))
+    assert scores["accuracy_trees"] == scores["accuracy_logistic"] == pytest.approx(1.0)
