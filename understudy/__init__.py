@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from understudy.async_client import AsyncClient
 from understudy.client import Client
+from understudy.dummies import async_dummy, dummy
 from understudy.errors import (
     ApprovalPending,
     BudgetRefused,
@@ -92,6 +93,8 @@ __all__ = [
     "Unsupported",
     "VerificationFailed",
     "WhatIf",
+    "async_dummy",
+    "dummy",
 ]
 
 

@@ -11,6 +11,7 @@ from understudy.cli.audit import app as audit_app
 from understudy.cli.budget import app as budget_app
 from understudy.cli.doctor import doctor
 from understudy.cli.domain import app as domain_app
+from understudy.cli.dummy import dummy
 from understudy.cli.keys import app as keys_app
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
@@ -31,6 +32,7 @@ app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
+app.command("dummy")(dummy)
 app.command("verify")(verify)
 app.command("signing-keys")(signing_keys)
 app.command("demo")(demo.demo)

@@ -1,0 +1,187 @@
+"""Dummy mode: the real clients, fake rows of the declared domain, nothing read and nothing charged."""
+
+import asyncio
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import understudy
+from core.domain.table import TableDomain
+from core.storage.clean_rows import clean_rows
+from tests.core.releases.stand_in import DOMAIN
+from understudy import Client, Conflict, InputUnusable, InvalidInput, NotFound, Refused, TooLarge
+from understudy.cli import main
+from understudy.dummies import URL
+from understudy.dummies.values import fake_columns, fake_rows
+
+EVERYTHING: dict[str, Any] = {
+    "schema": "understudy.domain/1",
+    "target": "plain",
+    "privacy_unit": "person",
+    "columns": [
+        {"name": "person", "kind": "unit"},
+        {"name": "remarks", "kind": "ignored"},
+        {"name": "plain", "kind": "boolean"},
+        {"name": "income", "kind": "numeric", "type": "real", "lower": -5.5, "upper": 90.25, "decimals": 2, "null": "category"},
+        {"name": "stay", "kind": "numeric", "type": "integer", "lower": 1, "upper": 30, "specials": [-1, 999]},
+        {"name": "rank", "kind": "ordinal", "levels": ["low", "high"], "null": "category"},
+        {"name": "town", "kind": "categorical", "categories": ["A", "B"], "other": True},
+        {"name": "at", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-12-31T23:59:59"},
+        {"name": "on", "kind": "date", "edges": ["2020-01-01", "2020-02-01", "2020-03-01"]},
+    ],
+}  # fmt: skip
+IMAGES = {
+    "schema": "understudy.images/1", "height": 4, "width": 5, "channels": 3, "labels": ["cat", "dog"], "privacy_unit": None,
+}  # fmt: skip
+
+
+def released(domain: dict[str, Any]) -> understudy.Release:
+    client = understudy.dummy(domain)
+    (dataset,) = client.list_datasets()
+    return client.order_job(dataset.id, epsilon=1.0, delta=1e-6).wait()
+
+
+def test_code_that_is_written_for_a_service_runs_unchanged(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("secret\n")
+
+    def publish(client: Client) -> Any:
+        dataset = client.declare_dataset(name="wards", domain=DOMAIN, declared_size=1000)
+        me = client.governance.who_am_i().principal_id
+        client.governance.add_member(dataset.id, me)
+        client.set_budget(dataset.id, epsilon=2.0, delta=1e-5)
+        report = client.upload_rows(dataset.id, rows, seen=lambda _count: pytest.fail("the rows were read"))
+        assert report.rows_accepted == 0
+        request = client.governance.file_request(dataset.id, epsilon=1.0, delta=2e-6, purpose="to learn")
+        grant = client.governance.approve_request(request.id).grant
+        assert grant is not None
+        assert client.ask_quote(dataset.id, epsilon=1.0, delta=1e-6, grant_id=grant.id).fits
+        job = client.order_job(dataset.id, epsilon=1.0, delta=1e-6, grant_id=grant.id)
+        states = [job.state, *(look.state for look in client.watch_job(job.id))]
+        assert states == ["queued", "queued", "running", "succeeded"]
+        release = client.wait_for_release(job.id)
+        client.download_samples(release.id, tmp_path / "s.parquet", rows=7, file_format="parquet")
+        assert client.read_ledger(dataset.id).spent == {"epsilon": "0", "delta": "0"}
+        return release
+
+    with understudy.dummy() as client:
+        release = publish(client)
+        assert list(release.sample(5).columns) == ["ward", "age", "sick", "seen"]
+        assert parquet.read_table(tmp_path / "s.parquet").num_rows == 7
+        certificate = release.certificate
+        assert certificate["dummy"] is True
+        assert "nothing was charged" in certificate["statement"]
+        assert certificate["privacy_parameters"] == {"epsilon": 0.0, "delta": 0.0}
+        bundle = zipfile.ZipFile(release.save(tmp_path / "b.zip"))
+        assert "no generator" in bundle.read("README.md").decode()
+
+
+def test_a_large_file_goes_in_parts_that_nobody_keeps(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("age\n1\n")
+    client = understudy.dummy(DOMAIN, dataset_id="d")
+    assert client.upload_rows("d", rows, resumable_from=1).document["dummy"] is True
+
+
+def test_the_asynchronous_client_is_answered_alike(tmp_path: Path) -> None:
+    async def publish() -> None:
+        async with understudy.async_dummy(DOMAIN, dataset_id="the-real-id") as client:
+            release = await (await client.order_job("the-real-id", epsilon=1.0)).wait()
+            table = await release.sample(5, form="arrow", where={"sick": "yes"})
+            assert table["sick"].to_pylist() == ["yes"] * 5
+            await release.save(tmp_path / "b.zip")
+
+    asyncio.run(publish())
+    assert zipfile.is_zipfile(tmp_path / "b.zip")
+
+
+@pytest.mark.parametrize("document", [DOMAIN, EVERYTHING], ids=["small", "everything"])
+def test_every_fake_value_is_one_that_the_declared_rules_accept_unchanged(document: dict[str, Any]) -> None:
+    domain = TableDomain.from_json(document)
+    table = released(document).sample(3000, form="arrow")
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    if domain.privacy_unit is not None:
+        columns[domain.privacy_unit] = pa.array(["x"] * 3000)
+    block = clean_rows(domain, columns, 3000, None)
+    assert (block.rows_refused, dict(block.changes)) == (0, {})
+
+
+def test_values_are_uniform_and_rare_ones_come_too() -> None:
+    rows = fake_rows(fake_columns(EVERYTHING), 20_000, {})
+    # Six deviations of 20,000 draws: chances below 1e-8 each.
+    for name, word, share in (
+        ("plain", True, 1 / 2),
+        ("town", "other", 1 / 3),
+        ("rank", None, 0.1),
+        ("stay", 30, 0.03),
+    ):
+        found = sum(row[name] == word for row in rows) / len(rows)
+        assert abs(found - share) < 6 * (share * (1 - share) / len(rows)) ** 0.5, name
+    assert {-1, 999} <= {row["stay"] for row in rows}
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "arrow", "parquet"])
+def test_every_format_holds_the_same_columns(name: str) -> None:
+    client = understudy.dummy(EVERYTHING, dataset_id="d")
+    release = client.order_job("d", epsilon=1.0).wait()
+    content = b"".join(client.stream_samples(release.id, rows=50, file_format=name))
+    read = {
+        "csv": lambda: csv.read_csv(io.BytesIO(content)),
+        "jsonl": lambda: pa.Table.from_pylist([json.loads(line) for line in content.decode().splitlines()]),
+        "arrow": lambda: pa.ipc.open_stream(content).read_all(),
+        "parquet": lambda: parquet.read_table(io.BytesIO(content)),
+    }[name]()
+    assert read.column_names == ["plain", "income", "stay", "rank", "town", "at", "on"]
+    assert read.num_rows == 50
+
+
+def test_images_are_noise_of_the_declared_shape() -> None:
+    arrays = released(IMAGES).sample(6, form="numpy", where={"label": "dog"})
+    assert arrays["images"].shape == (6, 4, 5, 3)
+    assert arrays["images"].dtype == np.uint8
+    assert arrays["label_names"].tolist() == ["cat", "dog"]
+    assert arrays["labels"].tolist() == [1] * 6
+
+
+def test_what_a_service_refuses_is_refused_with_its_codes() -> None:
+    client = understudy.dummy(DOMAIN, dataset_id="d")
+    release = client.order_job("d", epsilon=1.0).wait()
+    with pytest.raises(NotFound, match="dataset-not-found"):
+        client.order_job("another", epsilon=1.0)
+    with pytest.raises(InvalidInput, match="invalid-condition"):
+        release.sample(1, where={"sick": "maybe"})
+    with pytest.raises(Conflict, match="format-not-for-release"):
+        release.sample(1, form="numpy")
+    with pytest.raises(TooLarge, match="too-large"):
+        release.sample(10**9)
+    with pytest.raises(Refused, match="not-in-dummy-mode"):
+        client.governance.freeze("d", reason="a look")
+    with pytest.raises(InputUnusable, match="cannot be read"):
+        fake_columns({"columns": [{"name": "a", "kind": "strange"}]})
+    with pytest.raises(InvalidInput, match="domain-invalid"):
+        client.declare_dataset(name="n", domain={"columns": [{}]}, declared_size=1)
+    assert client.url == URL
+
+
+def test_the_command_writes_a_file_of_fakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    domain, out = tmp_path / "domain.json", tmp_path / "fake.csv"
+    domain.write_text(json.dumps(DOMAIN | {"declared_size": 1000}))
+    for words, status in ((("--where", "sick=yes"), 0), (("--where", "sick=maybe"), 1)):
+        line = ["understudy", "dummy", "--domain", domain, "--rows", 20, "--out", out, *words]
+        monkeypatch.setattr("sys.argv", [str(word) for word in line])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert int(ended.value.code or 0) == status
+    answer = capsys.readouterr()
+    assert "20 FAKE records" in answer.out
+    assert "invalid-condition" in answer.err
+    assert csv.read_csv(out)["sick"].to_pylist() == ["yes"] * 20

@@ -1,0 +1,50 @@
+"""``understudy dummy``: a file of fake rows of a declared domain, to write and test code with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.options import MOST_ROWS
+from understudy.cli.screen import TerminalScreen
+from understudy.dummies.drawing import dummy_file
+from understudy.dummies.refusals import DummyRefusal
+from understudy.errors import InputUnusable, NotInstalled, refusal
+from understudy.order_words import parse_options
+from understudy.sample_formats import FORMATS, formats_of
+from understudy.table_files import DECLARED_SIZE, marked, read_domain
+
+
+def dummy(
+    domain: Annotated[Path, typer.Option("--domain", help="The declared domain, JSON.")],
+    rows: Annotated[int, typer.Option("--rows", min=1, max=MOST_ROWS, help="Number of fake rows or images.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="File to write; its ending is the format. Else dummy.csv or .npz."),
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option("--where", metavar="COLUMN=VALUE", help="Fix a column to a value.")
+    ] = None,
+) -> None:
+    """Write fake rows drawn from the declared domain alone: no data is read, no service asked, nothing charged."""
+    document = read_domain(domain)
+    document.pop(DECLARED_SIZE, None)
+    if marked(document):
+        raise InputUnusable(f"{domain} is a draft; confirm what it lists from the rows, and delete the marks")
+    chosen = formats_of(document)[0] if out is None else out.suffix.lstrip(".")
+    if chosen not in FORMATS:
+        raise InputUnusable(f"unknown format {chosen!r}; --out ends in one of {', '.join(FORMATS)}")
+    target = out or Path(f"dummy.{chosen}")
+    try:
+        content = dummy_file(
+            document, rows=rows, file_format=chosen, where=parse_options(where or [], word="--where")
+        )
+    except DummyRefusal as no:
+        raise refusal(no.status, no.problem) from None
+    except ModuleNotFoundError as error:
+        raise NotInstalled(f"{chosen} needs {error.name}: pip install 'understudy[offline]'") from None
+    target.write_bytes(content)
+    TerminalScreen(Console()).say(
+        f"{rows} FAKE records, uniform draws from the declared domain: {target.resolve()}"
+    )

@@ -1,0 +1,48 @@
+"""Dummy mode: the real clients, answered by this process with fake rows of the declared domain, at no cost.
+
+    client = understudy.dummy(domain)            # instead of Client(url, key=...)
+    job = client.order_job(client.list_datasets()[0].id, epsilon=1.0)
+    frame = job.wait().sample(1000)
+
+No data is read and nothing is charged. Rows are uniform draws from what the domain declares, column by column: they have
+the right names, types and values, and say nothing about anybody.
+"""
+
+from understudy.async_client import AsyncClient
+from understudy.client import Client
+from understudy.dummies.service import DummyService
+from understudy.dummies.transport import DummyTransport
+from understudy.results import Json
+
+URL = "http://dummy"
+
+
+def dummy(domain: Json | None = None, *, name: str = "dummy", dataset_id: str | None = None) -> Client:
+    """Give a client whose service is made up.
+
+    Args:
+        domain: of a dataset that is there from the beginning; None for none, code then declares its own.
+        name: of that dataset.
+        dataset_id: its id, where the code names one; else a random one.
+    """
+    transport = DummyTransport(_service(domain, name, dataset_id))
+    return Client(URL, key="dummy", transport=transport, sleep=lambda _seconds: None)
+
+
+def async_dummy(
+    domain: Json | None = None, *, name: str = "dummy", dataset_id: str | None = None
+) -> AsyncClient:
+    """Give an asynchronous client whose service is made up; see `dummy`."""
+
+    async def at_once(_seconds: float) -> None:
+        """Nothing has to be waited for."""
+
+    transport = DummyTransport(_service(domain, name, dataset_id))
+    return AsyncClient(URL, key="dummy", transport=transport, sleep=at_once)
+
+
+def _service(domain: Json | None, name: str, dataset_id: str | None) -> DummyService:
+    service = DummyService()
+    if domain is not None:
+        service.declare({"name": name, "domain": dict(domain)}, dataset_id=dataset_id, state="ready")
+    return service

@@ -1,0 +1,28 @@
+"""What dummy mode refuses, in the form and with the codes of the service."""
+
+from understudy.results import Json
+
+
+class DummyRefusal(Exception):
+    """A refusal on its way to the client, which raises the class that the service's would be.
+
+    Args:
+        status: HTTP status.
+        code: stable name of the reason.
+        detail: what is wrong.
+        **facts: public values.
+    """
+
+    def __init__(self, status: int, code: str, detail: str, **facts: object) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.problem: Json = {
+            "type": f"urn:understudy:problem:{code}",
+            "title": "Dummy mode says no",
+            "status": status,
+            "detail": detail,
+            "code": code,
+            "remedy": "",
+            "facts": facts,
+            "request_id": "",
+        }

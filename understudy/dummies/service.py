@@ -1,0 +1,306 @@
+"""A service that is made up: it remembers what it is told, reads no rows, trains nothing and charges nothing.
+
+Its answers have every member that the service's have (a test compares them), with true values where there are any: no
+amount but zero, no hash, no plan. Whoever acts may do everything, budgets are never short, and jobs end at the third look.
+"""
+
+import io
+import json
+import uuid
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from understudy.dummies.drawing import dummy_file
+from understudy.dummies.refusals import DummyRefusal
+from understudy.dummies.values import fake_columns
+from understudy.errors import InputUnusable
+from understudy.results import Json
+from understudy.sample_formats import IMAGE_FORMATS, formats_of
+
+ME: Final = "00000000-0000-0000-0000-00000000d003"
+LONG_AGO: Final = "2000-01-01T00:00:00Z"
+FAR_AWAY: Final = "2999-01-01T00:00:00Z"
+STATEMENT: Final = "No data was read and nothing was charged: what this generates are uniform draws from the declared domain."
+NOTHING: Final[Json] = {"epsilon": "0", "delta": "0"}
+ZERO: Final[Json] = {"pld": 0.0, "rdp": 0.0, "reported": 0.0}
+PART_BYTES: Final = 8 * 2**20
+Kept = dict[str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class DummyService:
+    """The state of a made-up service, as the documents that it answers with."""
+
+    _datasets: Kept = field(default_factory=dict)
+    _caps: Kept = field(default_factory=dict)
+    _uploads: Kept = field(default_factory=dict)
+    _requests: Kept = field(default_factory=dict)
+    _jobs: Kept = field(default_factory=dict)
+    _releases: Kept = field(default_factory=dict)
+
+    def health(self) -> Json:
+        """Say that it lives."""
+        return {"status": "ok", "dummy": True}
+
+    def session(self) -> Json:
+        """Say who asks."""
+        roles = ["owner", "analyst", "admin", "auditor"]
+        how: dict[str, Any] = {"scopes": [], "via": "key", "csrf_token": None}
+        return {"principal_id": ME, "roles": roles, **how, "dummy": True}
+
+    def declare(self, body: Json, *, dataset_id: str | None = None, state: str = "declared") -> Json:
+        """Declare a dataset; a domain from which nothing can be drawn is refused."""
+        domain = dict(body["domain"])
+        if formats_of(domain) != IMAGE_FORMATS:
+            try:
+                fake_columns(domain)
+            except InputUnusable as error:
+                raise DummyRefusal(422, "domain-invalid", str(error)) from None
+        parent = self._datasets.get(str(body.get("parent_dataset_id")))
+        made: dict[str, Any] = {
+            "id": dataset_id or str(uuid.uuid4()),
+            "population_id": str(uuid.uuid4()) if parent is None else parent["population_id"],
+            "name": body["name"],
+            "domain": domain,
+            "adjacency": "add-or-remove",
+            "privacy_unit": domain.get("privacy_unit"),
+            "declared_size": body.get("declared_size", 1000),
+            "rule": "filters",
+            "state": state,
+            "created_at": LONG_AGO,
+            "deleted_at": None,
+            "dummy": True,
+        }
+        self._datasets[made["id"]] = made
+        return made
+
+    def datasets(self) -> Json:
+        """List datasets, newest first."""
+        return {"items": [*reversed(self._datasets.values())], "next_before": None}
+
+    def dataset(self, dataset_id: str) -> Json:
+        """Give a dataset."""
+        return _found(self._datasets, dataset_id, "dataset")
+
+    def take_rows(self, dataset_id: str) -> Json:
+        """Look away, and report that nothing was read."""
+        _found(self._datasets, dataset_id, "dataset")["state"] = "ready"
+        return {
+            "rows_accepted": 0, "rows_refused": 0, "changes": {}, "refusals": {}, "problems": [],
+            "problems_unlisted": 0, "position": "row", "dummy": True,
+        }  # fmt: skip
+
+    def start_upload(self, dataset_id: str, body: Json) -> Json:
+        """Begin an upload whose parts nobody will read."""
+        _found(self._datasets, dataset_id, "dataset")
+        made: dict[str, Any] = {
+            "id": str(uuid.uuid4()),
+            "dataset_id": dataset_id,
+            "state": "open",
+            "part_bytes": PART_BYTES,
+            "parts_total": max(1, -(-int(body["bytes"]) // PART_BYTES)),
+            "parts": [],
+        }
+        self._uploads[made["id"]] = made
+        return made
+
+    def upload(self, upload_id: str) -> Json:
+        """Give an upload."""
+        return _found(self._uploads, upload_id, "upload")
+
+    def complete_upload(self, upload_id: str) -> Json:
+        """End an upload."""
+        found = _found(self._uploads, upload_id, "upload")
+        found["state"] = "completed"
+        return {"intake_report": self.take_rows(found["dataset_id"])}
+
+    def members(self, dataset_id: str) -> Json:
+        """List the members: whoever asks."""
+        _found(self._datasets, dataset_id, "dataset")
+        return {"items": [{"principal_id": ME, "added_at": LONG_AGO, "name": "dummy"}]}
+
+    def set_budget(self, dataset_id: str, body: Json) -> Json:
+        """Set a cap that nothing is ever charged against."""
+        population = _found(self._datasets, dataset_id, "dataset")["population_id"]
+        self._caps[population] = {"epsilon": body["epsilon"], "delta": body["delta"]}
+        return self.budget(dataset_id)
+
+    def budget(self, dataset_id: str) -> Json:
+        """Give the cap; all of it is left."""
+        population = _found(self._datasets, dataset_id, "dataset")["population_id"]
+        cap = self._caps.get(population)
+        return {
+            "population_id": population, "rule": "filters", "cap": cap, "frozen_at": None, "spent": NOTHING,
+            "reserved": NOTHING, "carried_by": "basic", "filters": [],
+            "remaining_epsilon": None if cap is None else cap["epsilon"], "dummy": True,
+        }  # fmt: skip
+
+    def ledger(self, dataset_id: str) -> Json:
+        """Give the ledger: it has no entries."""
+        totals = dict.fromkeys(("reserved", "spent", "voided", "settled"), NOTHING)
+        more = {"schema": "understudy.statement/2", "entries": [], "totals": totals, "grants": []}
+        return {**self.budget(dataset_id), **more, "head": {"sequence": 0, "hash": "0" * 64}}
+
+    def grants(self, dataset_id: str) -> Json:
+        """List the grants that were approved."""
+        population = _found(self._datasets, dataset_id, "dataset")["population_id"]
+        granted = [each["grant"] for each in self._requests.values() if each["grant"] is not None]
+        return {"items": [grant for grant in granted if grant["population_id"] == population]}
+
+    def file_request(self, dataset_id: str, body: Json) -> Json:
+        """File a budget request."""
+        made = {
+            "id": str(uuid.uuid4()), "dataset_id": dataset_id, "requested_by": ME, "state": "open", "note": None,
+            "population_id": _found(self._datasets, dataset_id, "dataset")["population_id"], "grant": None,
+            "epsilon": body["epsilon"], "delta": body["delta"], "purpose": body["purpose"], "decided_by": None,
+            "created_at": LONG_AGO, "decided_at": None, "expires_at": FAR_AWAY, "dummy": True,
+        }  # fmt: skip
+        self._requests[made["id"]] = made
+        return made
+
+    def requests(self) -> Json:
+        """List budget requests, newest first."""
+        return {"items": [*reversed(self._requests.values())], "next_before": None}
+
+    def request(self, request_id: str) -> Json:
+        """Give a budget request."""
+        return _found(self._requests, request_id, "request")
+
+    def approve(self, request_id: str) -> Json:
+        """Approve a request, also one's own."""
+        found = _found(self._requests, request_id, "request")
+        found["state"] = "approved"
+        found["grant"] = {
+            "id": str(uuid.uuid4()), "population_id": found["population_id"], "holder_id": ME, "state": "open",
+            "epsilon": found["epsilon"], "delta": found["delta"], "expires_at": FAR_AWAY, "created_at": LONG_AGO,
+            "closed_at": None,
+        }  # fmt: skip
+        return found
+
+    def quote(self, body: Json) -> Json:
+        """Say that everything fits and costs nothing."""
+        dataset = _found(self._datasets, body["dataset_id"], "dataset")
+        cap = self._caps.get(dataset["population_id"])
+        left = None if cap is None else cap["epsilon"]
+        told: dict[str, Any] = {
+            "synthesizer": body.get("synthesizer", "idpgan"), "adjacency": "add-or-remove",
+            "guarantee": {"epsilon": body["epsilon"], "delta": body.get("delta") or 0.0},
+            "privacy_unit": {"column": dataset["privacy_unit"]}, "declared_size": dataset["declared_size"],
+            "steps": 0, "sampling_rate": 0.0, "expected_batch_size": 0, "noise": [],
+            "split": {"order": 8} | {part: _nothing_of() for part in ("label_histogram", "anchor", "critic")},
+            "epsilon": ZERO, "charge": {"epsilon_micros": 0, "delta_femtos": 0, "rdp_micros": {}}, "fits": True,
+            "carried_by": "basic", "filters": {}, "remaining_epsilon": left, "remaining_epsilon_after": left,
+            "plan_digest": "0" * 64, "refusal": None, "grant": None, "dummy": True,
+        }  # fmt: skip
+        selection = body.get("selection")
+        if selection is not None:
+            listed = [{"epsilon": ZERO, "steps": 0} for _ in selection["candidates"]]
+            told["selection"] = {
+                "parts": len(listed) + 1, "part_size": dataset["declared_size"] // (len(listed) + 1),
+                "choice_epsilon": selection["choice_epsilon"], "epsilon": ZERO, "candidates": listed,
+            }  # fmt: skip
+            told["final"] = {"epsilon": ZERO, "candidates": listed}
+        return told
+
+    def order(self, body: Json) -> Json:
+        """Take an order; it is done at the third look."""
+        _found(self._datasets, body["dataset_id"], "dataset")
+        made = {
+            "id": str(uuid.uuid4()), "dataset_id": body["dataset_id"], "ordered_by": ME, "state": "queued",
+            "cancel_requested": False, "progress": _progress(None, 0), "release_id": None, "failure": None,
+            "plan_digest": "0" * 64, "created_at": LONG_AGO, "started_at": None, "finished_at": None, "dummy": True,
+        }  # fmt: skip
+        self._jobs[made["id"]] = made
+        return made
+
+    def jobs(self) -> Json:
+        """List jobs, newest first."""
+        return {"items": [*reversed(self._jobs.values())], "next_before": None}
+
+    def look_at_job(self, job_id: str) -> Json:
+        """Give a job as it was, and let it go on by one step."""
+        job = _found(self._jobs, job_id, "job")
+        shown = dict(job)
+        if job["state"] == "running":
+            release_id = str(uuid.uuid4())
+            base = f"/v1/releases/{release_id}"
+            self._releases[release_id] = {
+                "id": release_id, "job_id": job_id, "dataset_id": job["dataset_id"], "created_at": LONG_AGO,
+                "links": {part: f"{base}/{part}" for part in ("bundle", "certificate", "samples")}, "dummy": True,
+            }  # fmt: skip
+            job |= {"state": "succeeded", "release_id": release_id, "progress": _progress("publish", 100)}
+        elif job["state"] == "queued":
+            job |= {"state": "running", "progress": _progress("train", 50)}
+        return shown
+
+    def cancel(self, job_id: str) -> Json:
+        """Cancel a job that has not ended."""
+        job = _found(self._jobs, job_id, "job")
+        if job["state"] != "succeeded":
+            job |= {"state": "cancelled", "cancel_requested": True}
+        return job
+
+    def releases(self) -> Json:
+        """List releases, newest first."""
+        return {"items": [*reversed(self._releases.values())], "next_before": None}
+
+    def release(self, release_id: str) -> Json:
+        """Give a release."""
+        return _found(self._releases, release_id, "release")
+
+    def certificate(self, release_id: str) -> Json:
+        """Certify nothing, and say so."""
+        release = self.release(release_id)
+        return {
+            "schema": "understudy.dummy-certificate/1",
+            "dummy": True,
+            "statement": STATEMENT,
+            "release_id": release_id,
+            "job_id": release["job_id"],
+            "dataset_id": release["dataset_id"],
+            "privacy_parameters": {"epsilon": 0.0, "delta": 0.0},
+            "epsilon": ZERO,
+        }
+
+    def bundle(self, release_id: str) -> bytes:
+        """Give a ZIP that holds no generator, and says so."""
+        domain = self._domain_of(release_id)
+        target = io.BytesIO()
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(
+                "README.md", f"# A dummy\n\n{STATEMENT}\nThere is no generator in this bundle.\n"
+            )
+            archive.writestr("domain.json", json.dumps(domain, indent=2, sort_keys=True, ensure_ascii=False))
+            archive.writestr(
+                "certificate.json", json.dumps(self.certificate(release_id), indent=2, sort_keys=True)
+            )
+        return target.getvalue()
+
+    def samples(self, release_id: str, query: Mapping[str, str]) -> bytes:
+        """Draw fake rows, or images of noise."""
+        domain = self._domain_of(release_id)
+        rows, where = int(query.get("rows", 1000)), json.loads(query.get("where", "{}"))
+        return dummy_file(domain, rows=rows, file_format=query.get("format"), where=where)
+
+    def _domain_of(self, release_id: str) -> dict[str, Any]:
+        domain: dict[str, Any] = self._datasets[self.release(release_id)["dataset_id"]]["domain"]
+        return domain
+
+
+def _found(kept: Kept, key: str, what: str) -> dict[str, Any]:
+    if key not in kept:
+        raise DummyRefusal(404, f"{what}-not-found", f"There is no such {what}.")
+    return kept[key]
+
+
+def _progress(stage: str | None, percent: int) -> Json:
+    return {
+        "stage": stage, "step": 0, "total": 0, "percent": percent, "eta_seconds": None, "epsilon_planned": 0.0,
+        "delta_planned": 0.0,
+    }  # fmt: skip
+
+
+def _nothing_of() -> Json:
+    return {"share": 0.0, "noise_multiplier": None}

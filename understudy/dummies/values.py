@@ -1,0 +1,160 @@
+"""Fake values of a declared domain: uniform draws, column by column, from the declaration and nothing else."""
+
+import math
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from understudy.errors import InputUnusable
+from understudy.results import Json
+
+_COINS: Final = secrets.SystemRandom()
+_RARE: Final = 0.1
+"""Share of missing values, and of special ones, where the column has them."""
+_LEFT_OUT: Final = frozenset({"ignored", "unit"})
+
+Draw = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FakeColumn:
+    """A modelled column.
+
+    Attributes:
+        name: its name.
+        kind: "integer", "real", "text", "boolean", "date" or "datetime": what its values are.
+        words: all values of a column of text.
+        draw: draws one value; None is a missing one.
+    """
+
+    name: str
+    kind: str
+    words: tuple[str, ...]
+    draw: Draw
+
+
+def fake_columns(domain: Json) -> tuple[FakeColumn, ...]:
+    """Read the modelled columns of a table's domain.
+
+    Args:
+        domain: the domain document.
+
+    Raises:
+        InputUnusable: it cannot be read; a service says where.
+    """
+    try:
+        return tuple(_column(column) for column in domain["columns"] if column["kind"] not in _LEFT_OUT)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
+        message = "the domain cannot be read; a service, or `understudy publish`, says where it breaks a rule"
+        raise InputUnusable(message) from None
+
+
+def _column(column: Json) -> FakeColumn:
+    kind, words, draw = _READERS[column["kind"]](column)
+    if column.get("null") == "category":
+        whole = draw
+
+        def draw_or_miss() -> object:
+            return None if _COINS.random() < _RARE else whole()
+
+        draw = draw_or_miss
+    return FakeColumn(column["name"], kind, words, draw)
+
+
+Read = tuple[str, tuple[str, ...], Draw]
+
+
+def _numeric(column: Json) -> Read:
+    edges = column.get("edges") or (column["lower"], column["upper"])
+    lower, upper, specials = float(edges[0]), float(edges[-1]), tuple(column.get("specials") or ())
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        raise ValueError
+    integer = column["type"] == "integer"
+    digits = column.get("decimals")
+
+    def ordinary() -> float:
+        if integer:
+            return _COINS.randint(int(lower), int(upper))
+        drawn = _COINS.uniform(lower, upper)
+        return drawn if digits is None else round(drawn, digits)
+
+    def draw() -> float:
+        special = bool(specials) and _COINS.random() < _RARE
+        found = _COINS.choice(specials) if special else ordinary()
+        return int(found) if integer else float(found)
+
+    return "integer" if integer else "real", (), draw
+
+
+def _labels(column: Json) -> Read:
+    words = [str(word) for word in column.get("categories") or column["levels"]]
+    other = column.get("other", False)
+    if other is not False:
+        words.append("other" if other is True else str(other))
+    return "text", tuple(words), lambda: _COINS.choice(words)
+
+
+def _boolean(column: Json) -> Read:
+    words = (str(column.get("false", "false")), str(column.get("true", "true")))
+    if words == ("false", "true"):
+        return "boolean", (), lambda: _COINS.random() < 1 / 2
+    return "text", words, lambda: _COINS.choice(words)
+
+
+def _time(column: Json) -> Read:
+    edges = column.get("edges") or (column["lower"], column["upper"])
+    if column["kind"] == "date":
+        first, last = date.fromisoformat(edges[0]), date.fromisoformat(edges[-1])
+        days = (last - first).days
+        return "date", (), lambda: first + timedelta(days=_COINS.randint(0, days))
+    begin, end = _moment(edges[0]), _moment(edges[-1])
+    seconds = int((end - begin).total_seconds())
+    return "datetime", (), lambda: begin + timedelta(seconds=_COINS.randint(0, seconds))
+
+
+def _moment(text: str) -> datetime:
+    """A moment without a zone, like those of the domain."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).replace(tzinfo=None)
+
+
+_READERS: Final[Mapping[str, Callable[[Json], Read]]] = {
+    "numeric": _numeric,
+    "categorical": _labels,
+    "ordinal": _labels,
+    "boolean": _boolean,
+    "date": _time,
+    "datetime": _time,
+}
+
+
+def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | None:
+    """Say what is wrong with a condition, or None.
+
+    Args:
+        columns: the modelled columns.
+        where: values by name of column.
+    """
+    known = {column.name: column for column in columns}
+    for name, value in where.items():
+        if name not in known:
+            return "A column that is to be fixed is not among the modelled ones."
+        words = known[name].words
+        if words and value is not None and str(value) not in words:
+            return f"The column '{name}' cannot have this value."
+    return None
+
+
+def fake_rows(columns: tuple[FakeColumn, ...], rows: int, where: Json) -> list[dict[str, Any]]:
+    """Draw fake rows; fixed columns have their value.
+
+    Args:
+        columns: the modelled columns.
+        rows: how many.
+        where: values by name of column.
+    """
+    return [
+        {column.name: where[column.name] if column.name in where else column.draw() for column in columns}
+        for _ in range(rows)
+    ]
