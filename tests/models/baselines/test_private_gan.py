@@ -95,6 +95,16 @@ def test_the_threshold_is_made_of_public_images_alone(name):
     assert not set(others) & set(training.thresholds)
 
 
+def test_power_a_threshold_from_private_images_would_be_noticed():
+    plan, images = plan_of(), small_images()
+    darker = replace(images, pixels=images.pixels // 2)
+    firsts = set()
+    for private in (images, darker):
+        leaked = PublicImages(pixels=private.pixels, labels=private.labels, interval=2)
+        firsts.add(trained("GANobfuscator", private, plan, public=leaked)[0].thresholds[0])
+    assert len(firsts) == 2, "though nothing had been released when the first threshold was set"
+
+
 def test_a_threshold_is_finite_whatever_became_of_the_critic():
     plan = plan_of(critic_learning_rate=1e8)
     thresholds = trained("GANobfuscator", small_images(), plan)[0].thresholds
