@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -113,6 +113,9 @@ bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 
 bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into Parquet
 	$(BIN)/python -m benchmarks.sampling --save
+
+screenshots: $(DEV_INSTALLED) ## pictures of the dashboard, light and dark, desktop and phone, into docs/screenshots (needs Chromium)
+	$(BIN)/python -m pytest -q -o python_files=screenshots.py tests/dashboard/screenshots.py
 
 drill: $(DEV_INSTALLED) ## kill, freeze and starve the real stack at random moments (ROUNDS=300 SEED=1), then check everything
 	$(BIN)/python -m tests.faults.drill --rounds $(ROUNDS) --seed $(SEED) --out $(DRILL_OUT)

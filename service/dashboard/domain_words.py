@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from service.dashboard.words import delta, epsilon
+
 LONGEST: Final = 12
 """How many categories are shown; the rest is counted."""
 
@@ -58,7 +60,7 @@ def terms(decided: Mapping[str, Any]) -> str:
     """What a decision in the ledger says."""
     told = []
     if "epsilon" in decided:
-        told.append(f"ε {decided['epsilon']}, δ {decided['delta']}")
+        told.append(f"ε {epsilon(decided['epsilon'])}, δ {delta(decided['delta'])}")
     if decided.get("outcome"):
         told.append(str(decided["outcome"]))
     if decided.get("reason"):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI, Request, Response
 
 from service.auth.cookie import SAFE_METHODS, presented_cookie
-from service.dashboard.entrance import HOME, way_in
+from service.dashboard.entrance import HOME, own_path, way_in
 from service.dashboard.rendering import open_page, sent_on
 from service.dependencies import parts_of
 
@@ -46,7 +46,7 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
     if answer.status_code == HTTPStatus.UNAUTHORIZED:
         way = way_in(_back_to(request))
         if not is_fragment:
-            return sent_on(way)
+            return _once_more(request) or sent_on(way)
         return Response(status_code=answer.status_code, headers={"HX-Redirect": way})
     if "/v1" in problem["remedy"]:
         problem["remedy"] = IN_WORDS
@@ -63,6 +63,19 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
     )
     shown.headers.update(kept)
     return shown
+
+
+def _once_more(request: Request) -> Response | None:
+    """For who follows a link of another site, such as one in an e-mail: load the page again, from a page of ours.
+
+    Browsers keep the cookie back from what another site causes, so nobody seems to be signed in; asked for by our own
+    page, the cookie comes along, or there is none.
+    """
+    elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"}
+    path = _back_to(request)
+    if request.method not in SAFE_METHODS or not elsewhere or own_path(path) != path:
+        return None
+    return open_page(request, "once_more.html", back_to=path)
 
 
 def _is_for_people(request: Request) -> bool:

@@ -38,6 +38,7 @@ STATES: Final[Mapping[str, tuple[str, str]]] = {
     "failed": ("failed", "bad"),
     "cancelled": ("cancelled", "over"),
     "open": ("open", "wait"),
+    "in-force": ("open", "good"),
     "approved": ("approved", "good"),
     "denied": ("denied", "bad"),
     "withdrawn": ("withdrawn", "over"),

@@ -11,7 +11,7 @@ from core.vitals.signs import give_sign
 from tests.core.releases import image_stand_in
 from tests.core.releases.certified import certified
 from tests.core.releases.stand_in import bundle
-from tests.service.world import NOON, World
+from tests.service.world import World
 
 DAY = 86400
 
@@ -105,7 +105,7 @@ def _publish(world: World, job_id: str, images_of: str | None = None) -> str:
                 dataset_id=job.dataset_id if images_of is None else UUID(images_of),
                 bundle_key=key,
                 certificate=certified({"steps": 40}).bundle.certificate,
-                created_at=NOON,
+                created_at=world.clock.now(),
             )
         )
     return str(release_id)

@@ -94,6 +94,15 @@ def test_whoever_is_not_signed_in_is_sent_to_the_form_and_back(world: World, nob
     assert part.headers["hx-redirect"] == "/sign-in?next=/jobs"
 
 
+def test_a_link_of_another_site_is_asked_for_again(world: World, nobody: Visitor) -> None:
+    """Browsers keep the cookie back from what another site causes; our own page then asks with it."""
+    answer = nobody.get("/jobs?before=1", **{"Sec-Fetch-Site": "cross-site"})
+    require_page(answer)
+    assert 'http-equiv="refresh" content="0; url=/jobs?before=1"' in answer.text
+    hostile = nobody.get("//elsewhere.example", **{"Sec-Fetch-Site": "cross-site"})
+    assert "refresh" not in hostile.text
+
+
 def test_a_session_that_ended_leads_to_the_form(world: World) -> None:
     visitor = enter(world, world.owner)
     world.admin.delete(f"/v1/keys/{world.owner.get('/v1/session').json()['principal_id']}")

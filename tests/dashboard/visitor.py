@@ -71,7 +71,9 @@ def require_page(answer: Response) -> None:
     assert answer.headers["x-content-type-options"] == "nosniff"
     text = answer.text
     assert not re.search(r"<script(?![^>]*\bsrc=\"/static/)", text), "an inline script"
-    assert not re.search(r"<style|<[^<>]*\s(style|on[a-z]+)=|=.javascript:", text), "an inline style or handler"
+    assert not re.search(r"<style|<[^<>]*\s(style|on[a-z]+)=|=.javascript:", text), (
+        "an inline style or handler"
+    )
     for form in re.findall(r"<form.*?</form>", text, re.DOTALL):
         # A form that only asks carries none: it would stand in the address.
         changes = 'method="post"' in form and 'action="/sign-in"' not in form

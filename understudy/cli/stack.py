@@ -49,7 +49,7 @@ def announcement(supervisor: Supervisor) -> str:
     folder = supervisor.folder
     keys = "\n".join(f"  {role:<8} {key}" for role, key in folder.keys().items())
     return (
-        f"understudy is up at {supervisor.url}\n"
+        f"understudy is up at {supervisor.url} (open it in a browser, and sign in with a key)\n"
         f"data folder  {folder.path}\n"
         f"logs         {folder.path / 'logs'}\n"
         f"API keys (also in {folder.connection_file.name}, which the understudy command finds)\n{keys}\n"

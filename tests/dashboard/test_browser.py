@@ -1,0 +1,202 @@
+"""Journeys in a real Chromium, one for each role, and every key page held to accessibility, weight and width.
+
+One server, one browser and one scene serve all of them, so what a journey changes must not be what another needs.
+"""
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from core.access.roles import Role
+from tests.dashboard.browsing import browser_path, chromium, served
+from tests.dashboard.scene import Scene, lived_in
+from tests.service.world import CSV, World
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
+GRAVE = {"serious", "critical"}
+MOST_BYTES = 100_000
+PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1200, "height": 800}
+PAGES = {
+    "owner": (
+        "/overview", "/datasets/{dataset_id}", "/datasets/{dataset_id}/people", "/datasets/{dataset_id}/facts",
+        "/requests/{request_id}", "/datasets/new", "/jobs/00000000-0000-4000-8000-000000000000",
+    ),
+    "analyst": (
+        "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}",
+    ),
+    "admin": ("/keys", "/system", "/requests"),
+    "auditor": ("/audit?check=true", "/datasets/{dataset_id}/ledger?check=true", "/releases"),
+}  # fmt: skip
+
+
+@dataclass
+class Watched:
+    """A tab, with everything that a person would find wrong in its console.
+
+    Args:
+        tab: The page of the browser.
+        address: Of the server.
+    """
+
+    tab: Any
+    address: str
+    complaints: list[str] = field(default_factory=list)
+    weights: dict[str, int] = field(default_factory=dict)
+
+    def watch(self) -> None:
+        self.tab.on("console", lambda said: self._note(said.type, said.text))
+        self.tab.on("pageerror", lambda error: self._note("error", str(error)))
+        self.tab.on("response", self._weigh)
+
+    def go(self, path: str) -> None:
+        self.weights.clear()
+        self.tab.goto(self.address + path, wait_until="load")
+
+    def _note(self, kind: str, text: str) -> None:
+        # That a page answered 404 is what one of the pages is about.
+        if kind in {"error", "warning"} and "status of 404" not in text:
+            self.complaints.append(text)
+
+    def _weigh(self, answer: Any) -> None:
+        if answer.request.resource_type in {"document", "stylesheet", "script", "xhr", "fetch"}:
+            self.weights[answer.url] = len(gzip.compress(answer.body())) if answer.status < 300 else 0
+
+
+@pytest.fixture
+def here(world: World) -> Iterator[tuple[World, Scene, str, Any]]:
+    browser_path()
+    scene = lived_in(world)
+    with served(world.app) as address, chromium() as browser:
+        yield world, scene, address, browser
+
+
+def _open(browser: Any, address: str, key: str, **options: Any) -> Watched:
+    tab = browser.new_context(reduced_motion="reduce", **options).new_page()
+    tab.set_default_timeout(20_000)
+    seen = Watched(tab, address)
+    seen.watch()
+    seen.go("/sign-in")
+    tab.get_by_label("API key").fill(key)
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/overview")
+    return seen
+
+
+def test_pages_and_journeys(here: tuple[World, Scene, str, Any], tmp_path: Path) -> None:
+    world, scene, address, browser = here
+    keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
+    keys["auditor"] = world.caller(Role.AUDITOR).key
+    for role, paths in PAGES.items():
+        seen = _open(browser, address, keys[role], viewport=DESKTOP)
+        for path in paths:
+            _hold_to_the_bars(seen, path.format_map(vars(scene)))
+        assert seen.complaints == []
+        seen.tab.context.close()
+    _owner(_open(browser, address, keys["owner"], viewport=DESKTOP), scene, tmp_path)
+    _analyst(_open(browser, address, keys["analyst"], viewport=PHONE), scene)
+    _admin(_open(browser, address, keys["admin"], viewport=DESKTOP))
+    _auditor(_open(browser, address, keys["auditor"], viewport=PHONE), scene)
+
+
+def _hold_to_the_bars(seen: Watched, path: str) -> None:
+    tab = seen.tab
+    seen.go(path)
+    tab.evaluate(f"(() => {{ {AXE} }})()")
+    # Dark differs from light in colours alone.
+    for scheme, rules in {"light": {}, "dark": {"runOnly": ["color-contrast"]}}.items():
+        tab.emulate_media(color_scheme=scheme)
+        found = tab.evaluate("(rules) => axe.run(document, rules)", rules)
+        assert found["passes"], "nothing was looked at"
+        grave = [
+            (one["id"], [node["html"][:200] for node in one["nodes"]])
+            for one in found["violations"]
+            if one["impact"] in GRAVE
+        ]
+        assert grave == [], (path, scheme)
+    assert sum(seen.weights.values()) < MOST_BYTES, (path, seen.weights)
+    hosts = {urlsplit(url).netloc for url in seen.weights}
+    assert hosts == {urlsplit(seen.address).netloc}, "something came from elsewhere"
+    tab.set_viewport_size(PHONE)
+    widths = tab.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    assert widths[0] <= widths[1], f"{path} scrolls sideways"
+    tab.set_viewport_size(DESKTOP)
+
+
+def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
+    """By keyboard past the menu; looks at a budget, moves the slider, approves a request, uploads rows."""
+    tab = seen.tab
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.textContent") == "Skip to the content"
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("location.hash") == "#content"
+    tab.get_by_role("link", name="Admissions 2020", exact=True).click()
+    assert tab.locator(".curve canvas").count() == 1
+    slider = tab.get_by_role("slider")
+    slider.focus()
+    for _ in range(3):
+        tab.keyboard.press("ArrowLeft")
+    tab.get_by_text("It fits.").wait_for()
+    tab.get_by_role("link", name="ε 0.5, asked on").click()
+    tab.get_by_role("button", name="Approve").click()
+    tab.get_by_text("The request is approved").wait_for()
+    tab.get_by_role("link", name="Datasets", exact=True).click()
+    tab.get_by_role("link", name="Ward surveys").click()
+    tab.get_by_role("link", name="Upload the rows").click()
+    rows = tmp_path / "rows.csv"
+    rows.write_bytes(CSV)
+    tab.locator("input[type=file]").set_input_files(str(rows))
+    tab.get_by_role("button", name="Upload").click()
+    tab.get_by_text("Private: it counts rows.").wait_for()
+    tab.get_by_role("button", name="Sign out").click()
+    tab.get_by_text("You have signed out.").wait_for()
+    assert seen.complaints == []
+
+
+def _analyst(seen: Watched, scene: Scene) -> None:
+    """On a phone: asks for a price, orders, watches and cancels."""
+    tab = seen.tab
+    seen.go(f"/datasets/{scene.dataset_id}/order")
+    grants = tab.get_by_label("Grant that pays")
+    if grants.count():
+        grants.select_option(index=0)
+    tab.get_by_label("Epsilon").fill("0.2")
+    tab.get_by_role("button", name="Show the price").click()
+    tab.get_by_role("button", name="Order it").click()
+    tab.get_by_text("The job is ordered").wait_for()
+    assert "queued" in tab.locator("#live").inner_text()
+    tab.get_by_text("Cancel this job").click()
+    tab.get_by_role("button", name="Cancel the job").click()
+    tab.get_by_text("The job is cancelled").wait_for()
+    assert seen.complaints == []
+
+
+def _admin(seen: Watched) -> None:
+    """Makes a key, sees its secret once, revokes it."""
+    tab = seen.tab
+    tab.get_by_role("link", name="Keys").click()
+    tab.get_by_label("Name").fill("night shift")
+    tab.get_by_role("checkbox", name="analyst").check()
+    tab.get_by_role("button", name="Make the key").click()
+    assert tab.locator(".secret").inner_text().startswith("us_")
+    tab.get_by_role("link", name="Back to the keys").click()
+    assert tab.locator(".secret").count() == 0
+    tab.get_by_role("button", name="Revoke key night shift").click()
+    tab.get_by_text("The key is revoked").wait_for()
+    assert seen.complaints == []
+
+
+def _auditor(seen: Watched, scene: Scene) -> None:
+    """On a phone: checks the chain and takes the ledger along."""
+    tab = seen.tab
+    seen.go(f"/datasets/{scene.dataset_id}/ledger")
+    tab.get_by_role("link", name="Check the chain now").click()
+    tab.get_by_text("The chain is whole").wait_for()
+    with tab.expect_download() as taken:
+        tab.get_by_role("link", name="CSV").click()
+    assert taken.value.suggested_filename.startswith("ledger-")
+    assert seen.complaints == []
