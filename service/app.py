@@ -44,6 +44,7 @@ from service.auth.doorkeeper import Doorkeeper
 from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
+from service.dashboard.error_pages import shown_last
 from service.dashboard.pages import install_pages
 from service.datasets import deleting
 from service.datasets import endpoints as datasets
@@ -198,7 +199,7 @@ def create_app(
     # The last added is the outermost.
     app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH, _PART_PATH))
-    app.add_middleware(LastResort)
+    app.add_middleware(LastResort, shown=shown_last)
     app.add_middleware(AuditTrail, database=parts.database, clock=parts.clock)
     app.add_middleware(AccessLog)
     app.add_middleware(RequestMetrics, answered=parts.recorder.answered)

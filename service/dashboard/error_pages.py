@@ -12,11 +12,14 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request, Response
+from starlette.types import Scope
 
+from core.errors import UnderstudyError
 from service.auth.cookie import SAFE_METHODS, presented_cookie
 from service.dashboard.entrance import HOME, own_path, way_in
 from service.dashboard.rendering import open_page, sent_on
 from service.dependencies import parts_of
+from service.problem import document_of, response_to
 
 NOTICE: Final = "#notice"
 IN_WORDS: Final = "Go back, and choose from what the pages show you."
@@ -38,6 +41,12 @@ async def _shown(handler: Handler, request: Request, error: Exception) -> Respon
     if not _is_for_people(request) or answer.media_type != "application/problem+json":
         return answer
     return as_page(request, json.loads(bytes(answer.body)), answer)
+
+
+def shown_last(scope: Scope, error: UnderstudyError) -> Response:
+    """The answer to what nobody expected, for people or for programs."""
+    request, answer = Request(scope), response_to(error)
+    return as_page(request, document_of(error), answer) if _is_for_people(request) else answer
 
 
 def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Response:

@@ -63,11 +63,13 @@ class Pictures:
         plots: Of the first ``COLUMNS`` columns of rows; empty for images.
         columns: How many columns the rows have.
         sheet: PNG of images; None for rows.
+        formats: What samples can be written as, the usual format first.
     """
 
     plots: Sequence[Plot]
     columns: int
     sheet: bytes | None
+    formats: Sequence[str]
 
 
 def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
@@ -78,13 +80,17 @@ def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
         domain: The dataset's declared domain.
     """
     if isinstance(samples, ImageSamples):
-        return Pictures(plots=(), columns=0, sheet=b"".join(samples.write(IMAGES, "png")))
+        sheet = b"".join(samples.write(IMAGES, "png"))
+        return Pictures(plots=(), columns=0, sheet=sheet, formats=tuple(samples.MEDIA_TYPES))
     assert isinstance(samples, TableSamples)
     table = TableDomain.from_json(domain)
     codes = encode(table, next(iter(samples.sampler.batches(ROWS))))
     shown = list(zip(table.modelled, codes.T, strict=True))[:COLUMNS]
     return Pictures(
-        plots=[plot(column, drawn) for column, drawn in shown], columns=len(table.modelled), sheet=None
+        plots=[plot(column, drawn) for column, drawn in shown],
+        columns=len(table.modelled),
+        sheet=None,
+        formats=tuple(samples.MEDIA_TYPES),
     )
 
 

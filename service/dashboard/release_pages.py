@@ -25,8 +25,6 @@ from service.releases.errors import ReleaseNotFound
 from service.wire import Before
 
 RELEASES: Final = 25
-IMAGE_FORMATS: Final = ("png", "npz", "zip")
-ROW_FORMATS: Final = ("csv", "parquet", "jsonl")
 
 router = APIRouter(include_in_schema=False)
 
@@ -68,7 +66,7 @@ def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
         may_download=visit.may(download_bundle),
         may_draw=visit.may(draw_samples),
         may_see_job=visit.may(read_job),
-        formats=IMAGE_FORMATS if pictures is not None and pictures.sheet else ROW_FORMATS,
+        formats=() if pictures is None else pictures.formats,
     )
 
 

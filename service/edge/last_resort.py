@@ -6,18 +6,24 @@ quote a row. So nothing leaves: the log gets the class and the place in our own 
 
 import errno
 import traceback
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.errors import InternalError
+from core.errors import InternalError, UnderstudyError
 from core.logs import get_logger
 from core.storage.errors import StorageUnavailable
 from service.problem import response_to
 
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 """What a full or broken disk says: nothing was stored, and a later attempt may work."""
+
+
+Shown = Callable[[Scope, UnderstudyError], Response]
+"""How an error is answered to whoever caused the request in a scope."""
 
 
 class AnswerAborted(RuntimeError):
@@ -32,10 +38,12 @@ class LastResort:
 
     Args:
         app: What serves the request.
+        shown: Makes the answer to an error; a problem document where no other way is given.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, shown: Shown | None = None) -> None:
         self._app = app
+        self._shown = shown or (lambda _scope, error: response_to(error))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve, and answer what was not caught."""
@@ -60,7 +68,7 @@ class LastResort:
         if started:
             raise AnswerAborted
         full = isinstance(failure, OSError) and failure.errno in _DISK
-        await response_to(StorageUnavailable() if full else InternalError())(scope, receive, send)
+        await self._shown(scope, StorageUnavailable() if full else InternalError())(scope, receive, send)
 
 
 def _place(error: Exception) -> list[str]:

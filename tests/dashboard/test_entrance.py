@@ -163,6 +163,18 @@ def test_people_get_pages_and_programs_problems(world: World, nobody: Visitor) -
         assert answer.headers["content-type"] == "application/problem+json"
 
 
+def test_what_nobody_expected_is_a_page_too(
+    world: World, sign_in: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("a value of a row: 4711")
+
+    monkeypatch.setattr("service.dashboard.overview._budgets", fail)
+    text = sign_in("owner").page("/overview", 500)
+    assert "internal-error" in text
+    assert "4711" not in text
+
+
 def test_no_page_is_part_of_the_described_interface(world: World) -> None:
     paths = set(world.app.openapi()["paths"])
     assert all(path.startswith("/v1/") or path in {"/healthz", "/readyz", "/metrics"} for path in paths), (
