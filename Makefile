@@ -99,6 +99,9 @@ bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, 
 	  $(BIN)/python -m benchmarks.images.idpgan $$name && \
 	  $(BIN)/python -m benchmarks.images.private_classifier $$name && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method mean-embedding && \
+	  $(BIN)/python -m benchmarks.images.baselines $$name --method dpgan && \
+	  $(BIN)/python -m benchmarks.images.baselines $$name --method ganobfuscator && \
+	  $(BIN)/python -m benchmarks.images.baselines $$name --method dpacgan && \
 	  $(BIN)/python -m benchmarks.images.baselines $$name --method wgan-gp || exit 1; \
 	done
 
