@@ -50,8 +50,9 @@ class ExactSum:
         by_block = [grids[group] for group in partition.group_of_block]
         sizes = torch.tensor(layout.sizes)
         self._grid = torch.repeat_interleave(torch.tensor(by_block, dtype=torch.float64), sizes).to(device)
-        self._steps = 1.0 / self._grid
+        self._steps = {device: 1.0 / self._grid}
         self._sum = torch.zeros(layout.coordinates, dtype=torch.int64, device=device)
+        self._total = torch.empty_like(self._grid)
 
     def clear(self) -> None:
         """Begin a batch."""
@@ -59,15 +60,17 @@ class ExactSum:
 
     def rounded(self, piece: Tensor) -> Tensor:
         """(coordinates,) int64 steps of the grid of the (coordinates,) float64 sum of one piece, on the piece's device."""
-        return (piece * self._steps.to(piece.device)).round_().to(torch.int64)
+        if piece.device not in self._steps:
+            self._steps[piece.device] = (1.0 / self._grid).to(piece.device)
+        return (piece * self._steps[piece.device]).round_().to(torch.int64)
 
     def add(self, steps: Tensor) -> None:
         """Add what `rounded` gave, or sums of it; nothing else is done here that could fail half way."""
         self._sum += steps
 
     def total(self) -> Tensor:
-        """(coordinates,) float64 sum of what was added."""
-        return self._sum.double().mul_(self._grid)
+        """(coordinates,) float64 sum of what was added, valid until the next call."""
+        return torch.mul(self._sum, self._grid, out=self._total)
 
 
 def grids_of(partition: Partition, *, max_batch: int, piece: int) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ import torch
 
 from models.devices import placement as places
 from models.devices.errors import DeviceAbsent, OtherDevice
-from models.devices.placement import HOST, Placement, placed
+from models.devices.placement import HOST, Placement, placed, settle
 from models.idpgan.checkpoint import unpack
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
@@ -128,3 +128,20 @@ def test_the_kind_names_what_decides_how_sums_round(monkeypatch: pytest.MonkeyPa
     assert (host, len({host, cpu, gpu})) == ("", 3)
     assert gpu.startswith("NVIDIA H200, 9.0, ")
     assert torch.__version__ in gpu
+
+
+def test_a_gpus_products_may_be_of_tf32_and_its_convolutions_are_repeatable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Flags:
+        allow_tf32 = False
+        benchmark, deterministic = True, False
+
+    monkeypatch.setattr(places.torch.backends.cuda, "matmul", Flags())
+    monkeypatch.setattr(places.torch.backends, "cudnn", Flags())
+    settle(HOST)
+    assert not places.torch.backends.cuda.matmul.allow_tf32, "the CPU's settings stay"
+    settle(spread_over(torch.device("cuda", 0)))
+    cudnn = places.torch.backends.cudnn
+    assert places.torch.backends.cuda.matmul.allow_tf32
+    assert (cudnn.allow_tf32, cudnn.benchmark, cudnn.deterministic) == (True, False, True)

@@ -60,7 +60,7 @@ def batch_of(kind: str, count: int) -> dict[str, Any]:
 
 def worked(form: SpreadForm, partition: Partition, batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
     total, squares = form.sum_and_squares(partition=partition, **batch)
-    return total.cpu(), squares.cpu()
+    return total.cpu().clone(), squares.cpu()
 
 
 kinds = pytest.mark.parametrize("kind", ["images", "cells", "vectors"])
