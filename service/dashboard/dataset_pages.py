@@ -14,6 +14,7 @@ from core.governance.states import RequestState
 from core.ledger import glances
 from core.ledger.statement import entry_json
 from core.privacy.charge import MICRO
+from service.auditing.endpoints import list_audit_events
 from service.budgets.endpoints import (
     ask_what_if,
     freeze_dataset,
@@ -26,6 +27,7 @@ from service.budgets.schemas import WhatIf
 from service.dashboard.forms import order
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
+from service.dashboard.words import short
 from service.datasets.endpoints import read_dataset, read_intake_report, upload_rows
 from service.datasets.schemas import DatasetView
 from service.grants.endpoints import list_grants, revoke_grant
@@ -69,6 +71,8 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         waiting=waiting,
         curve=json.dumps(_curve(steps)) if steps else None,
         steps=steps[-NEWEST_JOBS:][::-1],
+        is_cut=len(steps) == glances.NEWEST_STEPS,
+        most_steps=glances.NEWEST_STEPS,
         micro=MICRO,
         jobs=[] if jobs is None else jobs.items,
         has_more_jobs=jobs is not None and jobs.next_before is not None,
@@ -158,6 +162,7 @@ def tabs(visit: Visit, dataset: DatasetView) -> Sequence[tuple[str, str]]:
         (f"{base}/people", "Requests and grants", list_dataset_budget_requests),
         (f"{base}/ledger", "Ledger", read_ledger),
         (f"{base}/facts", "What is declared", read_dataset),
+        (f"/audit?object={dataset.id}", "Audit trail", list_audit_events),
     )
     return [(path, title) for path, title, operation in offered if visit.may(operation)]
 
@@ -187,14 +192,16 @@ def _steps(database: Database, population_id: UUID) -> Sequence[glances.Step]:
         return glances.newest_steps(session, population_id)
 
 
-def _curve(steps: Sequence[glances.Step]) -> dict[str, list[Any]]:
-    """The steps as columns: seconds of the minute, spent and reserved epsilon after each, and whose it was."""
+def _curve(steps: Sequence[glances.Step]) -> dict[str, Any]:
+    """The steps as columns: minutes in seconds, epsilon spent and in force after each, and the beginnings of job ids."""
     known = [(step, step.balance) for step in steps if step.balance is not None]
     return {
         "at": [_minute(step.at) for step, _ in known],
         "spent": [balance.spent.epsilon_micros / MICRO for _, balance in known],
         "reserved": [balance.in_force.epsilon_micros / MICRO for _, balance in known],
-        "job": [str(step.job_id) for step, _ in known],
+        # Of a longer ledger the newest steps are shown, which begin at what was spent before them.
+        "whole": len(steps) < glances.NEWEST_STEPS,
+        "jobs": " ".join(short(step.job_id) for step, _ in known),
     }
 
 

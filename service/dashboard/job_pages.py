@@ -15,6 +15,7 @@ from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
 from service.grants.endpoints import list_grants
 from service.jobs.endpoints import cancel_job, create_job, list_jobs, read_job
+from service.jobs.failure_note import read_failure_note
 from service.jobs.schemas import JobView
 from service.quotes.endpoints import create_quote
 from service.quotes.schemas import GeneratorOrder
@@ -58,6 +59,7 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         job=job,
         live=live,
         names=dataset_names(visit, [job.dataset_id]),
+        may_read_note=visit.may(read_failure_note),
         may_cancel=live and visit.may(cancel_job) and not job.cancel_requested,
     )
 

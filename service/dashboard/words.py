@@ -46,6 +46,7 @@ STATES: Final[Mapping[str, tuple[str, str]]] = {
     "revoked": ("revoked", "over"),
     "replaced": ("replaced", "over"),
     "alive": ("alive", "good"),
+    "well": ("well", "good"),
     "silent": ("silent", "bad"),
     "problem": ("problem", "bad"),
     "warning": ("warning", "wait"),

@@ -37,6 +37,10 @@ PAGES = {
     "declare": ("owner", "/datasets/new"),
     "error": ("owner", "/jobs/00000000-0000-4000-8000-000000000000"),
 }
+KEY_PAGES = [
+    "sign-in", "overview", "dataset", "request", "ledger", "job", "order", "release", "system", "declare",
+]  # fmt: skip
+"""What the documentation keeps; the others are taken where UNDERSTUDY_PAGES names them."""
 
 
 def test_screenshots(world: World) -> None:
@@ -47,7 +51,7 @@ def test_screenshots(world: World) -> None:
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
     keys["auditor"] = world.caller(Role.AUDITOR).key
     OUT.mkdir(parents=True, exist_ok=True)
-    wanted = WANTED or list(PAGES)
+    wanted = WANTED or KEY_PAGES
     with served(world.app) as address, chromium() as browser:
         for scheme in ("light", "dark"):
             for size, viewport in SIZES.items():

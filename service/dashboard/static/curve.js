@@ -3,17 +3,20 @@
 (() => {
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const day = (seconds) => new Date(seconds * 1000).toISOString().slice(5, 10);
+  const minute = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
   const draw = (place) => {
     const told = JSON.parse(place.dataset.curve);
     if (told.at.length < 1) return;
     const cap = Number(place.dataset.cap) || null;
     const end = Math.max(told.at[told.at.length - 1] + 60, Math.min(Date.now() / 1000, told.at[told.at.length - 1] + 86400));
     const at = [told.at[0] - 60, ...told.at, end];
-    const stairs = (values) => [0, ...values, values[values.length - 1]];
+    const stairs = (values) => [told.whole ? 0 : values[0], ...values, values[values.length - 1]];
+    const jobs = told.jobs.split(" ");
+    const whose = (place) => (jobs[place - 1] ? `, job ${jobs[place - 1]}` : "");
     const stepped = uPlot.paths.stepped({ align: 1 });
     const axis = () => ({ stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } });
     const series = [
-      { label: "Time (UTC)", value: (_, seconds) => seconds === null ? "–" : new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ") },
+      { label: "Time (UTC)", value: (_, seconds, __, place) => (seconds === null ? "–" : minute(seconds) + whose(place)) },
       { label: "Spent and reserved ε", stroke: style("--held"), fill: style("--accent-soft"), width: 2, paths: stepped, points: { show: told.at.length < 200, size: 5 } },
       { label: "Spent ε", stroke: style("--accent"), width: 2, paths: stepped, points: { show: told.at.length < 200, size: 5 } },
     ];
@@ -28,7 +31,7 @@
       ...size(), series,
       tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), "Etc/UTC"),
       scales: { y: { range: (_, low, high) => [0, Math.max(high, cap || 0) * 1.08 || 1] } },
-      axes: [{ ...axis(), space: 70, values: (_, times) => times.map(day) }, { ...axis(), size: 56 }],
+      axes: [{ ...axis(), space: 90, values: (_, times) => times.map(times[1] - times[0] < 86400 ? (time) => minute(time).slice(5) : day) }, { ...axis(), size: 56 }],
       legend: { live: true },
       cursor: { drag: { x: false, y: false } },
     }, data, place);
