@@ -54,25 +54,21 @@ def test_a_job_resumed_on_other_numbers_of_devices_gives_the_same_bytes(
     assert fitted(kind, spread_over(device, 3), StubbornHost(state)) == whole
 
 
-@kinds
-def test_a_job_is_not_resumed_on_another_kind_of_device(kind: str) -> None:
+def test_a_job_is_not_resumed_on_another_kind_of_device() -> None:
     spread = spread_over(CPU)
     for begun, resumed in ((HOST, spread), (spread, HOST)):
         with pytest.raises(OtherDevice):
-            fitted(kind, resumed, StubbornHost(killed_at(kind, begun, 3)))
+            fitted("table", resumed, StubbornHost(killed_at("table", begun, 3)))
 
 
-@kinds
-def test_the_kind_of_device_is_on_record_before_the_first_private_step(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_kind_of_device_is_on_record_before_the_first_private_step() -> None:
     class OnlyWhenTold(StubbornHost):
         def checkpoint_due(self) -> bool:
             return False
 
     host = OnlyWhenTold(kill_at=0)
     with pytest.raises(Killed):
-        fitted(kind, spread_over(CPU), host)
+        fitted("table", spread_over(CPU), host)
     assert host.state is not None
     facts = unpack(host.state)[1]
     assert facts["trained"] == 0
@@ -80,16 +76,15 @@ def test_the_kind_of_device_is_on_record_before_the_first_private_step(
     assert not any(stage == "train" for stage, _, _ in host.marks)
 
 
-@kinds
-def test_the_cpus_own_checkpoints_name_no_device(kind: str) -> None:
-    assert "device" not in unpack(killed_at(kind, HOST, 1))[1]
+def test_the_cpus_own_checkpoints_name_no_device() -> None:
+    assert "device" not in unpack(killed_at("table", HOST, 1))[1]
 
 
 def test_another_size_of_units_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = killed_at("images", spread_over(CPU), 3)
+    state = killed_at("table", spread_over(CPU), 3)
     monkeypatch.setattr("models.devices.spread.unit_of", lambda *_: 32)
     with pytest.raises(OtherDevice):
-        fitted("images", spread_over(CPU), StubbornHost(state))
+        fitted("table", spread_over(CPU), StubbornHost(state))
 
 
 def seen(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:

@@ -71,9 +71,9 @@ kinds = pytest.mark.parametrize("kind", ["images", "cells", "vectors"])
 def test_any_number_of_devices_gives_the_same_bits(kind: str, device: torch.device) -> None:
     alone, partition = form_of(kind, device)
     assert alone.unit == spread.FEWEST
-    for devices in (2, 3, 7):
+    for devices in (2, 5):
         several, _ = form_of(kind, device, devices)
-        for count in (MAX_BATCH, 33, 1, 0):
+        for count in (MAX_BATCH, 33, 0):
             batch = batch_of(kind, count)
             for ours, theirs in zip(
                 worked(several, partition, batch), worked(alone, partition, batch), strict=True
@@ -127,7 +127,7 @@ class ShortMemory:
 
 @kinds
 @pytest.mark.parametrize("devices", [1, 2])
-@pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("at", [1, 2, 5])
 def test_short_memory_changes_no_bit(
     kind: str, devices: int, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
