@@ -40,3 +40,12 @@ def test_the_study_s_table_is_what_was_measured():
             for steps in (50, 150, 500, 1500)
         )  # fmt: skip
         assert f"| {batch:,} | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_study_s_trainings_are_what_was_measured():
+    measured = json.loads((RESULTS / "rules_study.json").read_text())["trained"]
+    assert measured
+    for entry in measured.values():
+        named = f"| {entry['batch']:,} | {entry['steps']} | {entry['batch'] * entry['steps']:,} | {entry['share']:g} |"
+        found = f"{100 * entry['warmed']:.2f} % | {100 * entry['critic']:.2f} % |"
+        assert any(line.startswith(named) and found in line for line in PAGE.splitlines()), named
