@@ -36,9 +36,16 @@ class Effect:
     @property
     def verdict(self) -> str:
         """Better, worse, or not told apart from no effect at 95 %; one seed tells nothing apart."""
-        if self.change.half_width is None or abs(self.change.mean) <= self.change.half_width:
+        if self.change.half_width is None:
+            return "one seed"
+        if abs(self.change.mean) <= self.change.half_width:
             return "not told apart"
         return "better" if (self.change.mean > 0) != (self.score in LESS_IS_BETTER) else "worse"
+
+    def text(self, digits: int) -> str:
+        """As in +0.012 ± 0.004, better."""
+        sign = "+" if self.change.mean > 0 else ""
+        return f"{sign}{self.change.text(digits)}, {self.verdict}"
 
 
 def effects(runs: Iterable[Run], score: str) -> list[Effect]:

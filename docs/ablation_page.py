@@ -12,8 +12,8 @@ from benchmarks.images.plots import svg
 from benchmarks.images.published import PAPER_ROWS
 from benchmarks.poker import PAPER
 from benchmarks.results_file import RESULTS
-from docs.ablation_plot import NAMES, comparable, effects_plot, title_of
-from docs.ablation_words import HOW, INTRODUCTION, VERDICTS
+from docs.ablation_plot import NAMES, SECOND, comparable, effects_plot, title_of
+from docs.ablation_words import CONCLUSION, HOW, INTRODUCTION, JUDGEMENTS
 from docs.tables import machine, table
 
 PLOT = "ablation.svg"
@@ -28,7 +28,7 @@ def ablations_page() -> str:
     runs = list(result.get("runs", {}).values())
     lines = ["# Ablations: does each strategy pay for its cost?\n", INTRODUCTION]
     if comparable(runs):
-        lines += [VERDICTS, f"![Effects with 95 % intervals](benchmarks/{PLOT})\n", "## The tables\n"]
+        lines += [*_verdicts(runs), f"![Effects with 95 % intervals](benchmarks/{PLOT})\n", "## The tables\n"]
     for (dataset, epsilon, anchor), group in parts(runs).items():
         lines += [f"### {title_of(dataset, epsilon, anchor=anchor)}\n", _budget(group)]
         lines += [*_rows(dataset, group), "", *_paper(dataset, epsilon), *_effects(dataset, group), ""]
@@ -45,6 +45,26 @@ def _result() -> dict[str, Any]:
     path = RESULTS / f"{FILE}.json"
     document: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return document
+
+
+def _verdicts(runs: Sequence[Run]) -> list[str]:
+    """What is said of each strategy, and under it what was measured: main score and a distance of every part."""
+    lines = []
+    for strategy, judgement in JUDGEMENTS.items():
+        lines.append(f"**{strategy[0].upper()}{strategy[1:]}.** {judgement}\n")
+        for (dataset, epsilon, anchor), group in comparable(runs).items():
+            said = [_said(strategy, score, group) for score in (SCORES[dataset][0], SECOND[dataset])]
+            if all(said):
+                lines.append(f"* {title_of(dataset, epsilon, anchor=anchor)}: {'; '.join(said)}")
+        lines.append("")
+    return [*lines, CONCLUSION]
+
+
+def _said(strategy: str, score: str, group: Sequence[Run]) -> str:
+    for effect in effects(group, score):
+        if effect.strategy == strategy:
+            return f"{NAMES[score]} {effect.text(_DIGITS.get(score, 4))}"
+    return ""
 
 
 def _budget(group: Sequence[Run]) -> str:
@@ -72,7 +92,7 @@ def _effects(dataset: str, group: Sequence[Run]) -> list[str]:
     lines = []
     for place, effect in enumerate(found[SCORES[dataset][0]]):
         cells = [found[name][place] for name in SCORES[dataset]]
-        words = [f"{cell.change.text(_DIGITS.get(cell.score, 4))}, {cell.verdict}" for cell in cells]
+        words = [cell.text(_DIGITS.get(cell.score, 4)) for cell in cells]
         pairs = ", ".join(f"{one} - {other}" for one, other in EFFECTS[effect.strategy])
         lines.append([effect.strategy, pairs, *words])
     return table(["effect of", "mean of", *(NAMES[name] for name in SCORES[dataset])], lines) if lines else []

@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.ablation_effects import LESS_IS_BETTER, SCORES, Effect, Run, effects, parts
-from benchmarks.images.plots import COLOURS
 
 TITLES = {"adult": "Adult", "poker": "Poker Hand", "mnist": "MNIST", "faces": "Faces"}
 NAMES = {
@@ -30,6 +29,7 @@ SECOND = {
     "faces": "sliced_wasserstein",
 }
 """The distance beside the main score."""
+COLOURS = {"better": "#2f855a", "worse": "#c05621", "not told apart": "#4a5568", "one seed": "#a0aec0"}
 _COLUMNS, _WIDTH, _HEIGHT = 2, 4.6, 2.3
 
 
@@ -70,7 +70,7 @@ def _panel(axes: Axes, found: list[Effect]) -> None:
             -place,
             xerr=effect.change.half_width,
             marker="o" if effect.change.half_width is not None else "x",
-            color=COLOURS[place % len(COLOURS)],
+            color=COLOURS[effect.verdict],
             markersize=4,
             capsize=3,
         )
@@ -78,4 +78,5 @@ def _panel(axes: Axes, found: list[Effect]) -> None:
     axes.set_yticks([-place for place in range(len(found))], [effect.strategy for effect in found])
     axes.set_ylim(-len(found) + 0.5, 0.5)
     axes.spines[["top", "right"]].set_visible(False)
+    axes.locator_params(axis="x", nbins=5)
     axes.tick_params(labelsize=7.5)

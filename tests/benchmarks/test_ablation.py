@@ -97,11 +97,12 @@ def test_an_effect_is_the_mean_over_its_pairs_seed_by_seed():
     assert dpba.change.mean == pytest.approx(0.14)
     assert dpba.change.half_width == pytest.approx(4.3027 * (0.02 / 3) / 3**0.5, rel=1e-4)
     assert dpba.verdict == "better"
+    assert dpba.text(3) == "+0.140 ± 0.017, better"
     assert (found["WC"].change.mean, found["WC"].verdict) == (pytest.approx(0.05), "better")
     worse = [entry | {"two_way": entry["auroc_trees"]} for entry in runs]
     assert effects(worse, "two_way")[0].verdict == "worse"
     alone = effects([run for run in runs if run["seed"] == 0], "auroc_trees")
-    assert {(effect.verdict, effect.change.half_width) for effect in alone} == {("not told apart", None)}
+    assert {(effect.verdict, effect.change.half_width) for effect in alone} == {("one seed", None)}
 
 
 def test_a_seed_that_lacks_a_row_counts_for_no_effect_that_needs_it():
