@@ -32,14 +32,18 @@ RESULT = {
 def test_every_axis_has_its_rows():
     page = "\n".join(cost(RESULT))
     assert (
-        "| linear layers | 128 | 5,000 | 1.20 (1.10 to 1.30) | 1.25 | 12.0 | 10.0 | 20 | 61 | 5 | 1.5 |" in page
+        "| linear layers | 128 | 5,000 | 1.20 (1.10 to 1.30) | 1.25 | 12.0 | 10.0 | 20 | 61 | 5 | 1.5 |"
+        in page
     )
     assert "| convolutions | 256 | 5,000 | 0.90 (0.80 to 1.00) |" in page
     assert "| linear layers | 128 | 70,000 |" in page
     # 24 steps of 1.3 and one of 1.55 are 1.31 in the mean; 24 of 1.1 and one of 2.1 are 1.14.
     assert "| rows, 2 | 4 | 1.20 (1.10 to 1.30) | 1.31 | 1.55 (1.45 to 1.65) | 1.14 | 2.10 (2.00 to 2.20) | 2 | 5 | 1.5 |" in page  # fmt: skip
     assert "| flat | 1 | 1.20 (1.10 to 1.30) |  |  |  |  |  | 5 | 1.5 |" in page
-    assert "Linear layers: 4 groups cost 1.00 times what 1 costs; a refresh step costs at most 1.91 times" in page
+    assert (
+        "Linear layers: 4 groups cost 1.00 times what 1 costs; a refresh step costs at most 1.91 times"
+        in page
+    )
 
 
 def test_an_axis_that_was_not_measured_is_left_out():
