@@ -15,8 +15,10 @@ from core.ledger.reservation import EntryKind
 from core.releases.bundle import unpack
 from core.releases.certificate import verify_certificate
 from core.signing import keyring
+from models.devices.errors import DeviceDiffers, OtherDevice
 from tests.workers.support import CANARY, Workshop, environment_of, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
+from workers import runner
 from workers.host import AttemptEnded
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, checkpoint_key, release_id_of
@@ -111,6 +113,18 @@ def refusal(workshop: Workshop, job_id: UUID, fence: int) -> ExitCode:
             fence=fence,
         )
     return ended.value.code
+
+
+@pytest.mark.parametrize("error", [OtherDevice, DeviceDiffers])
+def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypatch, error):
+    def refused(*_):
+        raise error
+
+    monkeypatch.setattr(runner, "_trained", refused)
+    job_id = workshop.order()
+    workshop.claim(job_id)
+    assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY
+    assert not workshop.store.exists(failure_note_key(job_id, 1)), "rows had no part in it"
 
 
 def test_without_its_lease_it_neither_opens_rows_nor_writes(workshop):
