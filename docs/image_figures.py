@@ -19,7 +19,7 @@ was trained on every other test image; features (Frechet) and pixels (sliced Was
 test, up to 5,000 images a side, so "real images" shows the floor of both. "JS" is the paper's score, half of a symmetrised
 divergence that has no bound; beside it a lower bound on the true Jensen-Shannon divergence (at most 0.693). Over
 seeds: mean ± half of Student's 95 % interval; a figure without ± is one seed, an empty cell was not measured; "made" is how many images were scored. Choices were made on a held-out part of the training
-images. "DP-SGD on real images" publishes no images: it is one small convolutional network
+images ([the public rules](rules-study.md)). "DP-SGD on real images" publishes no images: it is one small convolutional network
 trained privately on the real ones, what the same budget gives to somebody who wants a classifier only. Keys derive from seeds, so
 nothing here is private. Seconds are of the training, with other work on the machine where the load says so.
 """
