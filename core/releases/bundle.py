@@ -7,6 +7,7 @@
     domain.json             the declared domain: what codes and labels mean
     certificate.json        what was spent and by which mechanism, signed; holds the digests of all other files
     README.md               how to sample without this service, with a program that a test runs
+    sample.py               draws whole records with numpy and onnxruntime alone
 
 No pickle, no clocks and no machine facts: the same generator gives the same bytes, which is what lets a resumed
 job be compared with an undisturbed one. A bundle that is opened may come from a stranger, so sizes are bounded
@@ -27,9 +28,10 @@ from typing import Any, BinaryIO
 
 from core.releases.errors import BundleInvalid
 from core.releases.manifest import FIRST_TABLE_SCHEMA, Manifest, manifest_from_json
+from core.releases.sampler_script import render_script
 
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
-DOMAIN, CERTIFICATE, README = "domain.json", "certificate.json", "README.md"
+DOMAIN, CERTIFICATE, README, SCRIPT = "domain.json", "certificate.json", "README.md", "sample.py"
 _DIGESTED = (WEIGHTS, NETWORK, DOMAIN)
 _FIRST_DIGESTED = (*_DIGESTED, CERTIFICATE)
 _READ = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE, MANIFEST)
@@ -67,7 +69,8 @@ def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
     files = {WEIGHTS: bundle.weights, NETWORK: bundle.network, DOMAIN: _json_bytes(bundle.domain)}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     manifest = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
-    return files | {MANIFEST: manifest, README: readme.encode()}
+    script = render_script(bundle.manifest, bundle.domain).encode()
+    return files | {MANIFEST: manifest, README: readme.encode(), SCRIPT: script}
 
 
 def artefacts_of(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:

@@ -200,6 +200,12 @@ class Artefacts(Form):
     manifest: Artefact = Field(alias="manifest.json")
 
 
+class ArtefactsWithScript(Artefacts):
+    """Likewise of a bundle that holds the script; bundles of the first releases have none."""
+
+    script: Artefact = Field(alias="sample.py")
+
+
 class CertificateForm(Form):
     """A whole certificate, with its signature."""
 
@@ -234,7 +240,7 @@ class CertificateForm(Form):
     randomness: Randomness
     noise_grid: NoiseGrid
     software: Software
-    artefacts: Artefacts
+    artefacts: ArtefactsWithScript | Artefacts
     not_covered: Annotated[list[str], Field(json_schema_extra={"const": [*say.NOT_COVERED]})]
     context: Literal["understudy.certificate/2"]
     algorithm: Literal["Ed25519"]

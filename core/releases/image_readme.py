@@ -15,13 +15,15 @@ the generator, publishing them and publishing this bundle cost no further privac
 | `generator.safetensors` | its weights |
 | `manifest.json` | the images' shape, the law of the label, SHA-256 of network, weights and domain |
 | `domain.json` | the declared images: shape, and the labels in the order of their codes |
+| `sample.py` | draws images with numpy and onnxruntime alone |
 | `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
 
 {verify} To draw images:
 `understudy sample --bundle bundle.zip --rows 1000 --out synthetic.npz` (or `.zip` for PNG files, `.png` for a contact
 sheet).
 
-Without it, this program (Python, numpy and onnxruntime) draws images; label `c` is the `c`-th of `domain.json`.
+Without it, unzip the bundle, verified if it comes from somebody else, and run `python sample.py 1000 images.npz`. This
+program (Python, numpy and onnxruntime) draws images; label `c` is the `c`-th of `domain.json`.
 
 ```python
 import json

@@ -19,12 +19,14 @@ the generator, publishing them and publishing this bundle cost no further privac
 | `generator.safetensors` | its weights |
 | `manifest.json` | codes per column, the law of the label, SHA-256 of network, weights and domain |
 | `domain.json` | the declared columns: what each code means |
+| `sample.py` | draws whole rows with numpy and onnxruntime alone |
 | `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
 
 {verify} To draw rows:
 `understudy sample --bundle bundle.zip --rows 1000`.
 
-Without it, this program (Python, numpy and onnxruntime) draws rows in coded form; code `c` of a column is its
+Without it, unzip the bundle, verified if it comes from somebody else, and run `python sample.py 1000 rows.csv`. This program
+(Python, numpy and onnxruntime) draws rows in coded form; code `c` of a column is its
 `c`-th category or bin as `domain.json` lists them.
 
 ```python

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from understudy.errors import NotABundle
 from understudy.verifying.strict_json import read_object
 
-CERTIFICATE, MANIFEST, DOMAIN = "certificate.json", "manifest.json", "domain.json"
+CERTIFICATE, MANIFEST, DOMAIN, SCRIPT = "certificate.json", "manifest.json", "domain.json", "sample.py"
 _MOST_BYTES: Mapping[str, int] = {
     "README.md": 2**20,
     CERTIFICATE: 2**22,
@@ -21,6 +21,7 @@ _MOST_BYTES: Mapping[str, int] = {
     MANIFEST: 2**22,
     "generator.onnx": 2**30,
     "generator.safetensors": 2**30,
+    SCRIPT: 2**24,
 }
 _PIECE = 2**20
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
@@ -87,10 +88,10 @@ def _opened(stream: BinaryIO) -> Opened:
     with zipfile.ZipFile(stream) as archive:
         entries = archive.infolist()
         names = [entry.filename for entry in entries]
-        if sorted(names) != sorted(_MOST_BYTES):
+        if sorted([*names, *({SCRIPT} - set(names))]) != sorted(_MOST_BYTES):
             extra = sorted(set(names) - set(_MOST_BYTES))
             what = f"it also holds {extra[0]!r}" if extra else "one is missing or there twice"
-            message = f"a bundle holds exactly six files; {what}"
+            message = f"a bundle holds exactly six files, and {SCRIPT} beside them; {what}"
             raise NotABundle(message)
         files: dict[str, File] = {}
         contents: dict[str, bytes] = {}
@@ -106,6 +107,10 @@ def _opened(stream: BinaryIO) -> Opened:
         if contents[name] != _written(document):
             message = f"{name} is not written as the service writes it"
             raise NotABundle(message)
+    listed = documents[CERTIFICATE].get("artefacts")
+    if (SCRIPT in files) != (isinstance(listed, dict) and SCRIPT in listed):
+        message = f"{SCRIPT} is there exactly where its certificate lists it"
+        raise NotABundle(message)
     return Opened(
         files=files,
         certificate=documents[CERTIFICATE],

@@ -42,6 +42,7 @@ def test_a_bundle_holds_the_files_the_docs_name_and_no_pickle():
             "generator.onnx",
             "generator.safetensors",
             "manifest.json",
+            "sample.py",
         }
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 

@@ -9,10 +9,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from typer.testing import CliRunner
 
+from core.releases.certificate import sign_certificate
 from tests.core.releases.certified import SIGNER, certified
-from tests.understudy.verifying.tampering import files_in, zipped
+from tests.understudy.verifying.tampering import files_in, written, zipped
 from understudy.cli import app
 from understudy.errors import InputUnusable, NotABundle
+from understudy.verifying.local_form import SEAL
 from understudy.verifying.signatures import fingerprint, keys_of_file
 
 MADE = certified({"critic": False})
@@ -107,6 +109,7 @@ def first_form_bundle(change: dict[str, object]) -> bytes:
     from tests.understudy.verifying.tampering import written
 
     files = files_in(MADE.packed)
+    del files["sample.py"]
     certificate = json.loads(FIRST_FORM.read_bytes()) | change
     files["certificate.json"] = written(certificate)
     manifest = json.loads(files["manifest.json"]) | {"schema": "understudy.bundle/1"}
@@ -131,3 +134,13 @@ def test_the_first_form_is_read_but_was_never_signed(bundle: Path) -> None:
 
 def test_permission_to_be_unsigned_does_not_excuse_the_second_form(bundle: Path) -> None:
     assert run(bundle, "--allow-unsigned")[0] == 4
+
+
+def test_a_bundle_of_an_earlier_release_without_a_script_still_verifies(bundle: Path) -> None:
+    files = files_in(MADE.packed)
+    stated = {name: value for name, value in MADE.certificate.items() if name not in SEAL}
+    del files["sample.py"]
+    stated["artefacts"] = {name: file for name, file in stated["artefacts"].items() if name in files}
+    signed = sign_certificate(stated, SIGNER).to_json()
+    bundle.write_bytes(zipped(files | {"certificate.json": written(signed)}))
+    assert run(bundle, "--key", SIGNER.public_key.hex())[0] == 0

@@ -55,9 +55,14 @@ def test_a_further_file_is_refused_wherever_it_would_lead(tmp_path: Path, name: 
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_file_that_is_there_twice_or_not_at_all_is_refused(tmp_path: Path, name: str) -> None:
     refused(tmp_path, doubled(name), "exactly six files")
-    refused(
-        tmp_path, zipped({each: content for each, content in FILES.items() if each != name}), "exactly six"
-    )
+    without = zipped({each: content for each, content in FILES.items() if each != name})
+    refused(tmp_path, without, "exactly where" if name == "sample.py" else "exactly six")
+
+
+def test_a_script_that_no_certificate_lists_is_refused(tmp_path: Path) -> None:
+    certificate = json.loads(FILES["certificate.json"])
+    del certificate["artefacts"]["sample.py"]
+    refused(tmp_path, with_file("certificate.json", written(certificate)), "exactly where")
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked_whole(

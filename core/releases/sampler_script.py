@@ -1,0 +1,220 @@
+"""The script inside every bundle, `sample.py`: draws whole synthetic records with numpy and onnxruntime alone.
+
+What codes mean - the words of a category, the grid and the bins of a number - is worked out here, by the code that coded
+the records, and stands in the script as data; so the script needs no rule of the domain. A test runs it without this
+package, and compares what it decodes with `core.domain.codec`.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from core.domain.bins import Bins, Grid
+from core.domain.columns import LabelColumn, Modelled
+from core.domain.schema import is_plain_boolean
+from core.domain.table import TableDomain
+from core.releases.manifest import Manifest, TableManifest
+
+_DATA = "@DATA@"
+
+_ROWS = '''\
+"""Draws synthetic rows from the files beside this one: unzip the bundle, then
+
+    python sample.py 1000 rows.csv
+
+Needs Python, numpy and onnxruntime, nothing else. Drawing costs no privacy, however many rows.
+"""
+
+import csv
+import json
+import sys
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import numpy
+import onnxruntime
+
+COLUMNS = json.loads(@DATA@)
+CHUNK_ROWS = 2048
+
+
+def draw_codes(manifest, network, rows, rng):
+    """Codes (rows, columns): labels by their law, every other column from the softmax of its block of logits."""
+    law = manifest["label_probabilities"] or []
+    label = rng.choice(len(law), size=rows, p=law) if law else numpy.zeros(rows, dtype=int)
+    one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((rows, 0), numpy.float32)
+    latent = rng.standard_normal((rows, manifest["latent_dimension"]), dtype=numpy.float32)
+    logits = network.run(None, {"latent": latent, "label": one_hot})[0]
+    codes, start = [], 0
+    for place, cells in enumerate(manifest["cardinalities"]):
+        block = logits[:, start : start + cells]
+        weights = numpy.exp(block - block.max(axis=1, keepdims=True)).cumsum(axis=1)
+        threshold = rng.random((rows, 1)) * weights[:, -1:]
+        drawn = (weights[:, :-1] <= threshold).sum(axis=1)
+        codes.append(label if place == manifest["label_index"] else drawn)
+        start += cells
+    return numpy.stack(codes, axis=1)
+
+
+def numbers(column, bins, uniforms):
+    """A number drawn uniformly inside each bin."""
+    grid = column["grid"]
+    if grid is None:
+        lows, highs = numpy.array(column["lows"])[bins], numpy.array(column["highs"])[bins]
+        values = numpy.minimum(lows + uniforms * (highs - lows), numpy.nextafter(highs, lows))
+        for special in sorted(column["specials"]):
+            values = numpy.where(values == special, numpy.nextafter(special, numpy.inf), values)
+        return values
+    first, counts = numpy.array(column["first_ticks"])[bins], numpy.array(column["tick_counts"])[bins]
+    ticks = first + numpy.minimum((uniforms * counts).astype(numpy.int64), counts - 1)
+    for special in column["special_ticks"]:
+        ticks += (ticks >= special) & (first <= special)
+    if grid["table"] is not None:
+        return numpy.array(grid["table"])[ticks].astype(float)
+    whole = (ticks * grid["width"] + grid["offset"]).astype(float)
+    return whole if grid["scale"] == 1 else whole / grid["scale"]
+
+
+def written(column, value):
+    """A number as it stands in the file."""
+    kind = column["kind"]
+    if kind == "date":
+        return (date(1970, 1, 1) + timedelta(days=int(value))).isoformat()
+    if kind == "datetime":
+        return str(datetime(1970, 1, 1) + timedelta(seconds=int(value)))
+    return int(value) if kind == "integer" else float(value)
+
+
+def decode(column, codes, uniforms):
+    """The values of one column's codes; a missing value is empty."""
+    null = column["null_code"]
+    if column["kind"] == "text":
+        return [("" if code == null else column["words"][code]) for code in codes.tolist()]
+    specials = column["specials"]
+    bins = numpy.clip(codes - len(specials), 0, column["bins"] - 1)
+    values = numbers(column, bins, uniforms).tolist()
+    return [
+        "" if code == null else written(column, specials[code] if code < len(specials) else value)
+        for code, value in zip(codes.tolist(), values)
+    ]
+
+
+def main():
+    """Write the file."""
+    rows, target = int(sys.argv[1]), Path(sys.argv[2])
+    folder = Path(__file__).resolve().parent
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    network = onnxruntime.InferenceSession(str(folder / "generator.onnx"))
+    rng = numpy.random.default_rng()
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([column["name"] for column in COLUMNS])
+        for start in range(0, rows, CHUNK_ROWS):
+            codes = draw_codes(manifest, network, min(CHUNK_ROWS, rows - start), rng)
+            drawn = [
+                decode(column, codes[:, place], rng.random(len(codes))) for place, column in enumerate(COLUMNS)
+            ]
+            writer.writerows(zip(*drawn))
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+_IMAGES = '''\
+"""Draws synthetic images from the files beside this one: unzip the bundle, then
+
+    python sample.py 1000 images.npz
+
+Needs Python, numpy and onnxruntime, nothing else. Drawing costs no privacy, however many images.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy
+import onnxruntime
+
+LABELS = json.loads(@DATA@)
+CHUNK_IMAGES = 64
+
+
+def draw(manifest, network, images, rng):
+    """Images (images, height, width, channels) of 8 bits, and the codes of their labels."""
+    law = manifest["label_probabilities"] or []
+    label = rng.choice(len(law), size=images, p=law) if law else numpy.zeros(images, dtype=int)
+    one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((images, 0), numpy.float32)
+    latent = rng.standard_normal((images, manifest["latent_dimension"]), dtype=numpy.float32)
+    values = network.run(None, {"latent": latent, "label": one_hot})[0]
+    shades = numpy.rint(numpy.nan_to_num(numpy.clip(values, 0, 1)) * numpy.float32(255))
+    return shades.transpose(0, 2, 3, 1).astype(numpy.uint8), label.astype(numpy.int16)
+
+
+def main():
+    """Write the file."""
+    images, target = int(sys.argv[1]), Path(sys.argv[2])
+    folder = Path(__file__).resolve().parent
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    network = onnxruntime.InferenceSession(str(folder / "generator.onnx"))
+    rng = numpy.random.default_rng()
+    sizes = [min(CHUNK_IMAGES, images - start) for start in range(0, images, CHUNK_IMAGES)]
+    parts = [draw(manifest, network, size, rng) for size in sizes]
+    pixels, labels = (numpy.concatenate(kind) for kind in zip(*parts))
+    numpy.savez(target, images=pixels, labels=labels, label_names=numpy.array(LABELS, dtype=str))
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
+    """Return the script of one bundle.
+
+    Args:
+        manifest: How to sample from it.
+        domain: The declared domain, as JSON.
+
+    Raises:
+        DomainInvalid: The domain breaks a rule.
+    """
+    if isinstance(manifest, TableManifest):
+        columns = [_meaning(column) for column in TableDomain.from_json(domain).modelled]
+        return _ROWS.replace(_DATA, _data(columns))
+    return _IMAGES.replace(_DATA, _data(domain["labels"]))
+
+
+def _data(document: object) -> str:
+    """A text of JSON as Python writes it down itself, so that no declared word can end it."""
+    return repr(json.dumps(document, sort_keys=True, ensure_ascii=True))
+
+
+def _meaning(column: Modelled) -> dict[str, Any]:
+    """What the codes of a column mean."""
+    told: dict[str, Any] = {"name": column.name, "null_code": column.null_code}
+    if isinstance(column, LabelColumn):
+        words = ("false", "true") if is_plain_boolean(column) else column.words
+        return told | {"kind": "text", "words": list(words)}
+    bins: Bins = column.bins
+    kind = column.kind if column.kind != "numeric" else "integer" if column.integer else "real"
+    return told | {
+        "kind": kind,
+        "bins": bins.count,
+        "specials": list(column.specials),
+        "grid": None if bins.grid is None else _grid(bins.grid),
+        "lows": bins.lows.tolist(),
+        "highs": bins.highs.tolist(),
+        "first_ticks": bins.first_ticks.tolist(),
+        "tick_counts": bins.tick_counts.tolist(),
+        "special_ticks": bins.special_ticks.tolist(),
+    }
+
+
+def _grid(grid: Grid) -> dict[str, Any]:
+    return {
+        "offset": grid.offset,
+        "width": grid.width,
+        "scale": grid.scale,
+        "table": None if grid.table is None else grid.table.tolist(),
+    }
