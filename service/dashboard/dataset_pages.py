@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -35,7 +35,7 @@ from service.jobs.endpoints import create_job, list_jobs
 from service.members.endpoints import add_member, list_members
 from service.members.schemas import MemberView
 from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
-from service.wire import Before
+from service.wire import Before, coarse
 from service.witness.endpoints import read_ledger_head, verify_ledger
 
 NEWEST_JOBS: Final = 20
@@ -206,4 +206,4 @@ def _curve(steps: Sequence[glances.Step]) -> dict[str, Any]:
 
 
 def _minute(at: datetime) -> int:
-    return int(at.astimezone(UTC).replace(second=0, microsecond=0).timestamp())
+    return int(coarse(at).timestamp())

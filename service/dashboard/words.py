@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
+from service.wire import coarse
+
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _SHORT_ID: Final = 8
@@ -92,11 +94,11 @@ ROLES: Final[Mapping[str, str]] = {
 
 
 def moment(at: datetime | str | None) -> str:
-    """A time in UTC, to the minute, as the API rounds it."""
+    """A time in UTC, rounded up to the minute, as the API rounds it."""
     if at is None:
         return "–"
     known = datetime.fromisoformat(at) if isinstance(at, str) else at
-    return known.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    return coarse(known).strftime("%Y-%m-%d %H:%M")
 
 
 def day(at: datetime | None) -> str:

@@ -1,0 +1,111 @@
+"""What pages say: amounts that never promise too much, times as the API rounds them, bars that add up."""
+
+import math
+from datetime import UTC, datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+
+from core.domain.table import TableDomain
+from service.budgets.schemas import BudgetOrder, BudgetView
+from service.dashboard import words
+from service.dashboard.budget_bar import WIDTH, bar_of
+from service.dashboard.certificate_words import epsilon_up, in_words
+from service.dashboard.domain_words import holds, otherwise
+from service.dashboard.errors import FormInvalid
+from service.dashboard.forms import Form, order
+from service.dashboard.release_drawing import plot
+from tests.core.releases.certified import certified
+from tests.core.releases.stand_in import DOMAIN
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (1.0, "1"),
+        ("0.500000", "0.5"),
+        (2.6476, "2.6476"),
+        (0.00004, "0"),
+        (10, "10"),
+        (100.0, "100"),
+        (None, "–"),
+    ],
+)
+def test_epsilons(amount: float | str | None, shown: str) -> None:
+    assert words.epsilon(amount) == shown
+
+
+def test_times_are_rounded_up_as_the_api_rounds_them() -> None:
+    at = datetime(2026, 3, 1, 12, 0, 1, tzinfo=UTC)
+    assert words.moment(at) == "2026-03-01 12:01"
+    assert words.moment(at.replace(second=0)) == "2026-03-01 12:00"
+    assert words.moment(at.astimezone(timezone(timedelta(hours=5))).isoformat()) == "2026-03-01 12:01"
+
+
+def test_a_certificate_in_words_never_promises_more_than_it_says() -> None:
+    certificate = certified({"steps": 40}).bundle.certificate
+    promised = certificate["privacy_parameters"]["epsilon"]
+    first = in_words(certificate)[0]
+    told = float(first.partition("at most ")[2].partition(" times")[0])
+    assert math.exp(promised) <= told <= math.exp(promised) + 0.1
+    assert float(epsilon_up(0.99991)) >= 0.99991
+    assert in_words({"schema": "understudy.certificate/1"}) == []
+
+
+def _budget(*, cap: float, spent: float, reserved: float, left: float) -> BudgetView:
+    return BudgetView.model_validate(
+        {
+            "population_id": "6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10", "rule": "filters", "frozen_at": None, "filters": [],
+            "cap": {"epsilon": cap, "delta": 1e-5}, "carried_by": None, "remaining_epsilon": left,
+            "spent": {"epsilon": str(spent), "delta": "0"}, "reserved": {"epsilon": str(reserved), "delta": "0"},
+        }
+    )  # fmt: skip
+
+
+def test_bars() -> None:
+    bar = bar_of(_budget(cap=2, spent=1.5, reserved=0.5, left=1.0))
+    assert bar is not None
+    assert (bar.spent, bar.reserved) == (375, 125), "half of the bar, three to one"
+    assert "50 %" in bar.label
+    full = bar_of(_budget(cap=2, spent=9, reserved=0, left=0))
+    assert full is not None
+    assert (full.spent, full.reserved) == (WIDTH, 0)
+    empty = bar_of(_budget(cap=2, spent=0, reserved=0, left=2))
+    assert empty is not None
+    assert (empty.spent, empty.reserved) == (0, 0)
+    assert bar_of(_budget(cap=2, spent=0, reserved=0, left=2).model_copy(update={"cap": None})) is None
+
+
+def test_forms_are_read_strictly() -> None:
+    form = Form({"a": ["0,5"], "b": ["1e-6"], "c": ["x", "y"], "d": [" "], "e": ["nan"]})
+    assert (form.number("a"), form.number("b"), form.number("d"), form.text("missing")) == (
+        0.5,
+        1e-6,
+        None,
+        None,
+    )
+    for wrong in (lambda: form.text("c"), lambda: form.required("d"), lambda: form.identity("a"),
+                  lambda: order(BudgetOrder, epsilon=form.number("e"), delta=1e-6),
+                  lambda: order(BudgetOrder, epsilon=1.0), lambda: order(BudgetOrder, epsilon=1.0, delta=1e-6, of="me")):  # fmt: skip
+        with pytest.raises(FormInvalid) as refusal:
+            wrong()
+        assert "nan" not in refusal.value.detail
+
+
+def test_columns_in_words() -> None:
+    columns = {column["name"]: column for column in DOMAIN["columns"]}  # type: ignore[index]
+    assert holds(columns["age"]) == "0 to 99"
+    assert "nearest bound" in otherwise(columns["age"])
+    assert holds(columns["sick"]) == "yes or no"
+    many = {"kind": "categorical", "categories": [str(number) for number in range(30)], "null": {"use": "7"}}
+    assert holds(many).endswith("and 18 more")
+    assert otherwise(many) == "missing: taken as 7"
+
+
+def test_plots_count_codes() -> None:
+    ward, age = TableDomain.from_json(DOMAIN).modelled[:2]
+    bars = plot(ward, np.array([2, 2, 0, 2], dtype=np.int16)).bars
+    assert [(bar.label, bar.share, bar.height) for bar in bars][:2] == [("Ü", 0.75, 100.0), ("A", 0.25, 33.3)]
+    drawn = plot(age, np.array([1, 1, 0, 1], dtype=np.int16))
+    assert drawn.ends == ("0", "99")
+    assert [bar.height for bar in drawn.bars] == [33.3, 100.0]
