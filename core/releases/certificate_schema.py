@@ -8,9 +8,12 @@ from core.releases.certificate_form import SCHEMA, CertificateForm
 _LEFT_OUT: Final = frozenset({"title", "default", "description"})
 """Of every type; a member may still have such a name."""
 
+_LATER: Final = frozenset({"critic_asks"})
+"""Members that certificates issued before them lack: allowed, not required, and of one meaning where they are left out."""
+
 
 def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> dict[str, Any]:
-    """Return the published JSON Schema (draft 2020-12) of a form: every member required, no other allowed."""
+    """Return the published JSON Schema (draft 2020-12) of a form: every member but later ones required, no other allowed."""
     head: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{name.replace('/', ':')}",
@@ -33,7 +36,7 @@ def _object(node: dict[str, Any]) -> dict[str, Any]:
         elif name not in _LEFT_OUT:
             kept[name] = _value(member)
     if "properties" in kept:
-        kept |= {"required": sorted(kept["properties"]), "additionalProperties": False}
+        kept |= {"required": sorted(set(kept["properties"]) - _LATER), "additionalProperties": False}
     return kept
 
 

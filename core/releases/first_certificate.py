@@ -45,7 +45,7 @@ def verify_first_certificate(certificate: Mapping[str, Any]) -> Epsilons:
         stated = Epsilons.from_json(certificate["epsilon"])
         mechanism = mechanisms.from_json(certificate["mechanism"])
         plan = Plan.from_json(certificate["plan"])
-        same_plan = certificate["plan_digest"] == plan.digest()
+        same_plan = certificate["plan_digest"] == _digest(certificate["plan"]) and _says(certificate, plan)
     except (UnderstudyError, *WRONG_MEMBER):
         raise InvalidCertificate("the certificate lacks a member or has a wrong one") from None
     if not same_plan or mechanism != plan.mechanism or guarantee != plan.guarantee:
@@ -54,6 +54,13 @@ def verify_first_certificate(certificate: Mapping[str, Any]) -> Epsilons:
     if recomputed.reported > min(stated.reported, guarantee.epsilon) * (1 + TOLERANCE):
         raise InvalidCertificate("the mechanism's epsilon is above what the certificate states")
     return recomputed
+
+
+def _says(certificate: Mapping[str, Any], plan: Plan) -> bool:
+    """Whether a plan says what the certificate's does: options that came later are not in it."""
+    stated, again = certificate["plan"], plan.to_json()
+    options = {name: value for name, value in again["options"].items() if name in stated["options"]}
+    return bool(json.loads(json.dumps(again | {"options": options})) == stated)
 
 
 def _digest(body: Mapping[str, Any]) -> str:

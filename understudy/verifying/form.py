@@ -107,7 +107,7 @@ def _of_members(
     forms: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[str]:
     known = rule["properties"]
-    for name in sorted(known.keys() - value.keys()):
+    for name in sorted(set(rule["required"]) - value.keys()):
         yield f"{place}/{name} is missing"
     for name in sorted(value.keys() - known.keys()):
         yield f"{place}/{name} is not part of a certificate"
