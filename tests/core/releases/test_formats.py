@@ -52,3 +52,18 @@ def test_bytes_come_before_all_rows_are_drawn(name):
 def test_formats_hold_the_same_law():
     for name in ("csv", "jsonl"):
         assert _file(name, rows=1).count(b"\n") == (2 if name == "csv" else 1)
+
+
+def test_parquet_is_read_alike_by_other_readers(tmp_path):
+    import duckdb
+
+    file = tmp_path / "rows.parquet"
+    file.write_bytes(_file("parquet"))
+    told = (
+        duckdb.sql(f"select count(*), min(seen)::varchar, count(distinct ward), max(age) from '{file}'")
+        .limit(1)
+        .fetchall()[0]
+    )
+    pandas = pytest.importorskip("pandas").read_parquet(file)
+    assert told == (len(pandas), str(pandas["seen"].min()), pandas["ward"].nunique(), pandas["age"].max())
+    assert told[0] == 2500

@@ -102,5 +102,5 @@ def _unpacked(name: str, content: bytes) -> Things:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for entry in archive.infolist():
             member = archive.read(entry)
-            is_text = entry.filename.endswith((".json", ".md"))
+            is_text = entry.filename.endswith((".json", ".md", ".py"))
             yield f"{name}/{entry.filename}", member.decode() if is_text else member

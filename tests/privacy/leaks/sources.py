@@ -122,11 +122,12 @@ ARCHIVED: Final[Fields] = {
     f"zip.{member}.{fact}": C
     for member in (
         "README.md", "certificate.json", "domain.json", "generator.onnx", "generator.safetensors", "manifest.json",
+        "sample.py",
     )
     for fact in ("date_time", "comment", "extra", "create_system", "external_attr", "flag_bits")
 }  # fmt: skip
 BUNDLE: Final[Fields] = {
-    "zip.comment": C, **ARCHIVED, "README.md": P, **under("certificate.json.", CERTIFICATE), "domain.json.**": D,
+    "zip.comment": C, **ARCHIVED, "README.md": P, "sample.py": D, **under("certificate.json.", CERTIFICATE), "domain.json.**": D,
     **under("generator.onnx.", NETWORK),
     "generator.safetensors.**": P, "generator.safetensors values": M,
     "manifest.json.schema": C, "manifest.json.cardinalities[]": D, "manifest.json.label_index": D,

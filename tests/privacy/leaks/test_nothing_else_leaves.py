@@ -16,6 +16,7 @@ MEMBERS = {
     "generator.onnx",
     "generator.safetensors",
     "manifest.json",
+    "sample.py",
 }
 KEPT = (
     r"datasets/{dataset_id}/rows\S*\.sealed",
