@@ -17,7 +17,7 @@ from core.ledger.reading import summary, summary_of
 from core.ledger.statement import Summary
 from core.ledger.turnstile import entry_of
 
-NEWEST_STEPS: Final = 2000
+NEWEST_STEPS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

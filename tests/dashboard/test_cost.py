@@ -100,7 +100,7 @@ def test_pages_cost_the_same_after_years(world: World, sign_in: Callable[..., Vi
     old = {path: _statements(world, owner, path) for path in paths}
     for path in paths:
         assert old[path] <= young[path] + 1, "a statement for each entry, job or dataset"
-        assert old[path] <= 30
+        assert old[path] <= 12
 
 
 def _statements(world: World, visitor: Visitor, path: str) -> int:
