@@ -13,7 +13,7 @@ from understudy import calls
 from understudy.async_results import AsyncJob, AsyncRelease
 from understudy.auditing.async_client import AsyncAuditing
 from understudy.calls import Call
-from understudy.client import Seen, bar_if, release_of, unseen
+from understudy.client import Seen, unseen
 from understudy.errors import Refused
 from understudy.exchange import (
     FIRST_ERROR,
@@ -28,6 +28,7 @@ from understudy.exchange import (
     unreachable,
 )
 from understudy.governance.async_client import AsyncGovernance
+from understudy.handling import bar_if, release_of
 from understudy.results import (
     POLL_SECONDS,
     Budget,

@@ -7,18 +7,17 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import httpx
 
 from understudy import calls
 from understudy.auditing.client import Auditing
 from understudy.calls import Call
-from understudy.errors import JobCancelled, JobFailed, Refused
+from understudy.errors import Refused
 from understudy.exchange import (
     FIRST_ERROR,
     PIECE_BYTES,
@@ -32,6 +31,7 @@ from understudy.exchange import (
     unreachable,
 )
 from understudy.governance.client import Governance
+from understudy.handling import bar_if, bound, release_of
 from understudy.results import (
     POLL_SECONDS,
     Budget,
@@ -484,48 +484,3 @@ def pieces(file: Path, seen: Seen) -> Iterator[bytes]:
         while piece := stream.read(PIECE_BYTES):
             yield piece
             seen(len(piece))
-
-
-def bound(result: Result, client: "Client") -> Result:
-    """Let jobs and releases know the client that gave them.
-
-    Args:
-        result: any result of a call.
-        client: the client.
-    """
-    if isinstance(result, (Job, Release)):
-        return replace(result, client=client)
-    if isinstance(result, tuple):
-        return cast("Result", tuple(bound(each, client) for each in result))
-    return result
-
-
-def bar_if(wanted: bool) -> AbstractContextManager[Callable[[Job], None]]:
-    """Give a progress bar of a job, or nothing."""
-    if not wanted:
-        return nullcontext(lambda _job: None)
-    from understudy.training_bar import training_bar
-
-    return training_bar()
-
-
-def release_of(job: Job) -> str:
-    """Give the release of an ended job.
-
-    Args:
-        job: the job.
-
-    Raises:
-        JobFailed: if it failed.
-        JobCancelled: if it was cancelled.
-    """
-    if job.state == "cancelled":
-        message = f"job {job.id} was cancelled; `understudy ledger {job.dataset_id}` says what it was charged"
-        raise JobCancelled(message)
-    if job.release_id is None:
-        why = job.failure or "no reason was given"
-        message = (
-            f"job {job.id} failed ({why}); `understudy ledger {job.dataset_id}` says what it was charged"
-        )
-        raise JobFailed(message)
-    return job.release_id

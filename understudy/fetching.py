@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from understudy.client import Client, release_of
+from understudy.client import Client
+from understudy.handling import release_of
 from understudy.publication import Order, Published, Screen, sample_files
 from understudy.results import Dataset, Job, Json
 

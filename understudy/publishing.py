@@ -6,11 +6,12 @@ Everything goes through the public HTTP API; this module only orders the calls.
 import time
 from contextlib import suppress
 
-from understudy.client import Client, release_of
+from understudy.client import Client
 from understudy.connection import Connection
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
 from understudy.fetching import fetch
 from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
+from understudy.handling import release_of
 from understudy.publication import Order, Published, Screen, smallest_budget
 from understudy.quote_text import quote_lines
 from understudy.results import Dataset, IntakeReport, Job, Json, take
