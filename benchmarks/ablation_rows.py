@@ -65,20 +65,20 @@ class Budget:
 
 
 _SMALL = {"steps": 200, "expected_batch_size": 512}
-_LARGER = {"steps": 300, "expected_batch_size": 800}
+_LARGER = {"steps": 1000, "expected_batch_size": 814}
 _IMAGES = {
-    "steps": 50,
-    "expected_batch_size": 256,
+    "steps": 400,
+    "expected_batch_size": 200,
     "critic_steps": 1,
-    "generator_width": 8,
+    "generator_width": 16,
     "generator_batch_size": 64,
 }
 
 BUDGETS: tuple[Budget, ...] = (
     Budget(dataset="adult", epsilon=1.0, delta=1e-6, made=20_000, options=_SMALL),
     Budget(dataset="poker", epsilon=15.0, delta=1e-6, made=20_000, options=_SMALL),
-    Budget(dataset="mnist", epsilon=4.0, delta=1e-5, made=4_000, options=_IMAGES),
+    Budget(dataset="mnist", epsilon=4.0, delta=1e-5, made=10_000, options=_IMAGES),
     Budget(dataset="adult", epsilon=10.0, delta=1e-6, made=20_000, options=_LARGER),
-    Budget(dataset="faces", epsilon=10.0, delta=1e-5, made=4_000, options=_IMAGES),
+    Budget(dataset="faces", epsilon=10.0, delta=1e-5, made=10_000, options=_IMAGES),
 )
 """The parts of the table, in the order in which they run: what fits one busy core. Everything unsaid is the public rule's."""

@@ -12,7 +12,13 @@ from tests.privacy.sensitivity.test_neighbours import SLACK
 
 MAX_BATCH, COUNT = 100, 9
 SCALES = {"initial": 1.0, "zero": 0.0, "times 1e+10": 1e10, "times 1e-10": 1e-10, "one NaN": float("nan")}
-RECORDS = {"ordinary": 1.0, "huge": 1e18, "beyond float32": float("inf"), "tiny": 1e-30, "no numbers": float("nan")}
+RECORDS = {
+    "ordinary": 1.0,
+    "huge": 1e18,
+    "beyond float32": float("inf"),
+    "tiny": 1e-30,
+    "no numbers": float("nan"),
+}
 
 
 def groups_of(grouping: str, sizes: tuple[int, ...]) -> Partition:
