@@ -19,6 +19,8 @@ LATENT_DIMENSION = 16
 BATCH = 256
 """Generated images of one step of the generator."""
 
+LABEL_UNITS, LABEL_EPSILON = 4000, 1.0
+"""Declared units of a label, on average, and epsilon from which on a critic of labels runs where nobody says."""
 LABEL_ANCHOR_SHARE = 0.5
 """The anchor's share of squared mu beside a critic of labels."""
 LABEL_STEPS = 150
@@ -33,13 +35,24 @@ LABEL_GENERATOR_WIDTH = 4
 """Of a decoder that adds nothing, for no critic of labels moves it."""
 
 
-def wants_critic(chosen: Mapping[str, Any]) -> bool:
-    """Return whether an order that does not say so wants a critic: only if it says something of one, or has no anchor.
+def wants_critic(
+    chosen: Mapping[str, Any], image: ImageDomain, *, declared_size: int, epsilon: float
+) -> bool:
+    """Return whether an order that does not say so wants a critic.
 
-    On images the anchor alone scored better than with a critic at a tenth of the budget (docs/idpgan.md, what each part earns), so the
-    whole budget is the anchor's.
+    It does if it says something of one, or has no anchor; else where a critic of labels was measured to pay or to do no
+    harm: on images with labels, from so many units of a label and so much epsilon on (docs/idpgan.md, what each part earns).
+
+    Args:
+        chosen: What was asked for, by name.
+        image: What is declared.
+        declared_size: Units.
+        epsilon: Of the whole job.
     """
-    return chosen.get("anchor") is False or chosen.get("acts") is True or "steps" in chosen
+    if chosen.get("anchor") is False or chosen.get("acts") is True or {"steps", "critic_asks"} & set(chosen):
+        return True
+    enough = declared_size >= LABEL_UNITS * len(image.labels) and epsilon >= LABEL_EPSILON
+    return len(image.labels) > 1 and enough
 
 
 def question(image: ImageDomain | None, *, anchor: bool, critic: bool) -> Question:

@@ -4,6 +4,7 @@ The facts are the declared size, the number of modelled columns, their one-hot c
 rule looks at a private row, so choosing by them costs nothing. The constants below are the whole table.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -93,7 +94,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     chosen = request.chosen()
     narrow = facts.image is not None or facts.cells <= WIDEST_ANCHOR
     anchor = chosen.get("anchor", narrow)
-    critic = chosen.get("critic", facts.image is None or image_rules.wants_critic(chosen))
+    critic = chosen.get("critic", _wants_critic(chosen, facts))
     if anchor and not narrow:
         raise InvalidSpec(
             "the domain has too many codes for an anchor", remedy='leave out the option "anchor"'
@@ -151,3 +152,9 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
 def sampled_batch_cap(expected_batch_size: int) -> int:
     """Return the public cap on the units in one sampled batch; beyond it a job fails and is charged in full."""
     return CAP_FACTOR * expected_batch_size + CAP_EXTRA
+
+
+def _wants_critic(chosen: Mapping[str, Any], facts: PublicFacts) -> bool:
+    return facts.image is None or image_rules.wants_critic(
+        chosen, facts.image, declared_size=facts.declared_size, epsilon=facts.epsilon
+    )

@@ -26,12 +26,16 @@ UNLABELLED = ImageDomain(height=32, width=48, channels=3, labels=(), privacy_uni
 
 
 def plan_of(
-    options: dict[str, Any] | None = None, *, domain: ImageDomain = DIGITS, epsilon: float = 4.0
+    options: dict[str, Any] | None = None,
+    *,
+    domain: ImageDomain = DIGITS,
+    epsilon: float = 4.0,
+    declared_size: int = 60_000,
 ) -> Plan:
     return make_plan(
         spec=SynthesisSpec(synthesizer="idpgan", options=options or {}),
         guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-5),
-        declared_size=60_000,
+        declared_size=declared_size,
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
@@ -49,10 +53,34 @@ def test_no_plan_exceeds_its_target_and_none_wastes_it(domain: ImageDomain, opti
     assert Plan.from_json(json.loads(json.dumps(plan.to_json(), allow_nan=False))) == plan
 
 
-def test_the_rule_gives_all_to_the_anchor_unless_the_order_speaks_of_a_critic():
-    assert (plan_of().steps, plan_of().options.anchor_share) == (0, 1.0)
-    for options in ({"critic": True}, {"steps": 5}, {"acts": True}, {"anchor": False}):
-        assert plan_of(options).steps > 0
+@pytest.mark.parametrize(
+    ("domain", "epsilon", "declared_size"),
+    [(DIGITS, 4.0, 39_999), (DIGITS, 0.99, 60_000), (UNLABELLED, 4.0, 10**9)],
+    ids=["few images", "little epsilon", "no labels"],
+)
+def test_the_rule_gives_all_to_the_anchor_unless_the_order_speaks_of_a_critic(
+    domain: ImageDomain, epsilon: float, declared_size: int
+):
+    facts: dict[str, Any] = {"domain": domain, "epsilon": epsilon, "declared_size": declared_size}
+    plain = plan_of(**facts)
+    assert (plain.steps, plain.options.anchor_share) == (0, 1.0)
+    for options in (
+        {"critic": True},
+        {"steps": 5},
+        {"acts": True},
+        {"anchor": False},
+        {"critic_asks": "real"},
+    ):
+        assert plan_of(options, **facts).steps > 0
+
+
+def test_the_rule_asks_for_labels_where_images_of_a_label_and_epsilon_are_enough():
+    for facts in ({"declared_size": 40_000, "epsilon": 1.0}, {"epsilon": 10.0}):
+        plain = plan_of(**facts)
+        assert plain.options.critic_asks == "labels"
+        assert plain.steps == LABEL_STEPS
+        assert plain == plan_of({"critic": True}, **facts)
+        assert plan_of({"critic": False}, **facts).steps == 0
 
 
 def test_every_release_of_the_anchor_is_charged_before_the_first_step():
