@@ -76,10 +76,10 @@ FAMILIES = frozenset(
 )
 # Of a path, not of an operation.
 OF_PATHS = frozenset({"method-not-allowed"})
-# Raised where workers, upkeep, commands or readers of a release meet them; behind the API each would be a bug, and a
+# Raised where pages, workers, upkeep, commands or readers of a release meet them; behind the API each would be a bug, and a
 # bug is answered as one.
 ELSEWHERE = frozenset({
-    "already-reserved", "bundle-invalid", "invalid-certificate", "invalid-mechanism", "invalid-plan",
+    "already-reserved", "bundle-invalid", "form-invalid", "invalid-certificate", "invalid-mechanism", "invalid-plan",
     "lease-lost", "not-cancelled", "object-missing", "plan-does-not-fit", "population-not-found", "reservation-not-found",
     "signature-invalid", "signed-form-unknown", "unknown-mechanism",
 })  # fmt: skip

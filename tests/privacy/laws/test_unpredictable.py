@@ -29,8 +29,13 @@ ROOT = Path(__file__).parents[3]
 SOURCES = ("core", "service", "workers", "models", "understudy", "migrations")
 ENTROPY = {"os.urandom", "entropy"}
 """What may be handed on as a source of entropy: the system's, or a parameter of that name."""
-KEYS = {"work.randomness_key", "self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES)"}
-"""What streams may be made from: the job's key, or bytes of its own stream for one training of a selection."""
+KEYS = {
+    "work.randomness_key",
+    "self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES)",
+    "secrets.token_bytes(KEY_BYTES)",
+}
+"""What streams may be made from: the job's key, bytes of its own stream for one training of a selection, or, without a service,
+bytes of the operating system."""
 BYTES = 2048
 OPTIONS = {"acts": True, "acts_interval": 3, "anchor": False, "steps": 4}
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from core.domain.table import TableDomain
 from core.storage.errors import NoAcceptableRows
 from core.storage.intake import CSV, receive
+from models import coding
 from models.coding import coded_table
 from tests.privacy.leaks.table import DOMAIN
-from workers import coding
 
 HEADER = "person,ward,dose,sick"
 # Ordinary, extreme, beyond any bound, no number, infinite, missing, unreadable, of no category, quoted, a duplicate, refused.

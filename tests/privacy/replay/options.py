@@ -26,6 +26,7 @@ CRITIC = {
     "schedule_end": st.sampled_from([0.1, 0.4, 1.0]),
     "schedule_blocks": st.integers(1, 4),
     "clipping_norm": st.sampled_from([1e-9, 1e-3, 0.1, 1.0, 1e4]),
+    "critic_asks": st.just("real"),  # labels are asked for of images (tests/privacy/test_image_replay.py)
     "gp_weight": st.sampled_from([0.0, 10.0, 1e4]),
     "critic_width": st.integers(1, 12),
     "critic_layers": st.integers(1, 3),
