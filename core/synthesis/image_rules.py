@@ -60,18 +60,16 @@ def question(image: ImageDomain | None, *, anchor: bool, critic: bool) -> Questi
     return "labels" if image is not None and image.labels and anchor and critic else "real"
 
 
-def label_defaults(declared_size: int, steps: int) -> dict[str, Any]:
+def label_defaults(declared_size: int) -> dict[str, Any]:
     """Return the options that a critic of labels changes, by name.
 
     Args:
         declared_size: Units.
-        steps: Of the critic.
     """
     batch = min(max(declared_size // LABEL_BATCH_PART, 1), LABEL_BATCH)
     return {
         "critic_asks": "labels",
         "anchor_share": LABEL_ANCHOR_SHARE,
-        "steps": steps,
         "expected_batch_size": batch,
         "critic_learning_rate": LABEL_RATE,
         "pretraining_steps": LABEL_PRETRAINING,

@@ -102,7 +102,8 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     acts = chosen.get("acts", False)
     schedule = chosen.get("schedule", "constant")
     asks = chosen.get("critic_asks", image_rules.question(facts.image, anchor=anchor, critic=critic))
-    steps = chosen.get("steps", row_of(STEPS_BY_EPSILON, facts.epsilon) if critic else 0)
+    usual = image_rules.LABEL_STEPS if asks == "labels" else row_of(STEPS_BY_EPSILON, facts.epsilon)
+    steps = chosen.get("steps", usual if critic else 0)
     batch = min(
         max(round(SAMPLING_RATE * facts.declared_size), SMALLEST_BATCH), LARGEST_BATCH, facts.declared_size
     )
@@ -127,8 +128,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     if facts.image is not None:
         rules |= image_rules.defaults(facts.image, anchor=anchor, critic=critic)
     if asks == "labels":
-        steps = chosen.get("steps", image_rules.LABEL_STEPS)
-        rules |= image_rules.label_defaults(facts.declared_size, steps)
+        rules |= image_rules.label_defaults(facts.declared_size)
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:

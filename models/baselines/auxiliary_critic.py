@@ -41,15 +41,8 @@ class AuxiliaryCritic(ConvCritic):
         inputs: list[Tensor] = []
         outputs: list[Tensor] = []
         for geometry, layer in zip(self.geometries, hidden, strict=True):
-            constants = geometry.convolution
             inputs.append(images.permute(0, 2, 3, 1))
-            made = functional.conv2d(
-                images,
-                geometry.kernels(layer.weight),
-                layer.bias,
-                stride=constants.stride,
-                padding=constants.padding,
-            )
+            made = geometry.convolved(images, layer.weight, layer.bias)
             outputs.append(made)
             images = self.activation(made)
         inputs.append(images.permute(0, 2, 3, 1).flatten(1))

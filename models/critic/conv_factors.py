@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, conv_transpose2d
 
 from models.critic.chunks import Workspace
 from models.critic.conv_network import ConvCritic
@@ -137,14 +136,8 @@ class ConvFactoring:
         delta = torch.stack((upper, upper, -upper), dim=1)
         cotangents = [self._activation.chain_(delta, values[-1])]
         for index in range(len(values) - 1, 0, -1):
-            geometry, constants = self._geometries[index], self._geometries[index].convolution
-            below = conv_transpose2d(
-                cotangents[0].flatten(0, 1).permute(0, 3, 1, 2),
-                geometry.kernels(self._hidden[index].weight),
-                stride=constants.stride,
-                padding=constants.padding,
-                output_padding=geometry.beyond,
-            )
+            upper = cotangents[0].flatten(0, 1).permute(0, 3, 1, 2)
+            below = self._geometries[index].pulled_back(upper, self._hidden[index].weight)
             delta = below.permute(0, 2, 3, 1).contiguous().view_as(values[index - 1])
             cotangents.insert(0, self._activation.chain_(delta, values[index - 1]))
         return cotangents
@@ -211,12 +204,5 @@ class ConvFactoring:
 
 def _convolved(geometry: Geometry, weight: Tensor, bias: Tensor | None, images: Tensor) -> Tensor:
     """Images (images, height, width, channels) to (images, rows, columns, outputs), contiguous."""
-    constants = geometry.convolution
-    made = conv2d(
-        images.permute(0, 3, 1, 2),
-        geometry.kernels(weight),
-        bias,
-        stride=constants.stride,
-        padding=constants.padding,
-    )
+    made = geometry.convolved(images.permute(0, 3, 1, 2), weight, bias)
     return made.permute(0, 2, 3, 1).contiguous()

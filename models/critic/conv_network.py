@@ -77,20 +77,15 @@ class ConvCritic(nn.Module):
     def forward(self, x: Tensor, labels: Tensor | None = None) -> Tensor:
         """Scores (batch,) of images (batch, channels, height, width) with labels (batch,) int64, or None."""
         assert (labels is None) == (self.classes == 0), "images have labels where there are classes"
+        scores = self.answers(x)
+        return scores.squeeze(1) if labels is None else scores.gather(1, labels[:, None]).squeeze(1)
+
+    def answers(self, x: Tensor) -> Tensor:
+        """What every row of the last layer gives, (batch, rows), for images (batch, channels, height, width)."""
         *hidden, last = self.linear_layers()
         for geometry, layer in zip(self.geometries, hidden, strict=True):
-            constants = geometry.convolution
-            x = self.activation(
-                nn.functional.conv2d(
-                    x,
-                    geometry.kernels(layer.weight),
-                    layer.bias,
-                    stride=constants.stride,
-                    padding=constants.padding,
-                )
-            )
-        scores = torch.as_tensor(last(x.permute(0, 2, 3, 1).flatten(1)))
-        return scores.squeeze(1) if labels is None else scores.gather(1, labels[:, None]).squeeze(1)
+            x = self.activation(geometry.convolved(x, layer.weight, layer.bias))
+        return torch.as_tensor(last(x.permute(0, 2, 3, 1).flatten(1)))
 
 
 def _geometries(

@@ -8,6 +8,7 @@ of the image.
 from dataclasses import dataclass
 
 from torch import Tensor
+from torch.nn.functional import conv2d, conv_transpose2d
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,22 @@ class Geometry:
         """The layer's matrix seen as torch's (outputs, channels, kernel, kernel), channels last in memory."""
         kernel = self.convolution.kernel
         return weight.view(self.outputs, kernel, kernel, self.channels).permute(0, 3, 1, 2)
+
+    def convolved(self, images: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Images (n, channels, height, width) to (n, outputs, rows, columns), by the layer's matrix."""
+        constants = self.convolution
+        kernels = self.kernels(weight)
+        return conv2d(images, kernels, bias, stride=constants.stride, padding=constants.padding)
+
+    def pulled_back(self, cotangents: Tensor, weight: Tensor) -> Tensor:
+        """Cotangents (n, outputs, rows, columns) to those of the images below, (n, channels, height, width)."""
+        return conv_transpose2d(
+            cotangents,
+            self.kernels(weight),
+            stride=self.convolution.stride,
+            padding=self.convolution.padding,
+            output_padding=self.beyond,
+        )
 
     def inside(self, padded: Tensor) -> Tensor:
         """The pixels (..., height, width, channels) of images (..., padded)."""

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, conv_transpose2d
 
 from models.critic.chunks import Workspace
 from models.critic.conv_form import counted, records_at_once, squared_norms
-from models.critic.convolution import Geometry
 from models.critic.label_network import LabelCritic, spread
 from models.critic.layer_sums import layer_sum
 from models.dp.clipping import ClipRule, Layout, Partition
@@ -150,7 +148,8 @@ class LabelForm:
             patches = self._patches(index)
             geometry.as_patches(patches).copy_(geometry.patches(self._padded(index)))
             if index:
-                made = self._convolved(geometry, layer.weight, layer.bias, values[-1])
+                made = geometry.convolved(values[-1].permute(0, 3, 1, 2), layer.weight, layer.bias)
+                made = made.permute(0, 2, 3, 1).contiguous()
             else:
                 made = self._take(
                     "lowest", 0, (self.at_once * geometry.positions, geometry.outputs), self._dtype
@@ -167,14 +166,7 @@ class LabelForm:
         torch.mm(cotangent, self._last.weight, out=upper)
         deltas = [activation.chain_(upper.view(values[-1].shape), values[-1])]
         for index in range(len(values) - 1, 0, -1):
-            geometry, constants = geometries[index], geometries[index].convolution
-            below = conv_transpose2d(
-                deltas[0].permute(0, 3, 1, 2),
-                geometry.kernels(self._hidden[index].weight),
-                stride=constants.stride,
-                padding=constants.padding,
-                output_padding=geometry.beyond,
-            )
+            below = geometries[index].pulled_back(deltas[0].permute(0, 3, 1, 2), self._hidden[index].weight)
             delta = below.permute(0, 2, 3, 1).contiguous()
             deltas.insert(0, activation.chain_(delta, values[index - 1]))
         return deltas
@@ -204,17 +196,6 @@ class LabelForm:
         for bias in factors.biases:
             total[first : first + bias.shape[1]] += clip @ counted(bias, spoiled)
             first += bias.shape[1]
-
-    def _convolved(self, geometry: Geometry, weight: Tensor, bias: Tensor, images: Tensor) -> Tensor:
-        constants = geometry.convolution
-        made = conv2d(
-            images.permute(0, 3, 1, 2),
-            geometry.kernels(weight),
-            bias,
-            stride=constants.stride,
-            padding=constants.padding,
-        )
-        return made.permute(0, 2, 3, 1).contiguous()
 
     def _padded(self, index: int) -> Tensor:
         """(n, padded) inputs of a convolution layer; what lies outside the image stays zero."""

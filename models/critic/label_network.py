@@ -1,7 +1,7 @@
 """A critic of images that is asked for the label: not "is this real?", but "which of the declared labels is this?"."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.critic.conv_network import ConvCritic
 
@@ -14,20 +14,7 @@ class LabelCritic(ConvCritic):
 
     def logits(self, images: Tensor) -> Tensor:
         """(batch, classes) of images (batch, channels, height, width) in [0, 1]."""
-        *hidden, last = self.linear_layers()
-        values = spread(images)
-        for geometry, layer in zip(self.geometries, hidden, strict=True):
-            constants = geometry.convolution
-            values = self.activation(
-                nn.functional.conv2d(
-                    values,
-                    geometry.kernels(layer.weight),
-                    layer.bias,
-                    stride=constants.stride,
-                    padding=constants.padding,
-                )
-            )
-        return torch.as_tensor(last(values.permute(0, 2, 3, 1).flatten(1)))
+        return self.answers(spread(images))
 
     def forward(self, x: Tensor, labels: Tensor | None = None) -> Tensor:
         """Logarithms (batch,) of the probabilities of the labels (batch,) int64."""

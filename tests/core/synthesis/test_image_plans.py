@@ -81,6 +81,8 @@ def test_the_rule_asks_for_labels_where_images_of_a_label_and_epsilon_are_enough
         assert plain.steps == LABEL_STEPS
         assert plain == plan_of({"critic": True}, **facts)
         assert plan_of({"critic": False}, **facts).steps == 0
+    falling = plan_of({"schedule": "step"}).options
+    assert falling.schedule_period < falling.steps, "the schedule is one of the steps that are taken"
 
 
 def test_every_release_of_the_anchor_is_charged_before_the_first_step():
