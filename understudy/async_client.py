@@ -1,11 +1,11 @@
 """The asynchronous client: the same calls as `understudy.client`, sent from asyncio."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import httpx
 
@@ -13,7 +13,6 @@ from understudy import calls
 from understudy.async_results import AsyncJob, AsyncRelease
 from understudy.auditing.async_client import AsyncAuditing
 from understudy.calls import Call
-from understudy.client import Seen, unseen
 from understudy.errors import Refused
 from understudy.exchange import (
     FIRST_ERROR,
@@ -21,14 +20,17 @@ from understudy.exchange import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     Repetitions,
+    Seen,
     headers_of,
     refused_by,
     result_of,
     trusts_environment,
     unreachable,
+    unseen,
 )
 from understudy.governance.async_client import AsyncGovernance
 from understudy.handling import bar_if, release_of
+from understudy.releasing.async_client import AsyncReleasing
 from understudy.results import (
     POLL_SECONDS,
     Budget,
@@ -39,13 +41,12 @@ from understudy.results import (
     Quote,
     Statement,
 )
-from understudy.tables import drawn, require_form
 from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
 
 
-class AsyncClient:
+class AsyncClient(AsyncReleasing):
     """One API key at one service, for asyncio; close it or use it as a context manager."""
 
     def __init__(
@@ -333,78 +334,6 @@ class AsyncClient:
             async for job in self.watch_job(job_id, poll_seconds=poll_seconds):
                 look(job)
         return await self.read_release(release_of(job))
-
-    async def list_releases(self) -> tuple[AsyncRelease, ...]:
-        """Give the newest releases."""
-        return tuple(AsyncRelease.of(release, self) for release in await self.run(calls.list_releases()))
-
-    async def read_release(self, release_id: str) -> AsyncRelease:
-        """Give a release."""
-        return AsyncRelease.of(await self.run(calls.read_release(release_id)), self)
-
-    async def read_certificate(self, release_id: str) -> Json:
-        """Give a release's certificate."""
-        return await self.run(calls.read_certificate(release_id))
-
-    async def download_bundle(
-        self,
-        release_id: str,
-        target: Path,
-        *,
-        seen: Seen = unseen,
-        public_keys: Collection[bytes] | None = None,
-    ) -> None:
-        """Write the generator bundle to a file, whole or not at all; as `Client.download_bundle`.
-
-        Raises:
-            VerificationFailed: if keys are given and the bundle is not what its certificate states, or not by them.
-        """
-        if public_keys is None:
-            await self.download(calls.download_bundle(release_id), target, seen=seen)
-            return
-        from understudy.verifying.verification import keep_if_verified
-
-        waiting = target.with_name(f"{target.name}.unverified")
-        await self.download(calls.download_bundle(release_id), waiting, seen=seen)
-        await asyncio.to_thread(keep_if_verified, waiting, target, public_keys=public_keys)
-
-    async def download_samples(
-        self,
-        release_id: str,
-        target: Path,
-        *,
-        rows: int,
-        file_format: str | None = None,
-        where: Json | None = None,
-        seen: Seen = unseen,
-    ) -> None:
-        """Write synthetic rows or images to a file, whole or not at all; as `Client.download_samples`."""
-        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
-        await self.download(call, target, seen=seen)
-
-    def stream_samples(
-        self, release_id: str, *, rows: int, file_format: str | None = None, where: Json | None = None
-    ) -> AsyncIterator[bytes]:
-        """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
-        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where))
-
-    async def sample_release(
-        self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
-    ) -> Any:  # noqa: ANN401 - see `understudy.tables`
-        """Draw synthetic rows or images into memory. It costs nothing, however many.
-
-        Args:
-            release_id: the release.
-            rows: how many.
-            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
-            where: columns that are fixed, with their values; see `download_samples`.
-
-        Raises:
-            NotInstalled: a library is needed and not installed.
-        """
-        file_format = require_form(form)
-        pieces = self.stream_samples(release_id, rows=rows, file_format=file_format, where=where)
-        return drawn(b"".join([piece async for piece in pieces]), form=form)
 
     async def read_ledger(self, dataset_id: str) -> Statement:
         """Give the ledger statement of the dataset's population."""

@@ -6,11 +6,11 @@
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import httpx
 
@@ -24,14 +24,17 @@ from understudy.exchange import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     Repetitions,
+    Seen,
     headers_of,
     refused_by,
     result_of,
     trusts_environment,
     unreachable,
+    unseen,
 )
 from understudy.governance.client import Governance
 from understudy.handling import bar_if, bound, release_of
+from understudy.releasing.client import Releasing
 from understudy.results import (
     POLL_SECONDS,
     Budget,
@@ -44,18 +47,12 @@ from understudy.results import (
     Release,
     Statement,
 )
-from understudy.tables import drawn, require_form
 from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
-Seen = Callable[[int], None]
 
 
-def unseen(_count: int) -> None:
-    """Nobody watches the bytes go by."""
-
-
-class Client:
+class Client(Releasing):
     """One API key at one service. Safe to use from several threads; close it or use it as a context manager."""
 
     def __init__(
@@ -342,91 +339,6 @@ class Client:
             for job in self.watch_job(job_id, poll_seconds=poll_seconds):
                 look(job)
         return self.read_release(release_of(job))
-
-    def list_releases(self) -> tuple[Release, ...]:
-        """Give the newest releases."""
-        return self.run(calls.list_releases())
-
-    def read_release(self, release_id: str) -> Release:
-        """Give a release."""
-        return self.run(calls.read_release(release_id))
-
-    def read_certificate(self, release_id: str) -> Json:
-        """Give a release's certificate."""
-        return self.run(calls.read_certificate(release_id))
-
-    def download_bundle(
-        self,
-        release_id: str,
-        target: Path,
-        *,
-        seen: Seen = unseen,
-        public_keys: Collection[bytes] | None = None,
-    ) -> None:
-        """Write the generator bundle to a file, whole or not at all.
-
-        Args:
-            release_id: the release.
-            target: the file.
-            seen: told the number of bytes of each piece received.
-            public_keys: signing keys that you trust; the bundle is then verified, with understudy[audit], and written
-                only if everything holds.
-
-        Raises:
-            VerificationFailed: if the bundle is not what its certificate states, or none of the keys has signed it.
-        """
-        if public_keys is None:
-            self.download(calls.download_bundle(release_id), target, seen=seen)
-            return
-        from understudy.verifying.verification import keep_if_verified
-
-        waiting = target.with_name(f"{target.name}.unverified")
-        self.download(calls.download_bundle(release_id), waiting, seen=seen)
-        keep_if_verified(waiting, target, public_keys=public_keys)
-
-    def download_samples(
-        self,
-        release_id: str,
-        target: Path,
-        *,
-        rows: int,
-        file_format: str | None = None,
-        where: Json | None = None,
-        seen: Seen = unseen,
-    ) -> None:
-        """Write synthetic rows or images to a file, whole or not at all. It costs nothing, however many.
-
-        Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`. `where` fixes
-        columns to values, such as `{"sick": "yes"}` (of images `{"label": "7"}`): the target by the generator's own
-        condition, others by leaving out rows that differ; of numbers and times the bin of the value is fixed. A condition
-        that fewer than one row in a thousand meets is refused.
-        """
-        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
-        self.download(call, target, seen=seen)
-
-    def stream_samples(
-        self, release_id: str, *, rows: int, file_format: str | None = None, where: Json | None = None
-    ) -> Iterator[bytes]:
-        """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
-        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where))
-
-    def sample_release(
-        self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
-    ) -> Any:  # noqa: ANN401 - see `understudy.tables`
-        """Draw synthetic rows or images into memory. It costs nothing, however many.
-
-        Args:
-            release_id: the release.
-            rows: how many.
-            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
-            where: columns that are fixed, with their values; see `download_samples`.
-
-        Raises:
-            NotInstalled: a library is needed and not installed.
-        """
-        file_format = require_form(form)
-        pieces = self.stream_samples(release_id, rows=rows, file_format=file_format, where=where)
-        return drawn(b"".join(pieces), form=form)
 
     def read_ledger(self, dataset_id: str) -> Statement:
         """Give the ledger statement of the dataset's population."""

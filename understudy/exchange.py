@@ -1,7 +1,7 @@
 """What both clients do around a request, without input or output: reading answers, deciding about repetitions."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
@@ -13,6 +13,8 @@ from understudy.calls import Call
 from understudy.errors import ServiceUnreachable, UnderstudyError, UnexpectedAnswer, refusal
 
 Result = TypeVar("Result")
+Seen = Callable[[int], None]
+"""Told the number of bytes of each piece that went by."""
 
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.25
@@ -25,6 +27,10 @@ PIECE_BYTES = 1 << 20
 # The service says with these that it did nothing yet and that a later attempt may work.
 WORTH_REPEATING = frozenset({429, 502, 503, 504})
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def unseen(_count: int) -> None:
+    """Nobody watches the bytes go by."""
 
 
 @dataclass(frozen=True, slots=True)

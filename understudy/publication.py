@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
-from understudy.client import Seen
+from understudy.exchange import Seen
 from understudy.results import Dataset, Job, Json, Statement
 from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles

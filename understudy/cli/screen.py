@@ -15,8 +15,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from understudy.client import Seen
 from understudy.contact_sheet import half_blocks, read_sheet
+from understudy.exchange import Seen
 from understudy.results import Job
 from understudy.training_bar import left_text, stage_text, training_bar
 

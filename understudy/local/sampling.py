@@ -9,8 +9,8 @@ from pathlib import Path
 
 from core.errors import UnderstudyError as EngineError
 from core.releases.samples import Samples, open_samples
-from understudy.client import Seen
 from understudy.errors import InputUnusable
+from understudy.exchange import Seen
 from understudy.results import Json
 
 

@@ -1,0 +1,1 @@
+"""Releases, from the client's side."""

@@ -1,0 +1,110 @@
+"""Releases, as methods of the asynchronous client; the methods are those of `understudy.releasing.client`."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+from typing import Any, TypeVar
+
+from understudy import calls
+from understudy.async_results import AsyncRelease
+from understudy.calls import Call
+from understudy.exchange import Repetitions, Seen, unseen
+from understudy.results import POLL_SECONDS, Json
+from understudy.tables import drawn, require_form
+
+Result = TypeVar("Result")
+
+
+class AsyncReleasing(ABC):
+    """What an asynchronous client does with releases; how calls are sent is the client's."""
+
+    @abstractmethod
+    async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
+        """Send a call and give its result."""
+
+    @abstractmethod
+    async def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:
+        """Write a streamed answer to a file, whole or not at all."""
+
+    @abstractmethod
+    async def wait_for_release(
+        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
+    ) -> AsyncRelease:
+        """Wait for a job's release."""
+
+    @abstractmethod
+    def _stream(self, call: Call[None]) -> AsyncIterator[bytes]:
+        """Yield a streamed answer."""
+
+    async def list_releases(self) -> tuple[AsyncRelease, ...]:
+        """Give the newest releases."""
+        return tuple(AsyncRelease.of(release, self) for release in await self.run(calls.list_releases()))
+
+    async def read_release(self, release_id: str) -> AsyncRelease:
+        """Give a release."""
+        return AsyncRelease.of(await self.run(calls.read_release(release_id)), self)
+
+    async def read_certificate(self, release_id: str) -> Json:
+        """Give a release's certificate."""
+        return await self.run(calls.read_certificate(release_id))
+
+    async def download_bundle(
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        seen: Seen = unseen,
+        public_keys: Collection[bytes] | None = None,
+    ) -> None:
+        """Write the generator bundle to a file, whole or not at all; as `Client.download_bundle`.
+
+        Raises:
+            VerificationFailed: if keys are given and the bundle is not what its certificate states, or not by them.
+        """
+        if public_keys is None:
+            await self.download(calls.download_bundle(release_id), target, seen=seen)
+            return
+        from understudy.verifying.verification import keep_if_verified
+
+        waiting = target.with_name(f"{target.name}.unverified")
+        await self.download(calls.download_bundle(release_id), waiting, seen=seen)
+        await asyncio.to_thread(keep_if_verified, waiting, target, public_keys=public_keys)
+
+    async def download_samples(
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        rows: int,
+        file_format: str | None = None,
+        where: Json | None = None,
+        seen: Seen = unseen,
+    ) -> None:
+        """Write synthetic rows or images to a file, whole or not at all; as `Client.download_samples`."""
+        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
+        await self.download(call, target, seen=seen)
+
+    def stream_samples(
+        self, release_id: str, *, rows: int, file_format: str | None = None, where: Json | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
+        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where))
+
+    async def sample_release(
+        self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
+    ) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic rows or images into memory. It costs nothing, however many.
+
+        Args:
+            release_id: the release.
+            rows: how many.
+            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
+            where: columns that are fixed, with their values; see `download_samples`.
+
+        Raises:
+            NotInstalled: a library is needed and not installed.
+        """
+        file_format = require_form(form)
+        pieces = self.stream_samples(release_id, rows=rows, file_format=file_format, where=where)
+        return drawn(b"".join([piece async for piece in pieces]), form=form)

@@ -1,0 +1,115 @@
+"""Releases, as methods of the client: lists, certificates, bundles, and synthetic records in files or in memory."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from understudy import calls
+from understudy.calls import Call
+from understudy.exchange import Repetitions, Seen, unseen
+from understudy.results import Json, Release
+from understudy.tables import drawn, require_form
+
+Result = TypeVar("Result")
+
+
+class Releasing(ABC):
+    """What a client does with releases; how calls are sent is the client's."""
+
+    @abstractmethod
+    def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
+        """Send a call and give its result."""
+
+    @abstractmethod
+    def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:
+        """Write a streamed answer to a file, whole or not at all."""
+
+    @abstractmethod
+    def _stream(self, call: Call[None]) -> Iterator[bytes]:
+        """Yield a streamed answer."""
+
+    def list_releases(self) -> tuple[Release, ...]:
+        """Give the newest releases."""
+        return self.run(calls.list_releases())
+
+    def read_release(self, release_id: str) -> Release:
+        """Give a release."""
+        return self.run(calls.read_release(release_id))
+
+    def read_certificate(self, release_id: str) -> Json:
+        """Give a release's certificate."""
+        return self.run(calls.read_certificate(release_id))
+
+    def download_bundle(
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        seen: Seen = unseen,
+        public_keys: Collection[bytes] | None = None,
+    ) -> None:
+        """Write the generator bundle to a file, whole or not at all.
+
+        Args:
+            release_id: the release.
+            target: the file.
+            seen: told the number of bytes of each piece received.
+            public_keys: signing keys that you trust; the bundle is then verified, with understudy[audit], and written
+                only if everything holds.
+
+        Raises:
+            VerificationFailed: if the bundle is not what its certificate states, or none of the keys has signed it.
+        """
+        if public_keys is None:
+            self.download(calls.download_bundle(release_id), target, seen=seen)
+            return
+        from understudy.verifying.verification import keep_if_verified
+
+        waiting = target.with_name(f"{target.name}.unverified")
+        self.download(calls.download_bundle(release_id), waiting, seen=seen)
+        keep_if_verified(waiting, target, public_keys=public_keys)
+
+    def download_samples(
+        self,
+        release_id: str,
+        target: Path,
+        *,
+        rows: int,
+        file_format: str | None = None,
+        where: Json | None = None,
+        seen: Seen = unseen,
+    ) -> None:
+        """Write synthetic rows or images to a file, whole or not at all. It costs nothing, however many.
+
+        Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`. `where` fixes
+        columns to values, such as `{"sick": "yes"}` (of images `{"label": "7"}`): the target by the generator's own
+        condition, others by leaving out rows that differ; of numbers and times the bin of the value is fixed. A condition
+        that fewer than one row in a thousand meets is refused.
+        """
+        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
+        self.download(call, target, seen=seen)
+
+    def stream_samples(
+        self, release_id: str, *, rows: int, file_format: str | None = None, where: Json | None = None
+    ) -> Iterator[bytes]:
+        """Yield synthetic rows or images as the bytes of a file, as they are drawn."""
+        return self._stream(calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where))
+
+    def sample_release(
+        self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
+    ) -> Any:  # noqa: ANN401 - see `understudy.tables`
+        """Draw synthetic rows or images into memory. It costs nothing, however many.
+
+        Args:
+            release_id: the release.
+            rows: how many.
+            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images.
+            where: columns that are fixed, with their values; see `download_samples`.
+
+        Raises:
+            NotInstalled: a library is needed and not installed.
+        """
+        file_format = require_form(form)
+        pieces = self.stream_samples(release_id, rows=rows, file_format=file_format, where=where)
+        return drawn(b"".join(pieces), form=form)
