@@ -13,7 +13,7 @@ An ended job has no randomness key any more.
 
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -26,12 +26,16 @@ from core.jobs import repository
 from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import Claim, locked
-from core.jobs.queue import Queue
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, JobState
 from core.ledger import book
 from core.ledger.reservation import NOTHING, EntryKind
 from core.privacy.charge import Charge, charge_of
 from core.synthesis.selection import ordered_plan_from_json
+
+if (
+    TYPE_CHECKING
+):  # a training child reads the endings and sends nothing: it starts without the broker's libraries
+    from core.jobs.queue import Queue
 
 
 def finish(
@@ -70,7 +74,7 @@ def fail(
     code: str,
     data_dependent: bool,
     clock: Clock,
-    queue: Queue,
+    queue: "Queue",
     max_attempts: int,
 ) -> JobState:
     """Record a failed attempt. Returns where the job is now: back in the queue, or failed.

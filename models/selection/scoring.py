@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.ensemble import ExtraTreesClassifier
 
 from models.encoding import PrivateImages, PrivateTable, block_starts
 from models.idpgan.generator import draw, probabilities
@@ -52,6 +51,8 @@ def errors(
         judged: one record of each unit; private.
         streams: of the candidate.
     """
+    from sklearn.ensemble import ExtraTreesClassifier  # a quarter of a child's start, and few jobs select
+
     learnt = sample(generator, streams, rows=SAMPLE_ROWS)
     trees = ExtraTreesClassifier(n_estimators=TREES, random_state=_SEED, n_jobs=1)
     trees.fit(learnt.features, learnt.labels)
