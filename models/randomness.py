@@ -67,6 +67,7 @@ class Purpose(IntEnum):
     IMAGE_CELLS_NOISE = 66
     IMAGE_MOMENTS_NOISE = 67
     IMAGE_CELLS_START = 68
+    REPORT_NOISE = 80
     TEST = 99
 
 

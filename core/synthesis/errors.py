@@ -22,3 +22,10 @@ class InvalidSelection(InvalidInput):
 
     code = "invalid-selection"
     title = "These candidates do not make a selection"
+
+
+class InvalidReport(InvalidInput):
+    """A charged report that cannot be measured: of images, or of columns that the release has not."""
+
+    code = "invalid-report"
+    title = "This report cannot be measured"

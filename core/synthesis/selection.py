@@ -19,6 +19,8 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
 from core.synthesis.errors import InvalidPlan, InvalidSelection
 from core.synthesis.plan import Plan
+from core.synthesis.report_plan import KIND as REPORT
+from core.synthesis.report_plan import ReportPlan
 from core.synthesis.spec import SynthesisSpec
 
 VERSION = 1
@@ -234,16 +236,21 @@ def part_size(declared_size: int, *, candidates: int) -> int:
     return declared_size // (candidates + 1)
 
 
-OrderedPlan = Plan | SelectionPlan
-"""What an order may be for: one training, or a selection among several."""
+OrderedPlan = Plan | SelectionPlan | ReportPlan
+"""What an order may be for: one training, a selection among several, or a charged report about a release."""
 
 
 def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
-    """Read a plan of either kind.
+    """Read a plan of any kind.
 
     Raises:
         InvalidPlan: see the kinds.
         InvalidGuarantee, InvalidMechanism: a number is out of range.
     """
-    kind = SelectionPlan if document.get("kind") == KIND else Plan
-    return kind.from_json(document)
+    kinds: dict[object, type[OrderedPlan]] = {KIND: SelectionPlan, REPORT: ReportPlan}
+    return kinds.get(_kind_of(document), Plan).from_json(document)
+
+
+def _kind_of(document: Mapping[str, Any]) -> str | None:
+    kind = document.get("kind")
+    return kind if isinstance(kind, str) else None

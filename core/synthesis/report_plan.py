@@ -1,0 +1,187 @@
+"""The plan of a charged report: how far a release is from its table, measured once with noise, for analysts.
+
+All terms are sums over units of numbers in [-1, 1], so that one unit more or less moves each by at most one record:
+
+    column  twice the total variation distance of a column's law from the release's, times the declared size
+    pair    the same of a pair of columns, over public bins
+    score   records that a classifier, trained on synthetic rows, gets right, less those that it gets wrong
+
+They are released together by one Gaussian. Its squared sensitivity, in units of the noise, is fixed by public shares of
+the three kinds (docs/mechanisms/charged-report.md).
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+from uuid import UUID
+
+from core.privacy import mechanism as mechanisms
+from core.privacy.accountant import Epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.calibration import round_up
+from core.privacy.guarantee import PrivacyGuarantee
+from core.privacy.mechanism import Gaussian, Mechanism
+from core.synthesis.errors import InvalidPlan
+
+VERSION: Final = 1
+KIND: Final = "report"
+SHARES: Final[Mapping[str, int]] = {"columns": 1, "pairs": 2, "score": 1}
+"""Of the squared sensitivity, by kind of term; a kind without terms leaves its share to the others."""
+PAIR_BINS: Final = 8
+"""Bins of a column in a pair: the plug-in error of many small cells would say more of chance than of the release."""
+SYNTHETIC_ROWS: Final = 20_000
+"""Rows drawn from the release, with a public seed; one half trains the classifier."""
+FEWEST_ROWS: Final = 2
+"""One to learn from and one to try it on."""
+MOST_COLUMNS: Final = 64
+LARGEST_SIZE: Final = 2**31
+"""Declared units up to which all sums are exact in float64."""
+_DIGEST_DIGITS: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPlan:
+    """What one charged report will measure; stands where a `Plan` stands.
+
+    Raises:
+        InvalidPlan: there is nothing to measure, or the epsilon exceeds the guarantee.
+    """
+
+    synthesizer: ClassVar[str] = KIND
+    steps: ClassVar[int] = 0
+    """It has no training steps: everything is measured at once."""
+
+    guarantee: PrivacyGuarantee
+    adjacency: Adjacency
+    privacy_unit: PrivacyUnit
+    declared_size: int
+    release_id: UUID
+    """Which release is compared with its table."""
+    network_sha256: str
+    """Of the release's generator, in hexadecimal."""
+    columns: tuple[str, ...]
+    """Names of the measured columns, in the order of the domain."""
+    target: str | None
+    """The column that the classifier predicts from all others; None leaves out the score."""
+    synthetic_rows: int
+    noise_multiplier: float
+    epsilons: Epsilons
+
+    def __post_init__(self) -> None:
+        if not (1 <= len(set(self.columns)) == len(self.columns) <= MOST_COLUMNS):
+            raise InvalidPlan("a report measures different columns, and not too many")
+        if not (
+            1 <= self.declared_size <= LARGEST_SIZE and FEWEST_ROWS <= self.synthetic_rows <= SYNTHETIC_ROWS
+        ):
+            raise InvalidPlan("the report's declared size or number of synthetic rows is out of range")
+        if len(self.network_sha256) != _DIGEST_DIGITS:
+            raise InvalidPlan("the report names no generator")
+        if self.epsilons.reported > self.guarantee.epsilon:
+            raise InvalidPlan("the report's epsilon exceeds its guarantee")
+
+    @property
+    def terms(self) -> dict[str, int]:
+        """How many numbers of each kind are released; kinds without any are left out."""
+        count = len(self.columns)
+        counts = {
+            "columns": count,
+            "pairs": count * (count - 1) // 2,
+            "score": 0 if self.target is None else 1,
+        }
+        return {kind: terms for kind, terms in counts.items() if terms}
+
+    @property
+    def noise_stds(self) -> dict[str, float]:
+        """Standard deviation of the noise on every number of a kind, in records, rounded up.
+
+        With z the noise multiplier, m the terms of a kind and p its part of the shares, z sqrt(m / p): one unit moves
+        each term by 1 at most, so all of them by sqrt(sum of m / std^2) <= 1 / z in units of the noise.
+        """
+        counts = self.terms
+        whole = sum(SHARES[kind] for kind in counts)
+        return {
+            kind: round_up(self.noise_multiplier * math.sqrt(terms * whole / SHARES[kind]))
+            for kind, terms in counts.items()
+        }
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """All that the job releases: one Gaussian."""
+        return Gaussian(noise_multiplier=self.noise_multiplier)
+
+    def executed(self, step_count: int | None) -> Mechanism:
+        """Return what a job has released that has begun: all of it.
+
+        Raises:
+            InvalidPlan: there are no steps, so none can have been executed.
+        """
+        if step_count not in {None, 0}:
+            raise InvalidPlan("a report has no steps that could have been executed")
+        return self.mechanism
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans."""
+        return {
+            "version": VERSION,
+            "kind": KIND,
+            "guarantee": self.guarantee.to_json(),
+            "adjacency": self.adjacency.value,
+            "privacy_unit": self.privacy_unit.to_json(),
+            "declared_size": self.declared_size,
+            "release_id": str(self.release_id),
+            "network_sha256": self.network_sha256,
+            "columns": list(self.columns),
+            "target": self.target,
+            "pair_bins": PAIR_BINS,
+            "synthetic_rows": self.synthetic_rows,
+            "steps": self.steps,
+            "noise_multiplier": self.noise_multiplier,
+            "noise_stds": self.noise_stds,
+            "epsilons": self.epsilons.to_json(),
+            "mechanism": mechanisms.to_json(self.mechanism),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidPlan: the version is unknown, a member is missing or wrong, or what follows from the plan's numbers
+                is another one in the document.
+            InvalidGuarantee, InvalidMechanism: a number is out of range.
+        """
+        if (document.get("version"), document.get("kind")) != (VERSION, KIND):
+            raise InvalidPlan(
+                "the plan's version is not known", remedy="use the software version that wrote it"
+            )
+        try:
+            target = document["target"]
+            plan = cls(
+                guarantee=PrivacyGuarantee.from_json(document["guarantee"]),
+                adjacency=Adjacency(document["adjacency"]),
+                privacy_unit=PrivacyUnit.from_json(document["privacy_unit"]),
+                declared_size=int(document["declared_size"]),
+                release_id=UUID(document["release_id"]),
+                network_sha256=str(document["network_sha256"]),
+                columns=tuple(str(name) for name in document["columns"]),
+                target=None if target is None else str(target),
+                synthetic_rows=int(document["synthetic_rows"]),
+                noise_multiplier=float(document["noise_multiplier"]),
+                epsilons=Epsilons.from_json(document["epsilons"]),
+            )
+            derived = plan.to_json()
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InvalidPlan("the plan lacks a member or has one of the wrong type") from None
+        if derived != dict(document):
+            raise InvalidPlan("the plan's mechanism is not the one its numbers give")
+        return plan
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the canonical JSON, in hexadecimal."""
+        text = json.dumps(
+            self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+        )
+        return hashlib.sha256(text.encode()).hexdigest()

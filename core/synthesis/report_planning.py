@@ -1,0 +1,149 @@
+"""Making a charged report's plan, and saying what it would cost and how wide its intervals would be. Data-free."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from core.domain.images import ImageDomain
+from core.domain.table import TableDomain
+from core.privacy.accountant import epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.calibration import gaussian_noise_multiplier
+from core.privacy.charge import Charge, charge_of
+from core.privacy.filters import Cap
+from core.privacy.guarantee import PrivacyGuarantee
+from core.privacy.mechanism import Gaussian
+from core.synthesis.errors import InvalidReport
+from core.synthesis.quote import room_for
+from core.synthesis.report_plan import KIND, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, SYNTHETIC_ROWS, ReportPlan
+
+DEVIATIONS_95: Final = 1.96
+"""Standard deviations of the noise that an interval of 95 % reaches to either side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSpec:
+    """What is to be measured about which release.
+
+    Args:
+        release_id: The release.
+        network_sha256: Of its generator, as its certificate states it.
+        target: The column to predict; None takes the domain's, and leaves out the score where it declares none.
+        columns: The columns to measure; None takes all.
+    """
+
+    release_id: UUID
+    network_sha256: str
+    target: str | None
+    columns: tuple[str, ...] | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec as a JSON object."""
+        return {
+            "release_id": str(self.release_id),
+            "network_sha256": self.network_sha256,
+            "target": self.target,
+            "columns": None if self.columns is None else list(self.columns),
+        }
+
+
+def make_report_plan(
+    *,
+    report: ReportSpec,
+    guarantee: PrivacyGuarantee,
+    declared_size: int,
+    domain: TableDomain | ImageDomain,
+    adjacency: Adjacency,
+    privacy_unit: PrivacyUnit,
+) -> ReportPlan:
+    """Return the plan of a charged report: the least noise at which all of it stays within `guarantee`.
+
+    Raises:
+        InvalidReport: images are not measured this way; a named column is not modelled, or there are too many columns;
+            the declared size is too large.
+    """
+    if isinstance(domain, ImageDomain):
+        raise InvalidReport("charged reports are about tables, and this release generates images")
+    names = [column.name for column in domain.modelled]
+    target = domain.target if report.target is None else report.target
+    columns = _measured(report.columns, names)
+    if target is not None and (target not in names or len(names) == 1):
+        raise InvalidReport(
+            "the target must be a modelled column beside others that it is predicted from",
+            remedy="name one of the columns that the release generates, or none",
+        )
+    if not 1 <= declared_size <= LARGEST_SIZE:
+        raise InvalidReport("the declared size is out of the range in which counts are exact")
+    noise_multiplier = gaussian_noise_multiplier(guarantee)
+    return ReportPlan(
+        guarantee=guarantee,
+        adjacency=adjacency,
+        privacy_unit=privacy_unit,
+        declared_size=declared_size,
+        release_id=report.release_id,
+        network_sha256=report.network_sha256,
+        columns=columns,
+        target=target,
+        synthetic_rows=SYNTHETIC_ROWS,
+        noise_multiplier=noise_multiplier,
+        epsilons=epsilons(Gaussian(noise_multiplier=noise_multiplier), delta=guarantee.delta),
+    )
+
+
+def _measured(wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str, ...]:
+    """The measured columns in the order of the domain."""
+    chosen = set(names if wanted is None else wanted)
+    if not chosen <= set(names) or not chosen:
+        raise InvalidReport(
+            "a column that is to be measured is not one of those that the release generates",
+            remedy="name columns of the domain that are neither ignored nor the privacy unit",
+        )
+    if len(chosen) > MOST_COLUMNS:
+        raise InvalidReport(
+            f"a report measures at most {MOST_COLUMNS} columns", remedy="name those that matter to you"
+        )
+    return tuple(name for name in names if name in chosen)
+
+
+def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+    """Return the quote as a JSON object: what is measured, how precisely, and what it costs.
+
+    Args:
+        plan: What would run.
+        cap: The population's cap; None while no budget is set, and then nothing fits.
+        charges: Everything spent and reserved so far.
+    """
+    return {
+        "synthesizer": KIND,
+        "guarantee": plan.guarantee.to_json(),
+        "adjacency": plan.adjacency.value,
+        "privacy_unit": plan.privacy_unit.to_json(),
+        "declared_size": plan.declared_size,
+        "report": {
+            "release_id": str(plan.release_id),
+            "columns": list(plan.columns),
+            "target": plan.target,
+            "pair_bins": PAIR_BINS,
+            "synthetic_rows": plan.synthetic_rows,
+            "parts": precision_of(plan),
+        },
+        "epsilon": plan.epsilons.to_json(),
+        **room_for(charge_of(plan.mechanism, delta=plan.guarantee.delta), cap, charges),
+        "plan_digest": plan.digest(),
+    }
+
+
+def precision_of(plan: ReportPlan) -> Mapping[str, dict[str, float]]:
+    """How precise every number of a kind will be, as shares between 0 and 1: known before anything is measured."""
+    counts = plan.terms
+    stds = {kind: std_of_share(std, plan.declared_size) for kind, std in plan.noise_stds.items()}
+    return {
+        kind: {"terms": counts[kind], "noise_std": std, "half_width_95": min(1.0, DEVIATIONS_95 * std)}
+        for kind, std in stds.items()
+    }
+
+
+def std_of_share(std: float, declared_size: int) -> float:
+    """The noise in a share: all terms are divided by twice the declared size."""
+    return std / (2 * declared_size)

@@ -1,0 +1,134 @@
+"""The errors of a release against its table, measured once with noise (docs/mechanisms/charged-report.md).
+
+Every term is a sum over units of numbers in [-1, 1], so a unit more or less moves it by one record at most:
+
+    column, pair   sum over cells of |count of the table - declared size times the release's share|
+    score          rows that the public classifier gets right, less those that it gets wrong
+
+A unit with `m` records brings `floor(2^20 / m) / 2^20` of each of them, together at most one record, however many they
+are. The release's shares times the declared size are rounded to the public grid 2^-20, so every exact term is an integer
+on it, whatever the order of the rows; the noise is rounded to the same grid. The denominator is the declared size. The
+squared sensitivity of all terms, each in units of its noise, is the sum of 1 / std^2.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from core.synthesis.report_plan import ReportPlan
+from models.encoding import PrivateTable
+from models.randomness import KeyedStreams, Purpose
+from models.reports.public_side import Counts, PublicSide
+
+GRID: Final = 2.0**-20
+"""Public grid of terms and noise, in records."""
+_WHOLE: Final = 2**20
+KINDS: Final = ("columns", "pairs", "score")
+
+Terms = Mapping[str, npt.NDArray[np.float64]]
+"""Of every kind that the plan has, its terms in records."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shares:
+    """How much every record counts, in units of the grid.
+
+    Args:
+        of_record: (records,) float64, integers.
+    """
+
+    of_record: npt.NDArray[np.float64]
+
+    @classmethod
+    def by_unit(cls, unit_of_record: npt.NDArray[np.int64]) -> "Shares":
+        """At most the average of a unit's records, so that a unit counts one at most."""
+        if not len(unit_of_record):
+            return cls(of_record=np.zeros(0))
+        records = np.bincount(unit_of_record)[unit_of_record]
+        return cls(of_record=np.floor(_WHOLE / records))
+
+    def counted(self, cells: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.float64]:
+        """The table's counts of cells: sums of integers below 2^53, so exact in any order."""
+        counts: npt.NDArray[np.float64] = np.bincount(cells, weights=self.of_record, minlength=size).astype(
+            np.float64
+        )
+        return counts
+
+
+def exact_terms(table: PrivateTable, public: PublicSide, declared_size: int) -> Terms:
+    """All terms of a table, exact on the grid. Private: nothing may read them but `noisy_terms`.
+
+    Args:
+        table: private.
+        public: what it is compared with.
+        declared_size: the public number of units.
+    """
+    shares = Shares.by_unit(table.unit_of_record)
+    binned = public.binned(table.codes)
+    columns = [
+        _distance(shares.counted(table.codes[:, column], len(counts)), counts, declared_size)
+        for column, counts in zip(public.measured, public.marginals, strict=True)
+    ]
+    pairs: list[float] = []
+    for first, second in public.pairs:
+        counts = public.pair_counts(first, second)
+        cells = binned[first] * (int(public.bins[second].max()) + 1) + binned[second]
+        pairs.append(_distance(shares.counted(cells, len(counts)), counts, declared_size))
+    terms = {"columns": np.array(columns), "pairs": np.array(pairs)}
+    if public.target is not None:
+        signs = np.where(public.right(table.codes), 1.0, -1.0)
+        terms["score"] = np.array([float((shares.of_record * signs).sum()) * GRID])
+    return {kind: values for kind, values in terms.items() if len(values)}
+
+
+def _distance(counts: npt.NDArray[np.float64], synthetic: Counts, declared_size: int) -> float:
+    """Sum of absolute differences of counts in units of the grid; the result in records."""
+    whole = int(synthetic.sum())
+    expected = np.array(
+        [declared_size * _WHOLE * int(count) // whole for count in synthetic], dtype=np.float64
+    )
+    return float(np.abs(counts - expected).sum()) * GRID
+
+
+def noisy_terms(table: PrivateTable, public: PublicSide, plan: ReportPlan, streams: KeyedStreams) -> Terms:
+    """Release all terms once: the only place where a report touches private rows.
+
+    Args:
+        table: private.
+        public: what it is compared with.
+        plan: the noise.
+        streams: of the job.
+
+    Raises:
+        ValueError: the plan is for other terms.
+    """
+    exact = exact_terms(table, public, plan.declared_size)
+    stds = plan.noise_stds
+    if {kind: len(values) for kind, values in exact.items()} != plan.terms:
+        raise ValueError("the plan is for other terms than these")
+    streams.releases.exact(
+        Purpose.REPORT_NOISE,
+        0,
+        ((torch.from_numpy(values), stds[kind]) for kind, values in exact.items()),
+        sensitivity=sensitivity({kind: len(values) for kind, values in exact.items()}, stds),
+    )
+    noisy = {
+        kind: exact[kind]
+        + np.rint(
+            streams.normals(Purpose.REPORT_NOISE, KINDS.index(kind), len(exact[kind])) * stds[kind] / GRID
+        )
+        * GRID
+        for kind in exact
+    }
+    streams.releases.noisy(Purpose.REPORT_NOISE, 0, *(torch.from_numpy(values) for values in noisy.values()))
+    return noisy
+
+
+def sensitivity(terms: Mapping[str, int], stds: Mapping[str, float]) -> float:
+    """How far one unit moves all terms together, each in units of its noise: every one moves by a record at most."""
+    return math.sqrt(math.fsum(count / stds[kind] ** 2 for kind, count in terms.items()))

@@ -1,0 +1,179 @@
+"""What a charged report compares a table with: everything about it that is public, made from the release alone.
+
+Rows are drawn from the released generator with a fixed public seed, so anybody who holds the release can make the same
+numbers; the classifier learns from one half of them. Nothing here has seen a private row but through that release.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.domain.table import TableDomain
+from core.releases.bundle import Bundle
+from core.releases.sampler import Sampler
+from core.synthesis.report_plan import PAIR_BINS, ReportPlan
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+SEED: Final = 0
+"""Of the synthetic rows and of the classifier; public."""
+TREES: Final = 50
+FEWEST_IN_LEAF: Final = 5
+
+Codes = npt.NDArray[np.int16]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PublicSide:
+    """The release's rows and what follows from them.
+
+    Args:
+        codes: (rows, modelled columns) of the release.
+        cardinalities: codes of every modelled column.
+        measured: indices of the measured columns.
+        target: index of the predicted column; None where there is no score.
+    """
+
+    codes: Codes
+    cardinalities: tuple[int, ...]
+    measured: tuple[int, ...]
+    target: int | None
+
+    @property
+    def rows(self) -> int:
+        """How many synthetic rows there are."""
+        return len(self.codes)
+
+    @cached_property
+    def marginals(self) -> tuple[Counts, ...]:
+        """Synthetic counts of every measured column's codes."""
+        return tuple(
+            np.bincount(self.codes[:, column], minlength=self.cardinalities[column])
+            for column in self.measured
+        )
+
+    @cached_property
+    def bins(self) -> tuple[Counts, ...]:
+        """The bin of every code of every measured column, for pairs."""
+        return tuple(pair_bins(counts) for counts in self.marginals)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of measured columns, as positions among them."""
+        return tuple(itertools.combinations(range(len(self.measured)), 2))
+
+    def binned(self, codes: Codes) -> tuple[Counts, ...]:
+        """The bin of every row in every measured column."""
+        return tuple(bins[codes[:, column]] for column, bins in zip(self.measured, self.bins, strict=True))
+
+    def pair_counts(self, first: int, second: int) -> Counts:
+        """Synthetic counts of a pair's cells; (bins of the first times bins of the second,)."""
+        one, other = self._binned_rows[first], self._binned_rows[second]
+        width = int(self.bins[second].max()) + 1
+        return np.bincount(one * width + other, minlength=(int(self.bins[first].max()) + 1) * width)
+
+    @cached_property
+    def _binned_rows(self) -> tuple[Counts, ...]:
+        return self.binned(self.codes)
+
+    @cached_property
+    def classifier(self) -> "ExtraTreesClassifier":
+        """Trees that predict the target from all other columns, learnt from the first half of the synthetic rows.
+
+        What it predicts for a row depends on that row alone.
+        """
+        # Takes a second to import, and trainings have no use for it.
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        assert self.target is not None, "a score has a target"
+        trees = ExtraTreesClassifier(
+            n_estimators=TREES, min_samples_leaf=FEWEST_IN_LEAF, random_state=SEED, n_jobs=1
+        )
+        half = self.codes[: self.rows // 2]
+        return trees.fit(features(half, self.target), half[:, self.target])
+
+    def right(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        """Of which rows the classifier predicts the target; (rows,)."""
+        assert self.target is not None, "a score has a target"
+        if not len(codes):  # the library predicts for somebody at least
+            return np.zeros(0, dtype=np.bool_)
+        right: npt.NDArray[np.bool_] = (
+            self.classifier.predict(features(codes, self.target)) == codes[:, self.target]
+        )
+        return right
+
+    def references(self, declared_size: int) -> Mapping[str, list[float]]:
+        """What the noisy numbers are to be read against, in their order; public and free.
+
+        Of columns and pairs: the distance that a perfect release would show on average, by chance alone, as both sides are
+        samples. Of the score: the share of right predictions on the second half of the synthetic rows, and the share of
+        their most frequent class.
+        """
+        told = {
+            "columns": [self._by_chance(counts, declared_size) for counts in self.marginals],
+            "pairs": [self._by_chance(self.pair_counts(*pair), declared_size) for pair in self.pairs],
+        }
+        if self.target is not None:
+            second = self.codes[self.rows // 2 :]
+            frequent = int(np.bincount(second[:, self.target]).max())
+            told["score"] = [float(self.right(second).mean()), frequent / len(second)]
+        return told
+
+    def _by_chance(self, counts: Counts, declared_size: int) -> float:
+        """Mean total variation distance of two samples of one law, by the normal law of every cell's difference."""
+        shares = [int(count) / self.rows for count in counts]
+        variance = 1 / declared_size + 1 / self.rows
+        spread = math.fsum(math.sqrt(share * (1 - share)) for share in shares)
+        return min(1.0, spread * math.sqrt(variance / (2 * math.pi)))
+
+
+def public_side(bundle: Bundle, plan: ReportPlan) -> PublicSide:
+    """Draw the release's rows; the same for the same release.
+
+    Args:
+        bundle: of the release.
+        plan: what is to be measured.
+
+    Raises:
+        BundleInvalid: it holds no generator of rows.
+    """
+    sampler = Sampler(bundle)
+    domain = TableDomain.from_json(bundle.domain)
+    names = [column.name for column in domain.modelled]
+    return PublicSide(
+        codes=sampler.codes(plan.synthetic_rows, np.random.Generator(np.random.PCG64(SEED))),
+        cardinalities=domain.cardinalities,
+        measured=tuple(names.index(name) for name in plan.columns),
+        target=None if plan.target is None else names.index(plan.target),
+    )
+
+
+def pair_bins(counts: Counts) -> Counts:
+    """The bin of every code: neighbouring codes together, in bins of about equal synthetic mass.
+
+    Integers only, so the same everywhere.
+
+    Args:
+        counts: (codes,) synthetic counts of a column.
+
+    Returns:
+        (codes,) bins from 0 without gaps; of at most `PAIR_BINS` codes each has its own.
+    """
+    if len(counts) <= PAIR_BINS:
+        return np.arange(len(counts))
+    middles = 2 * np.cumsum(counts) - counts
+    bins = np.minimum(PAIR_BINS * middles // (2 * max(1, int(counts.sum()))), PAIR_BINS - 1)
+    return np.unique(bins, return_inverse=True)[1].astype(np.int64)
+
+
+def features(codes: Codes, target: int) -> npt.NDArray[np.float32]:
+    """What the classifier sees of rows: the codes of all columns but the target; (rows, columns - 1)."""
+    return np.delete(codes, target, axis=1).astype(np.float32)
