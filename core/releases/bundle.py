@@ -27,13 +27,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from core.releases.errors import BundleInvalid
-from core.releases.manifest import FIRST_TABLE_SCHEMA, Manifest, manifest_from_json
+from core.releases.manifest import Manifest, manifest_from_json
 from core.releases.sampler_script import render_script
 
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
 DOMAIN, CERTIFICATE, README, SCRIPT = "domain.json", "certificate.json", "README.md", "sample.py"
 _DIGESTED = (WEIGHTS, NETWORK, DOMAIN)
-_FIRST_DIGESTED = (*_DIGESTED, CERTIFICATE)
 _READ = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE, MANIFEST)
 _MAX_FILE_BYTES = 2**30
 # All that the reader raises for damaged, encrypted or exotic archives (a property test flips every byte).
@@ -111,7 +110,7 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
     manifest = _json_object(files[MANIFEST], MANIFEST)
     described = manifest_from_json(manifest)
     digests = manifest.get("sha256")
-    for name in _FIRST_DIGESTED if manifest["schema"] == FIRST_TABLE_SCHEMA else _DIGESTED:
+    for name in _DIGESTED:
         if not isinstance(digests, dict) or digests.get(name) != hashlib.sha256(files[name]).hexdigest():
             raise BundleInvalid(f"{name} in the bundle is not the file its manifest lists.")
     return Bundle(

@@ -12,8 +12,6 @@ from core.domain.images import LARGEST_SIDE, MOST_LABELS
 from core.releases.errors import BundleInvalid
 
 TABLE_SCHEMA: Final = "understudy.bundle/2"
-FIRST_TABLE_SCHEMA: Final = "understudy.bundle/1"
-"""In the first form the manifest held the certificate's digest; now the certificate holds the manifest's."""
 IMAGE_SCHEMA: Final = "understudy.image-bundle/1"
 _WIDEST_LATENT, _MOST_CODES = 2**16, 2**15
 _LAW_TOLERANCE = 1e-6
@@ -139,7 +137,6 @@ Manifest = TableManifest | ImageManifest
 
 _FORMS: Final[Mapping[str, type[TableManifest] | type[ImageManifest]]] = {
     TABLE_SCHEMA: TableManifest,
-    FIRST_TABLE_SCHEMA: TableManifest,
     IMAGE_SCHEMA: ImageManifest,
 }
 

@@ -11,9 +11,8 @@ from core.privacy import mechanism as mechanisms
 from core.privacy.accountant import Epsilons
 from core.privacy.charge import charge_of
 from core.releases import statements as say
-from core.releases.certificate import mechanism_rows, require_stated
+from core.releases.certificate import WRONG_MEMBER, mechanism_rows, require_stated
 from core.releases.errors import InvalidCertificate
-from core.releases.first_certificate import WRONG_MEMBER
 from core.releases.selection_execution import SelectionExecuted, executed_of_statement
 from core.releases.selection_form import SCHEMA, SelectionCertificateForm
 from core.signing.contexts import CERTIFICATE

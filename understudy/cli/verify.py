@@ -25,7 +25,7 @@ def verify(
         bool,
         typer.Option(
             "--allow-unsigned",
-            help="Take a certificate that nobody signed: of the first form, or of a training without a service.",
+            help="Take a certificate that nobody signed, of a training without a service.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write the whole report as JSON.")] = False,

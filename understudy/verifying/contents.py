@@ -4,16 +4,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from understudy.verifying.bundle_file import CERTIFICATE, MANIFEST, Opened
+from understudy.verifying.bundle_file import MANIFEST, Opened
 from understudy.verifying.planned import canonical_digest
 from understudy.verifying.records import IMAGES, described
 
 _SCHEMAS: Final[Mapping[str, frozenset[str]]] = {
     "understudy.bundle/2": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
     "understudy.image-bundle/1": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
-    "understudy.bundle/1": frozenset({
-        "generator.safetensors", "generator.onnx", "domain.json", "certificate.json",
-    }),
 }  # fmt: skip
 _MEMBERS: Final = frozenset({
     "schema", "latent_dimension", "cardinalities", "label_index", "label_probabilities", "sha256",
@@ -113,8 +110,3 @@ def listed(problems: Sequence[str]) -> str:
     """Problems on one line; the first few speak for all."""
     few = "; ".join(problems[:4])
     return few if len(problems) <= 4 else f"{few}; and {len(problems) - 4} more"  # noqa: PLR2004 - a line's worth
-
-
-assert CERTIFICATE in _SCHEMAS["understudy.bundle/1"], (
-    "the first form hashed the certificate, the second is hashed by it"
-)

@@ -52,20 +52,6 @@ def problems(document: object, *, kind: str = "certificate") -> Iterator[str]:
     yield from _problems(document, schema(kind), "", schema(kind)["$defs"])
 
 
-def plan_form_problems(document: object) -> Iterator[str]:
-    """Say where a plan alone does; its form is the one of certificates of the first form, too."""
-    forms = schema()["$defs"]
-    yield from _problems(document, forms["PlanForm"], "/plan", forms)
-
-
-def epsilon_form_problems(document: object) -> Iterator[str]:
-    """Say where epsilon and charge of a certificate of the first form leave theirs."""
-    members = document if isinstance(document, Mapping) else {}
-    for name, form in (("epsilon", "Epsilon"), ("charge", "ChargeForm"), ("guarantee", "Parameters")):
-        forms = schema()["$defs"]
-        yield from _problems(members.get(name), forms[form], f"/{name}", forms)
-
-
 def _problems(
     value: object, rule: Mapping[str, Any], place: str, forms: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:

@@ -22,12 +22,6 @@ from understudy.verifying.bundle_file import Opened, open_bundle
 from understudy.verifying.executed import executed_problems
 
 SCHEMA: Final = "understudy.certificate/2"
-FIRST_SCHEMA: Final = "understudy.certificate/1"
-_FIRST_MEMBERS: Final = frozenset({
-    "schema", "release_id", "job_id", "dataset_id", "population_id", "issued_at", "software_version", "guarantee",
-    "adjacency", "privacy_unit", "declared_size", "reading", "not_covered", "epsilon", "charge", "mechanism",
-    "noise_grid", "plan", "plan_digest", "digest",
-})  # fmt: skip
 
 
 class Outcome(IntEnum):
@@ -103,8 +97,7 @@ def verify_bundle(path: Path, *, public_keys: Iterable[bytes] = (), allow_unsign
     Args:
         path: the bundle.
         public_keys: keys of 32 bytes that the reader has from elsewhere and trusts.
-        allow_unsigned: take a certificate that nobody signed, of the first form or of a training without a service, for
-            what it computes to.
+        allow_unsigned: take a certificate that nobody signed, of a training without a service, for what it computes to.
 
     Raises:
         NotABundle: the file is no bundle.
@@ -117,9 +110,7 @@ def verify_opened(
 ) -> Report:
     """Verify what was read from a bundle; see `verify_bundle`."""
     checks: list[Check] = []
-    if opened.certificate.get("schema") == FIRST_SCHEMA:
-        checks += _first_form_checks(opened, allow_unsigned=allow_unsigned)
-    elif opened.certificate.get("schema") == selections.SCHEMA:
+    if opened.certificate.get("schema") == selections.SCHEMA:
         checks += _selection_checks(opened, list(public_keys))
     elif opened.certificate.get("schema") == local_form.SCHEMA:
         checks += _checks(
@@ -296,50 +287,6 @@ def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Ch
 def _enclosed(found: accounting.Recomputed) -> str:
     pld = found.pld
     return "not computed" if pld is None else f"between {pld.low:.6g} and {pld.high:.6g}"
-
-
-def _first_form_checks(opened: Opened, *, allow_unsigned: bool) -> Iterator[Check]:
-    certificate = opened.certificate
-    yield (whole := _decided("form", _first_form_problems(certificate), f"every member of {FIRST_SCHEMA}"))
-    if not whole.holds:
-        return
-    detail = "certificates of the first form were not signed: anybody can have written this one"
-    yield Check(name="signature", holds=True if allow_unsigned else None, detail=detail)
-    yield (
-        described := _decided(
-            "manifest", contents.manifest_problems(opened), "lists the files that are there"
-        )
-    )
-    if not described.holds:
-        return
-    plan = certificate["plan"]
-    problems = planned.plan_problems(plan, records.described(opened.manifest))
-    yield (planned_well := _decided("plan", problems, "follows from its options and the declared columns"))
-    if not planned_well.holds:
-        return
-    derived = {
-        "guarantee": plan["guarantee"],
-        "adjacency": plan["adjacency"],
-        "privacy_unit": plan["privacy_unit"],
-        "declared_size": plan["declared_size"],
-        "epsilon": plan["epsilons"],
-        "mechanism": plan["mechanism"],
-        "plan_digest": planned.canonical_digest(plan),
-    }
-    differing = (name for name, value in derived.items() if not planned.same(certificate[name], value))
-    yield _decided("statements", differing, "every member says what the plan says")
-    yield from _figures(dict(certificate) | {"privacy_parameters": certificate["guarantee"]})
-
-
-def _first_form_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
-    if certificate.keys() != _FIRST_MEMBERS:
-        yield "members are missing or not part of the form"
-        return
-    body = {name: value for name, value in certificate.items() if name != "digest"}
-    if certificate["digest"] != planned.canonical_digest(body):
-        yield "digest: the certificate was altered after it was issued"
-    yield from form.plan_form_problems(certificate["plan"])
-    yield from form.epsilon_form_problems(certificate)
 
 
 def report_json(report: Report) -> str:
