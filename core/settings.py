@@ -6,7 +6,7 @@ compares with this class.
 
 import os
 from functools import cache
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -139,6 +139,25 @@ class Settings(BaseSettings):
     )
     quota_queued_jobs: int = Field(
         1000, ge=1, le=10_000_000, description="How many jobs of one principal may wait for a worker."
+    )
+    quota_notification_endpoints: int = Field(
+        10,
+        ge=1,
+        le=10_000,
+        description="How many endpoints for notifications one principal may have; twice as many may be made in a day.",
+    )
+    notify_networks: tuple[IPv4Network | IPv6Network, ...] = Field(
+        (),
+        description='Networks beyond the public internet that webhooks may lead to, JSON: ["10.20.0.0/16"].',
+    )
+    notify_digest_minutes: float = Field(
+        60.0,
+        ge=1,
+        le=10_080,
+        description="Between two e-mails of events to one address at least so many minutes pass; the later one has all.",
+    )
+    notification_days: float = Field(
+        30.0, ge=1, le=3650, description="How long the log of deliveries is kept, in days."
     )
     training_threads: int = Field(
         1,

@@ -68,6 +68,7 @@ from service.jobs.watching import JobWatch
 from service.members import endpoints as members
 from service.metrics import endpoints as metrics
 from service.metrics.recording import Recorder
+from service.notifications import endpoints as notifications
 from service.openapi import complete_document
 from service.parts import Parts
 from service.problem import install_problems, problems
@@ -187,6 +188,7 @@ def create_app(
         auditing,
         diagnosis,
     ):
+        notifications,
         # Not through a router of their own: every one in between is asked for each request.
         app.include_router(domain.router, prefix="/v1", responses=everywhere)
     app.include_router(health.router)

@@ -1,7 +1,7 @@
 """Upkeep: `python -m workers.upkeep`. Makes good what a lost message, a dead worker or a restored backup broke.
 
 Every round it sends again what waits without a worker (the row is the truth, a message a hint), links new events into
-the chain of the audit log, and finishes deletions. Every hour it sweeps after ended jobs; at the start and once a day it
+the chain of the audit log, finishes deletions, and tells those who asked for it what has happened. Every hour it sweeps after ended jobs; at the start and once a day it
 removes orphaned objects and verifies the ledgers and the audit log. Any number of upkeeps may run at once.
 `python -m workers.upkeep --alive` tells by its exit status whether the one with this scratch folder is making rounds.
 """
@@ -28,6 +28,7 @@ from core.storage.objects import ObjectStore, open_store
 from core.uploads.ending import sweep_uploads
 from workers.holder import is_dead
 from workers.ledger_audit import LedgerAudit
+from workers.notifying import dispatcher_of
 from workers.orphans import sweep_orphans
 from workers.sweeping import sweep_recent
 from workers.vitals import Vitals
@@ -67,12 +68,15 @@ class Upkeep:
         self._queue = queue
         self._clock = clock
         self._monotonic = monotonic
+        dispatcher = dispatcher_of(settings, database=database, clock=clock)
         audit = LedgerAudit.of(settings, database=database, store=store, clock=clock)
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {
             "resend": (0.0, self.resend),
             "expire": (EXPIRE_SECONDS, self.expire),
             "sweep": (SWEEP_SECONDS, lambda: sweep_recent(database, store, clock=clock)),
             "link": (0.0, lambda: link_waiting(database)),
+            "notify": (0.0, dispatcher.round),
+            "forget": (SWEEP_SECONDS, dispatcher.forget),
             "orphans": (AUDIT_SECONDS, lambda: sweep_orphans(database, store, clock=clock)),
             "uploads": (EXPIRE_SECONDS, lambda: sweep_uploads(database, store, clock=clock)),
             "erase": (0.0, lambda: finish_deletions(database, store, clock=clock)),

@@ -16,3 +16,5 @@ class Scope(StrEnum):
     AUDIT_READ = "audit:read"
     KEYS_READ = "keys:read"
     KEYS_WRITE = "keys:write"
+    NOTIFICATIONS_READ = "notifications:read"
+    NOTIFICATIONS_WRITE = "notifications:write"

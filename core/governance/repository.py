@@ -92,7 +92,7 @@ def population_of(session: Session, dataset_id: UUID) -> UUID:
     return session.scalars(select(Dataset.population_id).where(Dataset.id == dataset_id)).one()
 
 
-def expire_requests(session: Session, *, at: datetime) -> Sequence[UUID]:
+def expire_requests(session: Session, *, at: datetime) -> Sequence[BudgetRequest]:
     """Mark open requests whose time is over, a batch at a time. Returns which; rows somebody decides on are skipped."""
     over = (
         select(BudgetRequest.id)
@@ -105,8 +105,8 @@ def expire_requests(session: Session, *, at: datetime) -> Sequence[UUID]:
         update(BudgetRequest)
         .where(BudgetRequest.id.in_(over.scalar_subquery()))
         .values(state=RequestState.EXPIRED.value, decided_at=at)
-        .returning(BudgetRequest.id)
-        .execution_options(synchronize_session=False)
+        .returning(BudgetRequest)
+        .execution_options(synchronize_session=False, populate_existing=True)
     ).all()
 
 

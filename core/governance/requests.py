@@ -30,6 +30,7 @@ from core.governance.states import RequestState
 from core.ledger import book
 from core.ledger.decisions import GrantState
 from core.ledger.errors import LedgerBroken
+from core.notifications.outbox import tell_request
 from core.privacy.guarantee import PrivacyGuarantee
 
 UPKEEP: Final = "upkeep"
@@ -68,8 +69,7 @@ def file(
     if earlier is not None:
         if earlier.expires_at > now:
             raise RequestAlreadyOpen(earlier.id)
-        _decide(earlier, RequestState.EXPIRED, by=None, at=now)
-        session.flush()
+        _decide(session, earlier, RequestState.EXPIRED, by=None, at=now)
     request = BudgetRequest(
         dataset_id=dataset_id,
         requested_by=requested_by,
@@ -81,6 +81,7 @@ def file(
         expires_at=now + timedelta(days=open_days),
     )
     repository.add_request(session, request)
+    tell_request(session, request, at=now)
     return request
 
 
@@ -137,8 +138,7 @@ def approve(
     )
     request.grant_id = grant.id
     request.note = note
-    _decide(request, RequestState.APPROVED, by=by, at=now)
-    session.flush()
+    _decide(session, request, RequestState.APPROVED, by=by, at=now)
     return request, grant
 
 
@@ -150,8 +150,7 @@ def deny(session: Session, request_id: UUID, *, by: UUID, note: str, clock: Cloc
     """
     request = _open(session, request_id, clock=clock)
     request.note = note
-    _decide(request, RequestState.DENIED, by=by, at=clock.now())
-    session.flush()
+    _decide(session, request, RequestState.DENIED, by=by, at=clock.now())
     return request
 
 
@@ -162,16 +161,17 @@ def withdraw(session: Session, request_id: UUID, *, by: UUID, clock: Clock) -> B
         RequestNotFound, RequestDecided: there is no such open request of `by`.
     """
     request = _open(session, request_id, clock=clock, of=by)
-    _decide(request, RequestState.WITHDRAWN, by=by, at=clock.now())
-    session.flush()
+    _decide(session, request, RequestState.WITHDRAWN, by=by, at=clock.now())
     return request
 
 
 def expire_requests(session: Session, *, clock: Clock) -> int:
     """End the open requests whose time is over; doing it again finds nothing. Returns how many, a batch at most."""
-    over = repository.expire_requests(session, at=clock.now())
-    for request_id in over:
-        _note(session, "budget-request.expire", request_id, clock=clock)
+    now = clock.now()
+    over = repository.expire_requests(session, at=now)
+    for request in over:
+        _note(session, "budget-request.expire", request.id, clock=clock)
+        tell_request(session, request, at=now)
     return len(over)
 
 
@@ -201,10 +201,14 @@ def _open(session: Session, request_id: UUID, *, clock: Clock, of: UUID | None =
     return request
 
 
-def _decide(request: BudgetRequest, state: RequestState, *, by: UUID | None, at: datetime) -> None:
+def _decide(
+    session: Session, request: BudgetRequest, state: RequestState, *, by: UUID | None, at: datetime
+) -> None:
     request.state = state.value
     request.decided_by = by
     request.decided_at = at
+    session.flush()
+    tell_request(session, request, at=at)
 
 
 def _note(session: Session, action: str, object_id: UUID, *, clock: Clock) -> None:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, object_session
 
 from core.clock import Clock
 from core.db.session import on_commit
@@ -29,6 +29,7 @@ from core.jobs.leases import Claim, locked
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, JobState
 from core.ledger import book
 from core.ledger.reservation import NOTHING, EntryKind
+from core.notifications.outbox import tell_job, tell_release
 from core.privacy.charge import Charge, charge_of
 from core.synthesis.selection import ordered_plan_from_json
 
@@ -64,6 +65,7 @@ def finish(
         created_at=now,
     )
     repository.add(session, release)
+    tell_release(session, release, at=now)
     return release
 
 
@@ -181,7 +183,7 @@ def has_live_worker(job: Job, *, now: datetime) -> bool:
 
 
 def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = None) -> None:
-    """Move a locked job to an end and destroy its randomness key.
+    """Move a locked job to an end, destroy its randomness key, and leave word for whoever wants to know.
 
     Raises:
         IllegalTransition: its state does not lead there.
@@ -191,6 +193,9 @@ def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = N
     job.sealed_randomness_key = None
     job.finished_at = at
     job.failure_code = failure_code
+    session = object_session(job)
+    assert session is not None, "its row is locked, in a transaction"
+    tell_job(session, job, at=at)
 
 
 def move(job: Job, state: JobState) -> None:

@@ -1,6 +1,7 @@
 """Placing an order: reserve, insert the job, and tell the workers once that is committed."""
 
 from functools import partial
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -16,10 +17,15 @@ from core.jobs.queue import Queue
 from core.jobs.states import JobState
 from core.ledger import book
 from core.logs import current_request_id
+from core.notifications.kinds import Kind
+from core.notifications.outbox import tell_population
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import charge_of
 from core.synthesis.selection import OrderedPlan
 from core.tracing import current_trace_context
+
+LOW_SHARE: Final = 0.2
+"""Below this share of the filter that carries it, a budget is said to be low."""
 
 
 def place_order(
@@ -81,7 +87,7 @@ def place_order(
         request_id=current_request_id(),
         trace_context=current_trace_context(),
     )
-    book.reserve(
+    admission = book.reserve(
         session,
         population_id=dataset.population_id,
         job_id=job_id,
@@ -91,5 +97,8 @@ def place_order(
         clock=clock,
     )
     repository.add(session, job)
+    carrier = admission.carried_by
+    if carrier is not None and admission.rooms[carrier].free_share < LOW_SHARE:
+        tell_population(session, Kind.BUDGET_LOW, dataset.population_id, at=now)
     on_commit(session, partial(queue.enqueue_training, job_id))
     return job

@@ -16,6 +16,8 @@ from core.ledger.chain import NO_HASH
 from core.ledger.decisions import GrantState
 from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen, ReasonRequired
 from core.ledger.repository import BudgetRow
+from core.notifications.kinds import Kind
+from core.notifications.outbox import tell_population
 from core.privacy.filters import Admission, AdmissionRule, Cap
 
 
@@ -159,6 +161,7 @@ def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock
     if budget.frozen_at is not None:
         return False
     repository.set_frozen(session, population_id, frozen_at=clock.now())
+    tell_population(session, Kind.DATASET_FROZEN, population_id, at=clock.now())
     if repository.frozen_in_chain(session, population_id):
         return True  # somebody had cleared the row by hand: it says what the chain says again
     with suppress(LedgerBroken):

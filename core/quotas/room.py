@@ -4,6 +4,7 @@ The lock is Postgres' own and ends with the transaction: of two requests racing 
 what the first has committed. It comes before every row lock, so that no two transactions wait for each other.
 """
 
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.upload import Upload
 from core.quotas.errors import QuotaExceeded
 
@@ -96,6 +98,31 @@ def require_job(session: Session, principal_id: UUID, *, limit: int) -> None:
         raise QuotaExceeded(
             quota="quota_queued_jobs", what="waiting jobs", limit=limit, used=used, requested=1,
             remedy="Wait for jobs to begin, or cancel some",
+        )  # fmt: skip
+
+
+def require_endpoint(session: Session, principal_id: UUID, *, limit: int, since: datetime) -> None:
+    """Hold the principal's lock, and see that one more endpoint may be registered.
+
+    Each address is sent a code, so those made and removed again count for a while too: twice as many as may be there.
+
+    Args:
+        session: The transaction.
+        principal_id: Whose.
+        limit: How many there may be.
+        since: The moment from which those that were made count, removed ones too.
+
+    Raises:
+        QuotaExceeded: There are as many as allowed, or too many were made lately.
+    """
+    _lock(session, principal_id)
+    mine = NotificationEndpoint.principal_id == principal_id
+    present = _count(session, NotificationEndpoint.id, mine, NotificationEndpoint.state != "removed")
+    made = _count(session, NotificationEndpoint.id, mine, NotificationEndpoint.created_at > since)
+    if present >= limit or made >= 2 * limit:
+        raise QuotaExceeded(
+            quota="quota_notification_endpoints", what="endpoints for notifications", limit=limit, used=present,
+            requested=1, remedy="Remove endpoints that are not needed, wait a day if many were made",
         )  # fmt: skip
 
 

@@ -15,9 +15,11 @@ from sqlalchemy.orm import InstrumentedAttribute
 from core.access import pepper
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
+from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
 from core.db.tables.upload import Upload
+from core.notifications import details
 from core.signing import keyring
 from core.storage.errors import SealBroken
 from core.storage.master_keys import MARK_BYTES, MasterKeys
@@ -64,6 +66,12 @@ COLUMNS: Final[Sequence[Wrapped]] = (
         key=ServiceSecret.name,
         column=ServiceSecret.wrapped,
         context=pepper.wrapping_context,
+    ),
+    Wrapped(
+        name="addresses and secrets of notifications",
+        key=NotificationEndpoint.id,
+        column=NotificationEndpoint.wrapped_details,
+        context=details.wrapping_context,
     ),
 )
 """Everything that is sealed under the master key. A test looks through the whole database for what is missing here."""

@@ -32,6 +32,8 @@ class Reach(StrEnum):
     exist."""
     KEY = "key"
     """The key that is presented, or any for an admin; somebody else's does not exist."""
+    SELF = "self"
+    """The principal's own, which nobody else has to do with: its endpoints for notifications."""
     ANY = "any"
     """Objects that belong to nobody, such as API keys, for the roles that may reach them at all."""
 
@@ -109,5 +111,13 @@ TABLE: Final[Mapping[str, Access]] = {
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
 }
 
+    "create_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.NONE),
+    "list_endpoints": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.NONE),
+    "read_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.SELF),
+    "list_deliveries": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.SELF),
+    "test_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
+    "rotate_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
+    "resume_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
+    "remove_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
 # They ask for nobody: whether the process lives, and the login itself.
 OPEN: Final = frozenset({"create_session", "read_health", "read_liveness", "read_readiness", "read_metrics"})

@@ -3,13 +3,14 @@
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from sqlalchemy import BindParameter, ColumnElement, false, or_, select, true
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from core.access.roles import Principal, Role
+from core.access import visibility
+from core.access.roles import Principal
+from core.access.visibility import seen_by
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
-from core.db.tables.dataset_member import DatasetMember
 from service.datasets.errors import DatasetNotFound
 from service.paging import page_of
 
@@ -23,29 +24,14 @@ def visible_to(principal: Principal) -> ColumnElement[bool]:
     return seen_by(principal.roles, principal.id)
 
 
-def seen_by(roles: frozenset[Role], principal_id: UUID | BindParameter[UUID]) -> ColumnElement[bool]:
-    """The same for a set of roles, so that a statement can be composed once for all who have them."""
-    if not roles.isdisjoint((Role.ADMIN, Role.AUDITOR)):
-        return true()
-    seen: list[ColumnElement[bool]] = [false()]
-    if Role.OWNER in roles:
-        seen.append(Dataset.owner_id == principal_id)
-    if Role.ANALYST in roles:
-        shown = select(DatasetMember.dataset_id).where(DatasetMember.principal_id == principal_id)
-        seen.append(Dataset.id.in_(shown))
-    return or_(*seen)
-
-
 def governed_by(principal: Principal) -> ColumnElement[bool]:
     """The condition on datasets whose members, requests and grants a principal decides on: owners and admins."""
-    if principal.has(Role.ADMIN):
-        return true()
-    return Dataset.owner_id == principal.id if principal.has(Role.OWNER) else false()
+    return visibility.governed_by(principal.roles, principal.id)
 
 
 def overseen_by(principal: Principal) -> ColumnElement[bool]:
     """The condition on datasets of which a principal sees what every analyst asks for, holds and may see."""
-    return true() if principal.has(Role.AUDITOR) else governed_by(principal)
+    return visibility.overseen_by(principal.roles, principal.id)
 
 
 def add(session: Session, row: Dataset) -> None:

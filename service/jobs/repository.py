@@ -9,11 +9,12 @@ from sqlalchemy import Row, Select, bindparam, select
 from sqlalchemy.orm import Session
 
 from core.access.roles import Principal, Role
+from core.access.visibility import seen_by
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
-from service.datasets.repository import seen_by, visible_to
+from service.datasets.repository import visible_to
 from service.paging import page_of
 
 

@@ -52,6 +52,7 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
     "put_part": lambda _: {"content": CSV, "headers": {"Content-Digest": f"sha-256=:{DIGEST}:"}},
     "complete_upload": lambda _: {"json": {"sha256": hashlib.sha256(CSV).hexdigest()}},
 }
+    "create_endpoint": lambda _: {"json": {"channel": "webhook", "target": "https://example.org/hook"}},
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,10 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
     upload = world.owner.post(f"/v1/datasets/{world.declare()}/uploads", UPLOAD).json()
     return NUMBERS | {
         "release_id": release_id,
+    hook = {"channel": "webhook", "target": "https://example.org/hook"}
+    endpoint = world.analyst.post("/v1/notifications/endpoints", hook).json()
         "job_id": str(job_id),
+        "endpoint_id": endpoint["id"],
         "dataset_id": dataset_id,
         "key_id": made["id"],
         "principal_id": made["principal_id"],

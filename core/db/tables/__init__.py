@@ -15,6 +15,9 @@ from core.db.tables.idempotency_key import IdempotencyKey
 from core.db.tables.job import Job
 from core.db.tables.ledger_entry import LedgerEntry
 from core.db.tables.login_throttle import LoginThrottle
+from core.db.tables.notification_delivery import NotificationDelivery
+from core.db.tables.notification_endpoint import NotificationEndpoint
+from core.db.tables.notification_event import NotificationEvent
 from core.db.tables.release import Release
 from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
@@ -38,6 +41,9 @@ __all__ = [
     "Job",
     "LedgerEntry",
     "LoginThrottle",
+    "NotificationDelivery",
+    "NotificationEndpoint",
+    "NotificationEvent",
     "Release",
     "ServiceSecret",
     "SigningKey",

@@ -1,0 +1,237 @@
+"""Telling what there is to tell: deliveries are made out, taken, sent and noted, each in a transaction of its own.
+
+Nothing is sent while a transaction is open. What is taken is kept from other upkeeps for two minutes; whoever dies in
+between has sent perhaps, and noted nothing, so it is sent again: at least once, under the same id.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.audit import log
+from core.clock import Clock
+from core.db.session import Database
+from core.db.tables.notification_delivery import NotificationDelivery
+from core.db.tables.notification_endpoint import NotificationEndpoint
+from core.db.tables.notification_event import NotificationEvent
+from core.notifications import repository
+from core.notifications.attempts import DELIVERED, GONE, MAX_ATTEMPTS, wait_after
+from core.notifications.details import Details
+from core.notifications.kinds import Kind
+from core.notifications.messages import Message, Parcel, message_of
+from core.notifications.rights import speaks_for, told_to
+from core.storage.errors import SealBroken
+from core.storage.master_keys import MasterKeys
+
+ACTOR: Final = "upkeep"
+EVENTS_AT_ONCE: Final = 200
+DELIVERIES_AT_ONCE: Final = 200
+MESSAGES_AT_ONCE: Final = 20
+KEPT_FOR: Final = timedelta(minutes=2)
+SENDING_SECONDS: Final = 20.0
+SENDERS: Final = 8
+KEY_ENDED: Final = "key-ended"
+UNREACHABLE: Final = "unreachable"
+TOO_SLOW: Final = "timeout"
+
+Due = Sequence[tuple[NotificationDelivery, NotificationEvent]]
+
+
+class Transport(Protocol):
+    """A way to an endpoint."""
+
+    def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+        """Deliver messages in their order until one fails. Returns a code for each that was tried; raises nothing."""
+
+
+class Dispatcher:
+    """Makes rounds.
+
+    Args:
+        database: Where events, endpoints and deliveries are.
+        master_keys: Open addresses and secrets.
+        clock: Tells what is due.
+        transports: By channel; an endpoint of a channel without one waits.
+        entropy: Random bytes, for how long to wait.
+        digest: How long after one e-mail the next is sent at the earliest.
+        retention: How long what ended stays in the log.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        master_keys: MasterKeys,
+        clock: Clock,
+        transports: Mapping[str, Transport],
+        entropy: Callable[[int], bytes],
+        digest: timedelta,
+        retention: timedelta,
+    ) -> None:
+        self._database = database
+        self._master_keys = master_keys
+        self._clock = clock
+        self._transports = transports
+        self._entropy = entropy
+        self._digest = digest
+        self._retention = retention
+        self._senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="notify")
+
+    def round(self) -> int:
+        """Tell what there is to tell. Returns how many deliveries were tried."""
+        with self._database.transaction() as session:
+            self._spread(session)
+        with self._database.transaction() as session:
+            parcels = self._take(session)
+        tried = 0
+        for parcel, outcomes in self._send(parcels):
+            with self._database.transaction() as session:
+                self._note(session, parcel, outcomes)
+            tried += len(outcomes)
+        return tried
+
+    def forget(self) -> int:
+        """Delete what ended long ago. Returns how many events."""
+        with self._database.transaction() as session:
+            return repository.forget(session, before=self._clock.now() - self._retention)
+
+    def close(self) -> None:
+        """Let the threads go, without waiting for what hangs."""
+        self._senders.shutdown(wait=False, cancel_futures=True)
+
+    def _spread(self, session: Session) -> None:
+        """Make out the deliveries of new events, for everybody who may know of them now."""
+        events = {event.id: event for event in repository.take_unspread(session, limit=EVENTS_AT_ONCE)}
+        if not events:
+            return
+        now = self._clock.now()
+        for endpoint in repository.active_endpoints(session):
+            principal = speaks_for(session, endpoint.key_id, at=now)
+            if principal is None:
+                self._pause(session, endpoint, KEY_ENDED)
+                continue
+            told = told_to(session, endpoint, events, principal=principal)
+            repository.add_deliveries(session, told, endpoint.id, at=now)
+        repository.mark_spread(session, events.keys(), at=now)
+
+    def _take(self, session: Session) -> Sequence[Parcel]:
+        """What is due, by endpoint; what may not be told any more is dropped here."""
+        now = self._clock.now()
+        by_endpoint: dict[UUID, list[tuple[NotificationDelivery, NotificationEvent]]] = defaultdict(list)
+        for delivery, event in repository.take_due(
+            session, at=now, until=now + KEPT_FOR, limit=DELIVERIES_AT_ONCE
+        ):
+            by_endpoint[delivery.endpoint_id].append((delivery, event))
+        parcels = [
+            self._parcel(session, endpoint_id, due, now=now)
+            for endpoint_id, due in sorted(by_endpoint.items(), key=lambda entry: entry[0])
+        ]
+        return [parcel for parcel in parcels if parcel is not None]
+
+    def _parcel(self, session: Session, endpoint_id: UUID, due: Due, *, now: datetime) -> Parcel | None:
+        endpoint = repository.lock_endpoint(session, endpoint_id)
+        principal = speaks_for(session, endpoint.key_id, at=now)
+        if principal is None or endpoint.wrapped_details is None:
+            self._pause(session, endpoint, KEY_ENDED)
+            return None
+        told = set(told_to(session, endpoint, {event.id: event for _, event in due}, principal=principal))
+        kept: list[Message] = []
+        for delivery, event in due:
+            confirms = event.kind == Kind.CONFIRM
+            if event.id not in told or endpoint.state != ("unconfirmed" if confirms else "active"):
+                _end(
+                    delivery,
+                    repository.DROPPED,
+                    outcome="not-visible" if event.id not in told else "not-active",
+                )
+            elif len(kept) == MESSAGES_AT_ONCE:
+                delivery.next_at = now
+            elif (held_until := self._held_until(endpoint, event)) > now:
+                delivery.next_at = held_until
+            else:
+                kept.append(message_of(event, delivery_id=delivery.id, attempts=delivery.attempts))
+        session.flush()
+        try:
+            details = Details.open(endpoint.wrapped_details, self._master_keys, endpoint.id)
+        except SealBroken:
+            self._pause(session, endpoint, "sealed")
+            return None
+        if not kept:
+            return None
+        return Parcel(endpoint_id=endpoint.id, channel=endpoint.channel, details=details, messages=kept)
+
+    def _held_until(self, endpoint: NotificationEndpoint, event: NotificationEvent) -> datetime:
+        """Until when an event waits, so that a person gets one message with many events instead of many messages."""
+        asked_for = event.kind in {Kind.TEST, Kind.CONFIRM}
+        if endpoint.channel == "webhook" or asked_for or endpoint.answered_at is None:
+            return event.at
+        return endpoint.answered_at + self._digest
+
+    def _send(self, parcels: Sequence[Parcel]) -> Sequence[tuple[Parcel, Sequence[str]]]:
+        now = self._clock.now()
+        running: list[tuple[Parcel, Future[Sequence[str]]]] = [
+            (parcel, self._senders.submit(self._transports[parcel.channel].send, parcel, at=now))
+            for parcel in parcels
+            if parcel.channel in self._transports
+        ]
+        wait([future for _, future in running], timeout=SENDING_SECONDS)
+        return [(parcel, _outcomes(future)) for parcel, future in running]
+
+    def _note(self, session: Session, parcel: Parcel, outcomes: Sequence[str]) -> None:
+        """Note what became of a parcel; what was not tried waits as long as what failed before it."""
+        now = self._clock.now()
+        endpoint = repository.lock_endpoint(session, parcel.endpoint_id)
+        pause: str | None = None
+        again_at = now
+        for index, message in enumerate(parcel.messages):
+            delivery = repository.delivery_for_update(session, message.delivery_id)
+            if delivery.state != repository.WAITING:
+                continue
+            if index >= len(outcomes):
+                delivery.next_at = again_at
+                continue
+            outcome = outcomes[index]
+            delivery.attempts += 1
+            delivery.tried_at, delivery.outcome = now, outcome
+            if outcome == DELIVERED:
+                endpoint.answered_at = now
+                _end(delivery, DELIVERED, outcome=outcome)
+            elif outcome == GONE or delivery.attempts >= MAX_ATTEMPTS:
+                _end(delivery, "failed", outcome=outcome)
+                answered = endpoint.answered_at is not None and endpoint.answered_at >= delivery.created_at
+                pause = "gone" if outcome == GONE else pause if answered else UNREACHABLE
+            else:
+                again_at = now + wait_after(delivery.attempts, entropy=self._entropy)
+                delivery.next_at = again_at
+        session.flush()
+        if pause is not None:
+            self._pause(session, endpoint, pause)
+
+    def _pause(self, session: Session, endpoint: NotificationEndpoint, reason: str) -> None:
+        """Tell this endpoint nothing more until its owner says otherwise, and give up what waits for it."""
+        repository.drop_waiting(session, endpoint.id, outcome=f"paused-{reason}")
+        if endpoint.state in {"active", "unconfirmed"}:
+            endpoint.state, endpoint.paused_because = "paused", reason
+            log.append(
+                session,
+                actor=ACTOR,
+                action="notification.pause",
+                object=str(endpoint.id),
+                outcome=reason,
+                at=self._clock.now(),
+            )
+        session.flush()
+
+
+def _end(delivery: NotificationDelivery, state: str, *, outcome: str) -> None:
+    delivery.state, delivery.next_at, delivery.outcome = state, None, outcome
+
+
+def _outcomes(future: Future[Sequence[str]]) -> Sequence[str]:
+    """What a transport says, or that it hung: in a name server, where nothing of ours can break it off."""
+    return future.result() if future.done() else (TOO_SLOW,)

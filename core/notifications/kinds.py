@@ -1,0 +1,42 @@
+"""What there is to tell, and which use of the API shows the same: a narrowed key is told of nothing else."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from core.access.scopes import Scope
+
+
+class Kind(StrEnum):
+    """One kind of event. `TEST` is asked for, and told to the endpoint that it tests."""
+
+    REQUEST_FILED = "budget-request.filed"
+    REQUEST_APPROVED = "budget-request.approved"
+    REQUEST_DENIED = "budget-request.denied"
+    REQUEST_WITHDRAWN = "budget-request.withdrawn"
+    REQUEST_EXPIRED = "budget-request.expired"
+    BUDGET_LOW = "budget.low"
+    DATASET_FROZEN = "dataset.frozen"
+    JOB_SUCCEEDED = "job.succeeded"
+    JOB_FAILED = "job.failed"
+    JOB_CANCELLED = "job.cancelled"
+    RELEASE_PUBLISHED = "release.published"
+    TEST = "test"
+    CONFIRM = "address.confirm"
+
+
+CHOSEN: Final = tuple(kind for kind in Kind if kind not in {Kind.TEST, Kind.CONFIRM})
+"""The kinds that an endpoint may choose from."""
+
+_SCOPE_OF: Final[Mapping[str, Scope]] = {
+    "budget-request": Scope.BUDGET_READ,
+    "budget": Scope.BUDGET_READ,
+    "dataset": Scope.BUDGET_READ,
+    "job": Scope.JOBS_READ,
+    "release": Scope.RELEASES_READ,
+}
+
+
+def scope_of(kind: Kind) -> Scope | None:
+    """What a narrowed key needs to be told of such an event; None where it only concerns the endpoint itself."""
+    return _SCOPE_OF.get(kind.value.partition(".")[0])

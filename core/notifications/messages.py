@@ -1,0 +1,96 @@
+"""What a notification says: a kind, a time rounded up to the minute, and ids. Never a name, an amount or a reason."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from core.db.tables.notification_event import NotificationEvent
+from core.notifications.details import Details
+from core.notifications.kinds import Kind
+from core.signing.canonical import canonical
+
+WORDS: Final[Mapping[Kind, str]] = {
+    Kind.REQUEST_FILED: "A budget request was filed.",
+    Kind.REQUEST_APPROVED: "A budget request was approved.",
+    Kind.REQUEST_DENIED: "A budget request was denied.",
+    Kind.REQUEST_WITHDRAWN: "A budget request was withdrawn.",
+    Kind.REQUEST_EXPIRED: "A budget request has expired.",
+    Kind.BUDGET_LOW: "Less than a fifth of a privacy budget is left.",
+    Kind.DATASET_FROZEN: "A dataset was frozen.",
+    Kind.JOB_SUCCEEDED: "A job has finished.",
+    Kind.JOB_FAILED: "A job has failed.",
+    Kind.JOB_CANCELLED: "A job was cancelled.",
+    Kind.RELEASE_PUBLISHED: "A release was published.",
+    Kind.TEST: "This is the test that you asked for.",
+    Kind.CONFIRM: "Confirm this address.",
+}
+"""Each kind in a sentence, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One event, ready to be told.
+
+    Args:
+        delivery_id: Its delivery to this endpoint.
+        event_id: What receivers tell repetitions by.
+        kind: What happened.
+        at: When, rounded up to the minute.
+        ids: What it happened to.
+        attempts: How often it was tried before.
+    """
+
+    delivery_id: UUID
+    event_id: UUID
+    kind: Kind
+    at: datetime
+    ids: Mapping[str, str]
+    attempts: int
+
+    @property
+    def body(self) -> bytes:
+        """The payload of a webhook; the same bytes for every attempt."""
+        return canonical({"type": self.kind.value, "timestamp": spelt(self.at), "data": dict(self.ids)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """Everything that is due for one endpoint.
+
+    Args:
+        endpoint_id: Which.
+        channel: How it is reached.
+        details: Where, and with which secrets.
+        messages: In the order in which they happened.
+    """
+
+    endpoint_id: UUID
+    channel: str
+    details: Details = field(repr=False)
+    messages: Sequence[Message]
+
+
+def message_of(event: NotificationEvent, *, delivery_id: UUID, attempts: int) -> Message:
+    """What is told of an event."""
+    ids = dict(event.facts) | ({} if event.dataset_id is None else {"dataset_id": str(event.dataset_id)})
+    return Message(
+        delivery_id=delivery_id,
+        event_id=event.id,
+        kind=Kind(event.kind),
+        at=full_minute(event.at),
+        ids=ids,
+        attempts=attempts,
+    )
+
+
+def full_minute(moment: datetime) -> datetime:
+    """A time rounded up to the minute, as the API rounds what it shows."""
+    floor = moment.astimezone(UTC).replace(second=0, microsecond=0)
+    return floor if floor == moment else floor + timedelta(minutes=1)
+
+
+def spelt(moment: datetime) -> str:
+    """A time in UTC as text, such as 2027-01-31T00:00:00Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,74 @@
+"""Events, written in the transaction of what they tell of: what is rolled back was not done, and is not told.
+
+An event carries the time that the thing itself shows. A training's end is written at an edge and stamped with it
+(core.jobs.coarse), so there is nothing to tell, and nothing in these rows, before the edge.
+"""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID, uuid4
+
+from sqlalchemy.orm import Session
+
+from core.db.tables.budget_request import BudgetRequest
+from core.db.tables.job import Job
+from core.db.tables.release import Release
+from core.notifications import repository
+from core.notifications.kinds import Kind
+
+_OF_REQUEST: Final = {
+    "open": Kind.REQUEST_FILED,
+    "approved": Kind.REQUEST_APPROVED,
+    "denied": Kind.REQUEST_DENIED,
+    "withdrawn": Kind.REQUEST_WITHDRAWN,
+    "expired": Kind.REQUEST_EXPIRED,
+}
+_OF_JOB: Final = {
+    "succeeded": Kind.JOB_SUCCEEDED,
+    "failed": Kind.JOB_FAILED,
+    "cancelled": Kind.JOB_CANCELLED,
+}
+
+
+def tell_request(session: Session, request: BudgetRequest, *, at: datetime) -> None:
+    """Tell whoever filed a request, and those who decide on it, what state it is in now."""
+    _tell(
+        session,
+        _OF_REQUEST[request.state],
+        dataset_id=request.dataset_id,
+        at=at,
+        about=request.requested_by,
+        request_id=request.id,
+    )
+
+
+def tell_job(session: Session, job: Job, *, at: datetime) -> None:
+    """Tell everybody who sees the dataset that a job on it has ended."""
+    _tell(session, _OF_JOB[job.state], dataset_id=job.dataset_id, at=at, job_id=job.id)
+
+
+def tell_release(session: Session, release: Release, *, at: datetime) -> None:
+    """Tell everybody who sees the dataset that something was released."""
+    _tell(
+        session,
+        Kind.RELEASE_PUBLISHED,
+        dataset_id=release.dataset_id,
+        at=at,
+        job_id=release.job_id,
+        release_id=release.id,
+    )
+
+
+def tell_population(session: Session, kind: Kind, population_id: UUID, *, at: datetime) -> None:
+    """Tell everybody who sees a dataset of a population that something holds for all of them."""
+    for dataset_id in repository.datasets_of(session, population_id):
+        _tell(session, kind, dataset_id=dataset_id, at=at, population_id=population_id)
+
+
+def _tell(
+    session: Session, kind: Kind, *, dataset_id: UUID, at: datetime, about: UUID | None = None, **ids: UUID
+) -> None:
+    facts = {name: str(identity) for name, identity in ids.items()}
+    repository.add_event(
+        session, event_id=uuid4(), at=at, kind=kind.value, dataset_id=dataset_id, about=about, facts=facts
+    )

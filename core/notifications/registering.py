@@ -1,0 +1,216 @@
+"""What principals do with their endpoints: register, confirm, test, rotate, resume, remove."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+from uuid import UUID, uuid4
+
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal, Via
+from core.clock import Clock
+from core.db.tables.notification_delivery import NotificationDelivery
+from core.db.tables.notification_endpoint import NotificationEndpoint
+from core.notifications import codes, repository
+from core.notifications.details import SECRET_BYTES, Details
+from core.notifications.errors import (
+    CodeRefused,
+    EndpointNotFound,
+    EndpointNotReady,
+    KeyNeeded,
+    TestedJustNow,
+)
+from core.notifications.kinds import Kind
+from core.quotas.room import require_endpoint
+from core.storage.master_keys import MasterKeys
+
+TESTS_APART: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """The endpoints of principals, inside the caller's transaction.
+
+    Args:
+        master_keys: Seal and open addresses and secrets.
+        clock: Stamps.
+        entropy: Random bytes of the operating system.
+        limit: How many endpoints one principal may have.
+        overlap: How long signatures are made with the old secret too after a rotation.
+    """
+
+    master_keys: MasterKeys
+    clock: Clock
+    entropy: Callable[[int], bytes]
+    limit: int
+    overlap: timedelta
+
+    def register(
+        self, session: Session, principal: Principal, *, channel: str, target: str, kinds: Sequence[Kind]
+    ) -> tuple[NotificationEndpoint, Details]:
+        """Make an endpoint. A program is told from now on; a person once the address is confirmed.
+
+        Args:
+            session: The open transaction.
+            principal: For whom; by a key, or a session of one.
+            channel: webhook or email.
+            target: The address, read and found fit.
+            kinds: What is told; empty for everything.
+
+        Raises:
+            KeyNeeded: The principal presented a bearer token.
+            QuotaExceeded: It has as many as it may, or has made twice as many within a day.
+        """
+        if principal.via is Via.TOKEN:
+            raise KeyNeeded
+        now = self.clock.now()
+        require_endpoint(session, principal.id, limit=self.limit, since=now - timedelta(days=1))
+        details = Details(target=target, secret=self.entropy(SECRET_BYTES))
+        endpoint_id = uuid4()
+        row = NotificationEndpoint(
+            id=endpoint_id,
+            principal_id=principal.id,
+            key_id=principal.key_id,
+            channel=channel,
+            kinds=sorted(kind.value for kind in kinds),
+            state="active" if channel == "webhook" else "unconfirmed",
+            wrapped_details=details.seal(self.master_keys, endpoint_id),
+            created_at=now,
+        )
+        repository.add(session, row)
+        if channel == "email":
+            self._tell(session, row, Kind.CONFIRM)
+        return row, details
+
+    def found(
+        self, session: Session, principal: Principal, endpoint_id: UUID, *, for_update: bool = False
+    ) -> NotificationEndpoint:
+        """An endpoint of the principal.
+
+        Raises:
+            EndpointNotFound: No such endpoint, or somebody else's.
+        """
+        row = repository.endpoint_of(session, endpoint_id, principal.id, for_update=for_update)
+        if row is None:
+            raise EndpointNotFound
+        return row
+
+    def details(self, row: NotificationEndpoint) -> Details:
+        """The sealed half of an endpoint that is not removed."""
+        assert row.wrapped_details is not None
+        return Details.open(row.wrapped_details, self.master_keys, row.id)
+
+    def test(self, session: Session, principal: Principal, endpoint_id: UUID) -> NotificationDelivery:
+        """Have a test told to an active endpoint, at most one a minute.
+
+        Raises:
+            EndpointNotFound, EndpointNotReady, TestedJustNow: As they say.
+        """
+        row = self.found(session, principal, endpoint_id, for_update=True)
+        if row.state != "active":
+            raise EndpointNotReady(
+                f"The endpoint is {row.state}, so nothing is told to it.",
+                remedy="Confirm the address, or resume the endpoint.",
+            )
+        last = repository.newest_of_kind(session, row.id, Kind.TEST.value)
+        if last is not None and (left := last + TESTS_APART - self.clock.now()) > timedelta(0):
+            raise TestedJustNow(retry_after_seconds=max(1, -(-left // timedelta(seconds=1))))
+        return self._tell(session, row, Kind.TEST)
+
+    def rotate(
+        self, session: Session, principal: Principal, endpoint_id: UUID
+    ) -> tuple[NotificationEndpoint, Details]:
+        """Give a webhook a new secret; signatures are made with both for a while.
+
+        Raises:
+            EndpointNotFound: No such endpoint.
+            EndpointNotReady: It is not a webhook.
+        """
+        row = self.found(session, principal, endpoint_id, for_update=True)
+        if row.channel != "webhook":
+            raise EndpointNotReady("Only webhooks have a secret.", remedy="Remove the address instead.")
+        old = self.details(row)
+        new = replace(
+            old,
+            secret=self.entropy(SECRET_BYTES),
+            previous=old.secret,
+            previous_until=self.clock.now() + self.overlap,
+        )
+        row.wrapped_details = new.seal(self.master_keys, row.id)
+        session.flush()
+        return row, new
+
+    def confirm(
+        self, session: Session, principal: Principal, endpoint_id: UUID, code: str
+    ) -> NotificationEndpoint:
+        """Believe that an address is its principal's: it has the code that was sent there. Counts wrong ones.
+
+        Returns the endpoint, which is still unconfirmed where the code was wrong: the try must be committed, so the
+        refusal is the caller's.
+
+        Raises:
+            EndpointNotFound: No such endpoint.
+            EndpointNotReady: It waits for no confirmation.
+            CodeRefused: Too many wrong codes were tried, or its time is over.
+        """
+        row = self.found(session, principal, endpoint_id, for_update=True)
+        if row.state != "unconfirmed":
+            raise EndpointNotReady(f"The endpoint is {row.state}.", remedy="There is nothing to confirm.")
+        if row.confirm_tries >= codes.MAX_TRIES or self.clock.now() - row.created_at > codes.LIFETIME:
+            raise CodeRefused(tries_left=0)
+        if codes.matches(code, secret=self.details(row).secret):
+            row.state = "active"
+        else:
+            row.confirm_tries += 1
+        session.flush()
+        return row
+
+    def resume(self, session: Session, principal: Principal, endpoint_id: UUID) -> NotificationEndpoint:
+        """Tell a paused endpoint again, from now on, in the name of the key that is presented.
+
+        Raises:
+            EndpointNotFound: No such endpoint.
+            EndpointNotReady: It is not paused.
+            KeyNeeded: The principal presented a bearer token.
+        """
+        row = self.found(session, principal, endpoint_id, for_update=True)
+        if row.state != "paused":
+            raise EndpointNotReady(f"The endpoint is {row.state}.", remedy="There is nothing to resume.")
+        if principal.via is Via.TOKEN:
+            raise KeyNeeded
+        row.state, row.paused_because, row.key_id = "active", None, principal.key_id
+        session.flush()
+        return row
+
+    def remove(self, session: Session, principal: Principal, endpoint_id: UUID) -> None:
+        """Forget an endpoint, its address and its secrets. What waits for it is given up.
+
+        Raises:
+            EndpointNotFound: No such endpoint.
+        """
+        row = self.found(session, principal, endpoint_id, for_update=True)
+        row.state, row.paused_because = "removed", None
+        row.wrapped_details, row.removed_at = None, self.clock.now()
+        repository.drop_waiting(session, row.id, outcome="removed")
+        session.flush()
+
+    def _tell(self, session: Session, row: NotificationEndpoint, kind: Kind) -> NotificationDelivery:
+        """Have something told to this endpoint alone."""
+        now, event_id = self.clock.now(), uuid4()
+        repository.add_event(
+            session,
+            event_id=event_id,
+            at=now,
+            kind=kind.value,
+            dataset_id=None,
+            about=row.principal_id,
+            facts={"endpoint_id": str(row.id)},
+            spread_at=now,
+        )
+        delivery = NotificationDelivery(
+            id=uuid4(), event_id=event_id, endpoint_id=row.id, state=repository.WAITING, attempts=0, next_at=now,
+            created_at=now,
+        )  # fmt: skip
+        repository.add(session, delivery)
+        return delivery

@@ -1,0 +1,244 @@
+"""All SQL on endpoints, events and deliveries."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from core.access import visibility
+from core.access.roles import Principal
+from core.db.tables.api_key import ApiKey
+from core.db.tables.dataset import Dataset
+from core.db.tables.notification_delivery import NotificationDelivery
+from core.db.tables.notification_endpoint import NotificationEndpoint
+from core.db.tables.notification_event import NotificationEvent
+
+WAITING: Final = "waiting"
+DROPPED: Final = "dropped"
+
+
+def add(session: Session, row: NotificationEndpoint | NotificationDelivery) -> None:
+    """Insert an endpoint or a delivery."""
+    session.add(row)
+    session.flush()
+
+
+def add_event(session: Session, *, event_id: UUID, **columns: Any) -> None:  # noqa: ANN401 - columns of the table
+    """Insert an event; as a statement of its own, so that it never waits for an object of the session."""
+    session.execute(insert(NotificationEvent).values(id=event_id, **columns))
+
+
+def datasets_of(session: Session, population_id: UUID) -> Sequence[UUID]:
+    """The datasets of a population that are not deleted."""
+    query = select(Dataset.id).where(Dataset.population_id == population_id, Dataset.state != "deleted")
+    return session.scalars(query.order_by(Dataset.created_at, Dataset.id)).all()
+
+
+def endpoints_of(session: Session, principal_id: UUID) -> Sequence[NotificationEndpoint]:
+    """A principal's endpoints that are not removed, oldest first."""
+    query = select(NotificationEndpoint).where(
+        NotificationEndpoint.principal_id == principal_id, NotificationEndpoint.state != "removed"
+    )
+    return session.scalars(query.order_by(NotificationEndpoint.created_at, NotificationEndpoint.id)).all()
+
+
+def endpoint_of(
+    session: Session, endpoint_id: UUID, principal_id: UUID, *, for_update: bool
+) -> NotificationEndpoint | None:
+    """A principal's endpoint, holding its row's lock where wanted."""
+    query = select(NotificationEndpoint).where(
+        NotificationEndpoint.id == endpoint_id,
+        NotificationEndpoint.principal_id == principal_id,
+        NotificationEndpoint.state != "removed",
+    )
+    return session.scalar(query.with_for_update() if for_update else query)
+
+
+def active_endpoints(session: Session) -> Sequence[NotificationEndpoint]:
+    """Everybody who wants to be told."""
+    query = select(NotificationEndpoint).where(NotificationEndpoint.state == "active")
+    return session.scalars(query.order_by(NotificationEndpoint.id)).all()
+
+
+def lock_endpoint(session: Session, endpoint_id: UUID) -> NotificationEndpoint:
+    """An endpoint that exists, holding its row's lock until the transaction ends."""
+    query = select(NotificationEndpoint).where(NotificationEndpoint.id == endpoint_id)
+    return session.scalars(query.with_for_update().execution_options(populate_existing=True)).one()
+
+
+def key_of(session: Session, key_id: UUID) -> ApiKey | None:
+    """A key, freshly read."""
+    return session.get(ApiKey, key_id, populate_existing=True)
+
+
+def take_unspread(session: Session, *, limit: int) -> Sequence[NotificationEvent]:
+    """Events whose deliveries nobody has made out, passing over those that another is just at."""
+    query = select(NotificationEvent).where(NotificationEvent.spread_at.is_(None))
+    return session.scalars(
+        query.order_by(NotificationEvent.at, NotificationEvent.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+
+
+def mark_spread(session: Session, event_ids: Collection[UUID], *, at: datetime) -> None:
+    """Note that the deliveries of these events are made out."""
+    session.execute(update(NotificationEvent).where(NotificationEvent.id.in_(event_ids)).values(spread_at=at))
+
+
+def visible_events(session: Session, principal: Principal, event_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these events that a principal may know of at this moment."""
+    roles, identity = principal.roles, principal.id
+    about_it = NotificationEvent.about == identity
+    shown: ColumnElement[bool] = and_(
+        visibility.seen_by(roles, identity),
+        or_(NotificationEvent.about.is_(None), about_it, visibility.overseen_by(roles, identity)),
+    )
+    query = (
+        select(NotificationEvent.id)
+        .outerjoin(Dataset, Dataset.id == NotificationEvent.dataset_id)
+        .where(
+            NotificationEvent.id.in_(event_ids),
+            or_(and_(NotificationEvent.dataset_id.is_(None), about_it), shown),
+        )
+    )
+    return set(session.scalars(query))
+
+
+def add_deliveries(
+    session: Session,
+    event_ids: Collection[UUID],
+    endpoint_id: UUID,
+    *,
+    at: datetime,
+) -> None:
+    """Make out deliveries that are due now; those that exist stay as they are."""
+    rows = [
+        {
+            "id": uuid4(), "event_id": event_id, "endpoint_id": endpoint_id, "state": WAITING,
+            "attempts": 0, "next_at": at, "created_at": at,
+        }
+        for event_id in event_ids
+    ]  # fmt: skip
+    if rows:
+        session.execute(insert(NotificationDelivery).values(rows).on_conflict_do_nothing())
+
+
+def take_due(
+    session: Session, *, at: datetime, until: datetime, limit: int
+) -> Sequence[tuple[NotificationDelivery, NotificationEvent]]:
+    """Deliveries whose time has come, oldest first, kept from others until a moment."""
+    query = (
+        select(NotificationDelivery, NotificationEvent)
+        .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
+        .where(NotificationDelivery.state == WAITING, NotificationDelivery.next_at <= at)
+        .order_by(NotificationDelivery.next_at, NotificationEvent.at, NotificationDelivery.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True, of=NotificationDelivery)
+    )
+    found = [(delivery, event) for delivery, event in session.execute(query)]
+    for delivery, _ in found:
+        delivery.next_at = until
+    session.flush()
+    return found
+
+
+def delivery_for_update(session: Session, delivery_id: UUID) -> NotificationDelivery:
+    """A delivery that exists, holding its row's lock until the transaction ends."""
+    query = select(NotificationDelivery).where(NotificationDelivery.id == delivery_id)
+    return session.scalars(query.with_for_update().execution_options(populate_existing=True)).one()
+
+
+def drop_waiting(session: Session, endpoint_id: UUID, *, outcome: str) -> None:
+    """Give up everything that waits for an endpoint."""
+    session.execute(
+        update(NotificationDelivery)
+        .where(NotificationDelivery.endpoint_id == endpoint_id, NotificationDelivery.state == WAITING)
+        .values(state=DROPPED, next_at=None, outcome=outcome)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def deliveries_page(
+    session: Session, endpoint_id: UUID, *, limit: int, before: UUID | None
+) -> Sequence[tuple[NotificationDelivery, NotificationEvent]]:
+    """A page of an endpoint's deliveries, newest first."""
+    query = (
+        select(NotificationDelivery, NotificationEvent)
+        .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
+        .where(NotificationDelivery.endpoint_id == endpoint_id)
+    )
+    if before is not None:
+        last = (
+            select(NotificationDelivery.created_at).where(NotificationDelivery.id == before).scalar_subquery()
+        )
+        query = query.where(
+            or_(
+                NotificationDelivery.created_at < last,
+                and_(NotificationDelivery.created_at == last, NotificationDelivery.id < before),
+            )
+        )
+    order = (NotificationDelivery.created_at.desc(), NotificationDelivery.id.desc())
+    return [(delivery, event) for delivery, event in session.execute(query.order_by(*order).limit(limit))]
+
+
+def newest_of_kind(session: Session, endpoint_id: UUID, kind: str) -> datetime | None:
+    """When the newest delivery of a kind was made out for an endpoint."""
+    return session.scalar(
+        select(func.max(NotificationDelivery.created_at))
+        .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
+        .where(NotificationDelivery.endpoint_id == endpoint_id, NotificationEvent.kind == kind)
+    )
+
+
+def forget(session: Session, *, before: datetime) -> int:
+    """Delete what ended long ago: deliveries, then events without any. Returns how many events."""
+    session.execute(
+        delete(NotificationDelivery)
+        .where(NotificationDelivery.state != WAITING, NotificationDelivery.created_at < before)
+        .execution_options(synchronize_session=False)
+    )
+    told = select(NotificationDelivery.event_id)
+    gone = session.scalars(
+        delete(NotificationEvent)
+        .where(NotificationEvent.spread_at < before, NotificationEvent.id.not_in(told))
+        .returning(NotificationEvent.id)
+        .execution_options(synchronize_session=False)
+    ).all()
+    return len(gone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undelivered:
+    """What waits to be told.
+
+    Args:
+        waiting: How many events and deliveries.
+        since: Since when the oldest of them waits; None where none does.
+        paused: How many endpoints are paused.
+    """
+
+    waiting: int
+    since: datetime | None
+    paused: int
+
+
+def undelivered(session: Session) -> Undelivered:
+    """Count what waits to be told."""
+    of_events = select(func.count(), func.min(NotificationEvent.at))
+    events, event_at = session.execute(of_events.where(NotificationEvent.spread_at.is_(None))).one()
+    of_deliveries = select(func.count(), func.min(NotificationDelivery.created_at))
+    deliveries, delivery_at = session.execute(
+        of_deliveries.where(NotificationDelivery.state == WAITING)
+    ).one()
+    paused = session.scalar(
+        select(func.count()).select_from(NotificationEndpoint).where(NotificationEndpoint.state == "paused")
+    )
+    moments: list[datetime | None] = [event_at, delivery_at]
+    since = min((at for at in moments if at is not None), default=None)
+    return Undelivered(waiting=events + deliveries, since=since, paused=paused or 0)

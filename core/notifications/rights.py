@@ -1,0 +1,56 @@
+"""Whom an endpoint speaks for at this moment. Asked again before every delivery: rights end, keys are revoked."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.access.directory import principal_of
+from core.access.roles import Principal
+from core.db.tables.notification_endpoint import NotificationEndpoint
+from core.db.tables.notification_event import NotificationEvent
+from core.notifications import repository
+from core.notifications.kinds import Kind, scope_of
+
+_LONGEST_CHAIN: Final = 1000
+
+
+def speaks_for(session: Session, key_id: UUID, *, at: datetime) -> Principal | None:
+    """The principal behind a key that lives, or behind the successor that it was rotated to; None where it has ended.
+
+    A key that was revoked ends what it made, also where it had been rotated before: whoever revokes it says that it
+    may have been in wrong hands.
+    """
+    for _ in range(_LONGEST_CHAIN):
+        row = repository.key_of(session, key_id)
+        if row is None or row.revoked_at is not None:
+            return None
+        if row.expires_at is None or row.expires_at > at:
+            return principal_of(row)
+        if row.replaced_by is None:
+            return None
+        key_id = row.replaced_by
+    return None
+
+
+def told_to(
+    session: Session,
+    endpoint: NotificationEndpoint,
+    events: Mapping[UUID, NotificationEvent],
+    *,
+    principal: Principal,
+) -> Collection[UUID]:
+    """Those of these events that an endpoint wants and that its principal may see now."""
+    wanted = [
+        event_id
+        for event_id, event in events.items()
+        if not endpoint.kinds or event.kind in endpoint.kinds or Kind(event.kind) in {Kind.TEST, Kind.CONFIRM}
+    ]
+    allowed = [
+        event_id
+        for event_id in wanted
+        if (scope := scope_of(Kind(events[event_id].kind))) is None or principal.within(scope)
+    ]
+    return repository.visible_events(session, principal, allowed) if allowed else ()

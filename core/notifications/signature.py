@@ -1,0 +1,32 @@
+"""Signatures of webhooks, as Standard Webhooks says (https://www.standardwebhooks.com, version 1).
+
+Signed are id, time and body, joined by points, with HMAC-SHA256; the header lists one signature for each secret that
+is valid. The time is the minute in which it is sent: nothing that is told has a finer time (core.jobs.coarse).
+"""
+
+import base64
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from uuid import UUID
+
+
+def headers(event_id: UUID, body: bytes, *, secrets: Sequence[bytes], at: datetime) -> Mapping[str, str]:
+    """The three headers that a receiver verifies.
+
+    Args:
+        event_id: What receivers tell repetitions by; the same for every attempt.
+        body: To the letter.
+        secrets: At least one key.
+        at: When it is sent.
+    """
+    name = f"msg_{event_id.hex}"
+    time = int(at.timestamp()) // 60 * 60
+    signed = b".".join((name.encode(), str(time).encode(), body))
+    marks = [base64.b64encode(hmac.digest(secret, signed, sha256)).decode() for secret in secrets]
+    return {
+        "webhook-id": name,
+        "webhook-timestamp": str(time),
+        "webhook-signature": " ".join(f"v1,{mark}" for mark in marks),
+    }

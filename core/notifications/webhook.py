@@ -1,0 +1,142 @@
+"""Sending a webhook: one POST over a connection to an address that was looked at, and nothing but the status read.
+
+Names are resolved by us and the connection goes to what they resolved to, so a second answer of the name server is
+never asked for. The certificate is checked against the name. Redirects are answers like any other, and no success. The
+body of the answer is not read: nothing of it is needed, and nothing of it is kept.
+"""
+
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from datetime import datetime
+from http.client import HTTPConnection, HTTPException
+from threading import Event, Timer
+from typing import Final
+
+from core.notifications import signature
+from core.notifications.addresses import Network, Target, allowed_addresses, parse_target
+from core.notifications.attempts import DELIVERED
+from core.notifications.errors import TargetRefused
+from core.notifications.messages import Message, Parcel
+
+Resolve = Callable[[str, int], Sequence[str]]
+
+CONNECT_SECONDS: Final = 3.0
+WHOLE_SECONDS: Final = 6.0
+_AGENT: Final = "understudy-webhooks/1"
+_SUCCESS: Final = range(200, 300)
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host, as the machine resolves names.
+
+    Raises:
+        OSError: There is no such name, or nobody to ask.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class WebhookTransport:
+    """Delivers to programs.
+
+    Args:
+        networks: Further networks that may be connected to.
+        plain_allowed: Whether http without TLS will do.
+        resolver: Resolves names.
+        tls: How certificates are checked; against the machine's authorities where not given.
+        whole_seconds: After which one delivery is broken off, however lively it is.
+    """
+
+    def __init__(
+        self,
+        *,
+        networks: Sequence[Network],
+        plain_allowed: bool,
+        resolver: Resolve = resolve,
+        tls: ssl.SSLContext | None = None,
+        whole_seconds: float = WHOLE_SECONDS,
+    ) -> None:
+        self._networks = networks
+        self._plain_allowed = plain_allowed
+        self._resolve = resolver
+        self._tls = tls
+        self._whole_seconds = whole_seconds
+
+    def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+        """Deliver messages in their order until one fails. Returns a code for each that was tried."""
+        outcomes: list[str] = []
+        for message in parcel.messages:
+            outcomes.append(self._outcome(parcel, message, at=at))
+            if outcomes[-1] != DELIVERED:
+                break
+        return outcomes
+
+    def _outcome(self, parcel: Parcel, message: Message, *, at: datetime) -> str:
+        try:
+            target = parse_target(parcel.details.target, plain_allowed=self._plain_allowed)
+        except TargetRefused:
+            return "address-refused"
+        try:
+            found = self._resolve(target.host, target.port)
+        except (OSError, UnicodeError):
+            return "name-unknown"
+        usable = allowed_addresses(found, self._networks)
+        if not usable:
+            return "address-refused"
+        body = message.body
+        signed = signature.headers(message.event_id, body, secrets=parcel.details.secrets_at(at), at=at)
+        return self._post(target, usable[0], body, dict(signed))
+
+    def _post(self, target: Target, address: str, body: bytes, signed: dict[str, str]) -> str:
+        try:
+            raw = socket.create_connection((address, target.port), timeout=CONNECT_SECONDS)
+        except OSError:
+            return "unreachable"
+        # A receiver that answers a byte at a time would keep every single wait short. A second handle on the connection,
+        # because the first one is taken over when it is secured.
+        handle, broken = raw.dup(), Event()
+        guard = Timer(self._whole_seconds, _break_off, [handle, broken])
+        guard.start()
+        try:
+            with closing(raw):
+                outcome = self._exchange(raw, target, body, signed)
+        finally:
+            guard.cancel()
+            guard.join()
+            handle.close()
+        return "timeout" if broken.is_set() and outcome != DELIVERED else outcome
+
+    def _exchange(self, raw: socket.socket, target: Target, body: bytes, signed: dict[str, str]) -> str:
+        connection = HTTPConnection(target.host, target.port)
+        try:
+            connection.sock = self._secured(raw, target)
+        except OSError:
+            return "tls-failed"
+        headers = {
+            "Host": target.host_header,
+            "User-Agent": _AGENT,
+            "Content-Type": "application/json",
+        } | signed
+        try:
+            with closing(connection.sock):
+                connection.request("POST", target.path, body=body, headers=headers)
+                status = connection.getresponse().status
+        except TimeoutError:
+            return "timeout"
+        except (OSError, HTTPException, ValueError):
+            return "answer-broken"
+        return DELIVERED if status in _SUCCESS else f"http-{status}"
+
+    def _secured(self, raw: socket.socket, target: Target) -> socket.socket:
+        if not target.is_tls:
+            return raw
+        context = self._tls or ssl.create_default_context()
+        return context.wrap_socket(raw, server_hostname=target.host)
+
+
+def _break_off(handle: socket.socket, broken: Event) -> None:
+    broken.set()
+    with suppress(OSError):  # it has ended already
+        handle.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,160 @@
+"""Notifications: where a principal wants to be told of what happens on the datasets that it sees, and what was told."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from core.notifications import errors, repository
+from core.notifications.addresses import parse_target
+from core.notifications.registering import Registry
+from core.quotas.errors import QuotaExceeded
+from service.audit import record
+from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.notifications.schemas import (
+    DeliveryPage,
+    EndpointList,
+    EndpointOrder,
+    EndpointView,
+    NewEndpoint,
+    TestAsked,
+)
+from service.parts import Parts
+from service.problem import problems
+from service.strict_route import StrictRoute
+from service.wire import DEFAULT_PAGE, Before, PageSize
+
+router = APIRouter(prefix="/notifications/endpoints", tags=["notifications"], route_class=StrictRoute)
+
+
+def registry_of(parts: Parts) -> Registry:
+    """The endpoints of this deployment."""
+    return Registry(
+        master_keys=parts.settings.master_keys,
+        clock=parts.clock,
+        entropy=parts.entropy,
+        limit=parts.settings.quota_notification_endpoints,
+        overlap=timedelta(seconds=parts.settings.key_overlap_seconds),
+    )
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Register an endpoint",
+    responses=problems(errors.TargetRefused, errors.KeyNeeded, errors.MailNotSet, QuotaExceeded),
+)
+def create_endpoint(
+    order: EndpointOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> NewEndpoint:
+    """Have the caller told of events on the datasets that it sees, from now on.
+
+    A webhook is signed as the Standard Webhooks specification says; the answer holds the secret, which cannot be shown
+    again. An e-mail address is sent a code, and told nothing before that is confirmed. The endpoint speaks for the key
+    that registers it and ends with it; its rights are asked for again whenever something is told.
+    """
+    registry = registry_of(parts)
+    if order.channel == "webhook":
+        parse_target(order.target, plain_allowed=parts.settings.mode == "embedded")
+    row, details = registry.register(
+        session, principal, channel=order.channel, target=order.target, kinds=sorted(order.kinds)
+    )
+    record(session, principal, action="notification.create", object_id=row.id, clock=parts.clock)
+    return NewEndpoint.with_secret(row, details)
+
+
+@router.get("", summary="List one's endpoints")
+def list_endpoints(principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> EndpointList:
+    """The endpoints of the caller's principal, whichever of its keys registered them, oldest first."""
+    registry = registry_of(parts)
+    rows = repository.endpoints_of(session, principal.id)
+    return EndpointList(items=[EndpointView.of(row, registry.details(row)) for row in rows])
+
+
+@router.get("/{endpoint_id}", summary="Read an endpoint", responses=problems(errors.EndpointNotFound))
+def read_endpoint(
+    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> EndpointView:
+    """Where it leads, what it is told, and whether it is paused."""
+    registry = registry_of(parts)
+    row = registry.found(session, principal, endpoint_id)
+    return EndpointView.of(row, registry.details(row))
+
+
+@router.get(
+    "/{endpoint_id}/deliveries", summary="List deliveries", responses=problems(errors.EndpointNotFound)
+)
+def list_deliveries(
+    endpoint_id: UUID,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> DeliveryPage:
+    """What was told to an endpoint, newest first, with the outcome of the last attempt. What receivers answer is not kept."""
+    registry_of(parts).found(session, principal, endpoint_id)
+    rows = repository.deliveries_page(session, endpoint_id, limit=limit + 1, before=before)
+    return DeliveryPage.of(rows, limit=limit)
+
+
+@router.post(
+    "/{endpoint_id}/test",
+    status_code=202,
+    summary="Have a test told",
+    responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.TestedJustNow),
+)
+def test_endpoint(
+    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> TestAsked:
+    """Send an event of the kind `test` to this endpoint, whatever kinds it has chosen; at most one a minute."""
+    delivery = registry_of(parts).test(session, principal, endpoint_id)
+    record(session, principal, action="notification.test", object_id=endpoint_id, clock=parts.clock)
+    return TestAsked(delivery_id=delivery.id)
+
+
+test_endpoint.__test__ = False  # type: ignore[attr-defined]  # no test of ours, whatever its name
+
+
+@router.post(
+    "/{endpoint_id}/rotate",
+    status_code=201,
+    summary="Rotate a webhook's secret",
+    responses=problems(errors.EndpointNotFound, errors.EndpointNotReady),
+)
+def rotate_endpoint(
+    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> NewEndpoint:
+    """Give a webhook a new secret; for as long as an old API key lives on, messages are signed with both."""
+    row, details = registry_of(parts).rotate(session, principal, endpoint_id)
+    record(session, principal, action="notification.rotate", object_id=endpoint_id, clock=parts.clock)
+    return NewEndpoint.with_secret(row, details)
+
+
+@router.post(
+    "/{endpoint_id}/resume",
+    summary="Resume a paused endpoint",
+    responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.KeyNeeded),
+)
+def resume_endpoint(
+    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> EndpointView:
+    """Tell a paused endpoint again, from now on, in the name of the key that is presented. What it missed is not told."""
+    registry = registry_of(parts)
+    row = registry.resume(session, principal, endpoint_id)
+    record(session, principal, action="notification.resume", object_id=endpoint_id, clock=parts.clock)
+    return EndpointView.of(row, registry.details(row))
+
+
+@router.delete(
+    "/{endpoint_id}",
+    status_code=204,
+    summary="Remove an endpoint",
+    responses=problems(errors.EndpointNotFound),
+)
+def remove_endpoint(
+    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> None:
+    """Forget an endpoint, its address and its secret. What waits for it is not sent any more."""
+    registry_of(parts).remove(session, principal, endpoint_id)
+    record(session, principal, action="notification.remove", object_id=endpoint_id, clock=parts.clock)
