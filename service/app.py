@@ -186,9 +186,9 @@ def create_app(
         failure_note,
         witness,
         auditing,
+        notifications,
         diagnosis,
     ):
-        notifications,
         # Not through a router of their own: every one in between is asked for each request.
         app.include_router(domain.router, prefix="/v1", responses=everywhere)
     app.include_router(health.router)

@@ -109,8 +109,6 @@ TABLE: Final[Mapping[str, Access]] = {
     "download_bundle": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "read_certificate": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
-}
-
     "create_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.NONE),
     "list_endpoints": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.NONE),
     "read_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.SELF),
@@ -119,5 +117,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "rotate_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
     "resume_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
     "remove_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
+}
+
 # They ask for nobody: whether the process lives, and the login itself.
 OPEN: Final = frozenset({"create_session", "read_health", "read_liveness", "read_readiness", "read_metrics"})

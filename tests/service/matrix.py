@@ -50,9 +50,9 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
     "deny_budget_request": lambda _: {"json": {"note": "a test"}},
     "create_upload": lambda _: {"json": UPLOAD},
     "put_part": lambda _: {"content": CSV, "headers": {"Content-Digest": f"sha-256=:{DIGEST}:"}},
+    "create_endpoint": lambda _: {"json": {"channel": "webhook", "target": "https://example.org/hook"}},
     "complete_upload": lambda _: {"json": {"sha256": hashlib.sha256(CSV).hexdigest()}},
 }
-    "create_endpoint": lambda _: {"json": {"channel": "webhook", "target": "https://example.org/hook"}},
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
         f"/v1/datasets/{dataset_id}/budget-requests", {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
     ).json()
     upload = world.owner.post(f"/v1/datasets/{world.declare()}/uploads", UPLOAD).json()
-    return NUMBERS | {
-        "release_id": release_id,
     hook = {"channel": "webhook", "target": "https://example.org/hook"}
     endpoint = world.analyst.post("/v1/notifications/endpoints", hook).json()
         "job_id": str(job_id),
         "endpoint_id": endpoint["id"],
+        "release_id": release_id,
+        "job_id": str(job_id),
         "dataset_id": dataset_id,
         "key_id": made["id"],
         "principal_id": made["principal_id"],
