@@ -118,7 +118,7 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
     upload = world.owner.post(f"/v1/datasets/{world.declare()}/uploads", UPLOAD).json()
     hook = {"channel": "webhook", "target": "https://example.org/hook"}
     endpoint = world.analyst.post("/v1/notifications/endpoints", hook).json()
-        "job_id": str(job_id),
+    return NUMBERS | {
         "endpoint_id": endpoint["id"],
         "release_id": release_id,
         "job_id": str(job_id),
