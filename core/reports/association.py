@@ -1,0 +1,48 @@
+"""How strongly columns hang together, on one scale for numbers and categories alike."""
+
+from itertools import combinations
+
+import numpy as np
+
+from core.reports.shares import Codes, Matrix, joint_counts
+
+
+def associations(codes: Codes, cells: tuple[int, ...]) -> Matrix:
+    """Cramér's V of every two columns, corrected for the number of rows.
+
+    Args:
+        codes: (rows, columns) codes.
+        cells: codes of every column.
+
+    Returns:
+        (columns, columns), symmetric, from 0 (independent) to 1 (one tells the other); 1 on the diagonal.
+    """
+    found = np.eye(len(cells))
+    for i, j in combinations(range(len(cells)), 2):
+        found[i, j] = found[j, i] = cramers_v(joint_counts(codes, i, j, cells))
+    return found
+
+
+def cramers_v(counts: Matrix) -> float:
+    """Cramér's V of a contingency table with Bergsma's correction (Journal of the Korean Statistical Society 42, 2013).
+
+    ``phi2 = max(0, chi2 / n - (r - 1)(c - 1) / (n - 1))``, ``V = sqrt(phi2 / (min(r', c') - 1))`` with
+    ``r' = r - (r - 1)^2 / (n - 1)`` and likewise ``c'``; without the correction the V of independent columns is above
+    zero and depends on the number of rows. Rows and columns without a count are left out.
+
+    Args:
+        counts: the table.
+
+    Returns:
+        V from 0 to 1; 0 where a column has one value only.
+    """
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    rows, columns = counts.shape
+    total = counts.sum()
+    if min(rows, columns) < 2 or total < 2:  # noqa: PLR2004 - one value goes with everything
+        return 0.0
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0, keepdims=True) / total
+    chi2 = float(((counts - expected) ** 2 / expected).sum())
+    phi2 = max(0.0, chi2 / total - (rows - 1) * (columns - 1) / (total - 1))
+    least = min(rows - (rows - 1) ** 2 / (total - 1), columns - (columns - 1) ** 2 / (total - 1))
+    return float(min(1.0, np.sqrt(phi2 / (least - 1)))) if least > 1 else 0.0

@@ -1,0 +1,201 @@
+"""Attacks on the records behind a synthetic table, each beside what the records of strangers would allow.
+
+A generator that has learnt the law and nothing about single records is as near to them as fresh records of other people
+are, repeats as many of them, and lets as much be guessed about them. So every figure has a reference that is made in the
+same way, of the same number of rows, from real records of other units. The reference is fair: were the synthetic rows
+fresh draws of the real law, both would be alike but for chance.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.reports.columns import ReportColumn
+from core.reports.halves import Halves
+from core.reports.shares import Codes, shares
+
+NEIGHBOURS: Final = 10
+"""How many nearest rows vote on a value that is guessed."""
+Distances = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closeness:
+    """How near records are to their closest row.
+
+    Attributes:
+        records: how many records were attacked.
+        rows: how many rows were searched, of each kind.
+        nearer: share of the records whose closest synthetic row is nearer than their closest record of another unit;
+            ties count half. One half where synthetic rows are fresh draws of the law; well above where records were
+            learnt by heart.
+        synthetic: 5 % quantile, median and 95 % quantile of the distance to the closest synthetic row; 0 to 1.
+        others: the same to the closest record of another unit.
+    """
+
+    records: int
+    rows: int
+    nearer: float
+    synthetic: tuple[float, float, float]
+    others: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copies:
+    """How many rows equal an attacked record in the code of every column.
+
+    Attributes:
+        rows: how many rows of each kind were looked at.
+        synthetic: share of synthetic rows that do.
+        others: share of real records of other units that do.
+        independent: share of rows that do whose columns are drawn one by one from the real shares.
+    """
+
+    rows: int
+    synthetic: float
+    others: float
+    independent: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """How well a value is guessed from all other columns of a record, by a vote of the nearest rows.
+
+    Attributes:
+        marginal: share of right guesses of somebody who always says the most frequent value.
+        synthetic: of somebody who asks the nearest synthetic rows.
+        others: of somebody who asks the nearest real records of other units.
+    """
+
+    marginal: float
+    synthetic: float
+    others: float
+
+    @property
+    def lead(self) -> float:
+        """What synthetic rows give beyond the most frequent value."""
+        return self.synthetic - self.marginal
+
+    @property
+    def excess(self) -> float:
+        """What they give beyond real records of other people: what no knowledge of the law explains."""
+        return self.synthetic - self.others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attacks:
+    """All attacks.
+
+    Attributes:
+        closeness: distances to the closest row.
+        copies: exact copies.
+        inferences: of every column, guessed from the others.
+    """
+
+    closeness: Closeness
+    copies: Copies
+    inferences: tuple[Inference, ...]
+
+
+def attack(
+    real: Halves, synthetic: Codes, columns: tuple[ReportColumn, ...], rng: np.random.Generator, *,
+    records: int, rows: int,
+) -> Attacks:  # fmt: skip
+    """Attack some records with every attack.
+
+    Args:
+        real: the real halves; neither is empty.
+        synthetic: (rows, columns) codes, at least one row.
+        columns: the columns.
+        rng: shuffles columns.
+        records: how many records are attacked at most.
+        rows: how many rows are searched at most.
+    """
+    attacked = real.attacked[:records]
+    searched = min(rows, len(real.others), len(synthetic))
+    made, others = synthetic[:searched], real.others[:searched]
+    to_made, to_others = _distances(attacked, made, columns), _distances(attacked, others, columns)
+    return Attacks(
+        closeness=_closeness(to_made, to_others),
+        copies=copies(real, synthetic, rng),
+        inferences=tuple(
+            Inference(
+                marginal=float(shares(attacked[:, index], column.codes)[_mode(real.attacked[:, index], column)]),
+                synthetic=_guessed(to_made, attacked, made, index, columns),
+                others=_guessed(to_others, attacked, others, index, columns),
+            )
+            for index, column in enumerate(columns)
+        ),
+    )  # fmt: skip
+
+
+def copies(real: Halves, synthetic: Codes, rng: np.random.Generator) -> Copies:
+    """Count exact copies of attacked records among as many rows of each kind.
+
+    Args:
+        real: the real halves.
+        synthetic: (rows, columns) codes.
+        rng: shuffles columns against each other.
+    """
+    rows = min(len(real.others), len(synthetic))
+    alone = np.column_stack([rng.permutation(column) for column in real.others.T])
+    known = _lines(real.attacked)
+    made, others, independent = (
+        float(np.isin(_lines(codes[:rows]), known).mean()) for codes in (synthetic, real.others, alone)
+    )
+    return Copies(rows=rows, synthetic=made, others=others, independent=independent)
+
+
+def _closeness(to_made: Distances, to_others: Distances) -> Closeness:
+    made, others = to_made.min(axis=1), to_others.min(axis=1)
+    # Sums of float32 in the same order over both: equal rows give equal sums.
+    nearer = (made < others).mean() + (made == others).mean() / 2
+    return Closeness(
+        records=len(made),
+        rows=to_made.shape[1],
+        nearer=float(nearer),
+        synthetic=_quantiles(made, of=1),
+        others=_quantiles(others, of=1),
+    )
+
+
+def _quantiles(distances: Distances, *, of: int) -> tuple[float, float, float]:
+    low, middle, high = np.quantile(distances / of, (0.05, 0.5, 0.95))
+    return float(low), float(middle), float(high)
+
+
+def _distances(attacked: Codes, rows: Codes, columns: tuple[ReportColumn, ...]) -> Distances:
+    """Mean distance over the columns, (attacked, rows)."""
+    total = np.zeros((len(attacked), len(rows)), dtype=np.float32)
+    for index in range(len(columns)):
+        total += _apart(attacked, rows, index, columns)
+    return total / np.float32(len(columns))
+
+
+def _apart(attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn, ...]) -> Distances:
+    of_record = columns[index].distances[attacked[:, index]]
+    return np.take(of_record, rows[:, index], axis=1)
+
+
+def _guessed(
+    distances: Distances, attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn, ...]
+) -> float:
+    """The share of records whose value of one column is right by a vote of the nearest rows in all others."""
+    without = distances - _apart(attacked, rows, index, columns) / np.float32(len(columns))
+    voters = min(NEIGHBOURS, rows.shape[0])
+    nearest = np.argpartition(without, voters - 1, axis=1)[:, :voters]
+    votes = np.zeros((len(attacked), columns[index].codes))
+    np.add.at(votes, (np.arange(len(attacked))[:, None], rows[:, index][nearest]), 1)
+    return float((votes.argmax(axis=1) == attacked[:, index]).mean())
+
+
+def _mode(codes: NDArray[np.integer], column: ReportColumn) -> int:
+    return int(shares(codes, column.codes).argmax())
+
+
+def _lines(codes: Codes) -> NDArray[np.void]:
+    """Every row as one value that can be compared."""
+    whole = np.ascontiguousarray(codes, dtype=np.int16)
+    return whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()

@@ -1,0 +1,108 @@
+"""The columns of a coded table as reports see them: names, what each code stands for, how far two codes are apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain.calendar import day_text, second_text
+from core.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.domain.table import TableDomain
+from core.reports.errors import ReportTargetUnknown
+
+MISSING = "(missing)"
+_KINDS = {
+    "numeric": "number",
+    "categorical": "category",
+    "ordinal": "ordered category",
+    "boolean": "yes or no",
+    "date": "date",
+    "datetime": "time",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportColumn:
+    """One modelled column. All of it is declared, and so public.
+
+    Attributes:
+        name: its name.
+        kind: what it is, in a word or two for people.
+        words: what each code stands for, in code order.
+        places: place of each code on a scale from 0 to 1, NaN for a code without one (a category, a special or
+            missing value); shape (codes,).
+    """
+
+    name: str
+    kind: str
+    words: tuple[str, ...]
+    places: NDArray[np.float64] = field(repr=False, compare=False)
+
+    @property
+    def codes(self) -> int:
+        """How many codes there are."""
+        return len(self.words)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether at least two codes have a place on a scale."""
+        return int(np.isfinite(self.places).sum()) > 1
+
+    @cached_property
+    def distances(self) -> NDArray[np.float32]:
+        """Distance of any two codes, (codes, codes): of two places their difference, of other unequal codes 1."""
+        apart = np.abs(self.places[:, None] - self.places[None, :])
+        apart = np.where(np.isfinite(apart), apart, 1.0)
+        np.fill_diagonal(apart, 0.0)
+        return apart.astype(np.float32)
+
+
+def columns_of(domain: TableDomain) -> tuple[ReportColumn, ...]:
+    """The modelled columns of a declared domain."""
+    return tuple(_column(column) for column in domain.modelled)
+
+
+def target_of(domain: TableDomain, asked: str | None) -> str:
+    """The column that is predicted from the others: the asked one, else the domain's target, else the last column.
+
+    Raises:
+        ReportTargetUnknown: no modelled column has the name.
+    """
+    names = [column.name for column in domain.modelled]
+    chosen = asked or domain.target or names[-1]
+    if chosen not in names:
+        raise ReportTargetUnknown
+    return chosen
+
+
+def _column(column: Modelled) -> ReportColumn:
+    kind = _KINDS[column.kind]
+    if isinstance(column, LabelColumn):
+        words = list(column.words)
+        places = _scale(len(column.labels) if column.kind == "ordinal" else 0)
+    else:
+        assert isinstance(column, OrderedColumn), "a column has labels or bins"
+        words = [*(f"{special:g}" for special in column.specials), *_bins(column)]
+        places = np.append(np.full(len(column.specials), np.nan), _scale(column.bins.count))
+    if column.null_code is not None:
+        words.append(MISSING)
+    whole = np.full(column.cardinality, np.nan)
+    whole[: len(places)] = places
+    return ReportColumn(name=column.name, kind=kind, words=tuple(words), places=whole)
+
+
+def _scale(codes: int) -> NDArray[np.float64]:
+    return np.arange(codes) / max(1, codes - 1)
+
+
+def _bins(column: OrderedColumn) -> Sequence[str]:
+    """What the bins hold, as ``low to high``; a bin of one value as that value."""
+    bins = column.bins
+    if isinstance(column, TimeColumn):
+        text = day_text if column.kind == "date" else second_text
+        return [text(int(low)) for low in bins.lows]
+    if bins.grid is not None and (bins.tick_counts == 1).all():
+        return [f"{low:.6g}" for low in bins.grid.points(bins.first_ticks)]
+    return [f"{low:.4g} to {high:.4g}" for low, high in zip(bins.lows, bins.highs, strict=True)]

@@ -1,0 +1,34 @@
+"""What goes wrong with reports that compare synthetic rows with real ones.
+
+UnderstudyError
+  * InvalidInput
+    x ReportTargetUnknown       422  the named column is not one that is modelled
+    x ReportForTablesOnly       422  the release is one of images
+"""
+
+from core.errors import InvalidInput
+
+
+class ReportTargetUnknown(InvalidInput):
+    """The column that a report shall predict is not one of the modelled columns."""
+
+    code = "report-target-unknown"
+    title = "No such column to predict"
+    standing_remedy = "Name a column of the domain that is neither ignored nor the privacy unit, or none."
+
+    def __init__(self) -> None:
+        super().__init__("The target names no modelled column of the domain.")
+
+
+class ReportForTablesOnly(InvalidInput):
+    """The release generates images; a sealed report compares tables."""
+
+    code = "report-for-tables-only"
+    title = "Reports are of tables"
+    standing_remedy = (
+        "Look at the contact sheet of the release, and train a classifier on drawn images that you test on images of "
+        "your own."
+    )
+
+    def __init__(self) -> None:
+        super().__init__("A sealed report compares the columns of tables; this release generates images.")

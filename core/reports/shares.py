@@ -1,0 +1,78 @@
+"""How far the shares of values, and of pairs of values, are apart in two coded tables."""
+
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int16]
+Shares = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+_NORMAL_MEAN: Final = np.sqrt(2 / np.pi)
+"""Mean of the absolute value of a standard normal variable."""
+
+
+def shares(codes: NDArray[np.integer], cells: int) -> Shares:
+    """The share of every code.
+
+    Args:
+        codes: (rows,) integers below `cells`.
+        cells: how many codes there are.
+
+    Returns:
+        (cells,) numbers that sum to 1; zeros of an empty table.
+    """
+    counts = np.bincount(codes, minlength=cells).astype(np.float64)
+    return counts / max(1, len(codes))
+
+
+def variation(first: Shares, second: Shares) -> float:
+    """Total variation: half the sum of absolute differences; 0 for equal laws, 1 for laws that share no value."""
+    return float(np.abs(first - second).sum() / 2)
+
+
+def sampling_variation(law: Shares, *, first_rows: int, second_rows: int) -> float:
+    """The total variation to expect of two samples of one and the same law, by the normal approximation.
+
+    ``sum_k sqrt(2 / pi) sqrt(p_k (1 - p_k) (1 / n + 1 / m)) / 2``: what a perfect generator would show.
+
+    Args:
+        law: (cells,) the law.
+        first_rows: size n of the first sample.
+        second_rows: size m of the second.
+    """
+    spread = np.sqrt(law * (1 - law) * (1 / max(1, first_rows) + 1 / max(1, second_rows)))
+    return float(min(1.0, _NORMAL_MEAN * spread.sum() / 2))
+
+
+def pair_variations(first: Codes, second: Codes, cells: tuple[int, ...]) -> Matrix:
+    """Total variation of the joint shares of every two columns.
+
+    Args:
+        first: (rows, columns) codes.
+        second: (other rows, columns) codes.
+        cells: codes of every column.
+
+    Returns:
+        (columns, columns), symmetric; on the diagonal the variation of the single columns.
+    """
+    found = np.zeros((len(cells), len(cells)))
+    for i, width in enumerate(cells):
+        found[i, i] = variation(shares(first[:, i], width), shares(second[:, i], width))
+    for i, j in combinations(range(len(cells)), 2):
+        width = cells[i] * cells[j]
+        both = (shares(_joint(codes, i, j, cells), width) for codes in (first, second))
+        found[i, j] = found[j, i] = variation(*both)
+    return found
+
+
+def joint_counts(codes: Codes, i: int, j: int, cells: tuple[int, ...]) -> Matrix:
+    """The contingency table of two columns, shape (codes of i, codes of j)."""
+    counts = np.bincount(_joint(codes, i, j, cells), minlength=cells[i] * cells[j])
+    return counts.reshape(cells[i], cells[j]).astype(np.float64)
+
+
+def _joint(codes: Codes, i: int, j: int, cells: tuple[int, ...]) -> NDArray[np.int64]:
+    return codes[:, i].astype(np.int64) * cells[j] + codes[:, j]
