@@ -40,16 +40,16 @@ class Verdict:
     errors: list[str] = field(default_factory=list)
 
 
-def judge(app: FastAPI, *, key: str | None, pool: Pool, checks: Mapping[str, Any]) -> Verdict:
+def judge(app: FastAPI, *, key: str | None, pool: Pool, changes: Mapping[str, Mapping[str, Any]]) -> Verdict:
     """Send what the document allows and what it forbids, and judge every answer.
 
     Args:
         app: The application, which describes itself.
         key: Whose key to send; None to be nobody.
         pool: Ids that exist.
-        checks: What differs from the checks' defaults, by operation id or for all under "".
+        changes: What differs from the library's settings, by operation id.
     """
-    schema = schemathesis.openapi.from_dict(app.openapi(), config=_config(key, checks))
+    schema = schemathesis.openapi.from_dict(app.openapi(), config=_config(key, changes))
     schema.app = app
     hook = _use(pool)
     GLOBAL_HOOK_DISPATCHER.register_hook_with_name(hook, "before_call")
@@ -67,14 +67,11 @@ def judge(app: FastAPI, *, key: str | None, pool: Pool, checks: Mapping[str, Any
     return verdict
 
 
-def _config(key: str | None, checks: Mapping[str, Any]) -> schemathesis.Config:
+def _config(key: str | None, changes: Mapping[str, Mapping[str, Any]]) -> schemathesis.Config:
     generation = {"max-examples": EXAMPLES, "deterministic": SEED is None, "database": "none"}
     document: dict[str, Any] = {
         "generation": generation,
-        "checks": dict(checks.get("", {})),
-        "operations": [
-            {"include-operation-id": name, "checks": changes} for name, changes in checks.items() if name
-        ],
+        "operations": [{"include-operation-id": name} | settings for name, settings in changes.items()],
         "max-failures": 100_000,
         "continue-on-failure": True,
         "cache": {"enabled": False},
