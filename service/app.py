@@ -71,6 +71,7 @@ from service.metrics.recording import Recorder
 from service.notifications import endpoints as notifications
 from service.openapi import complete_document
 from service.parts import Parts
+from service.principals import endpoints as principals
 from service.problem import install_problems, problems
 from service.quotes import endpoints as quotes
 from service.quotes.planner import Planner
@@ -173,6 +174,7 @@ def create_app(
     for domain in (
         jobs,  # first: routes are tried in order, and jobs are polled
         auth,
+        principals,
         browser_sessions,
         datasets,
         uploads,

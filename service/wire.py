@@ -15,7 +15,8 @@ DEFAULT_PAGE = 50
 MAX_PAGE = 200
 
 
-def _plain_text(text: str) -> str:
+def plain_text(text: str) -> str:
+    """Text that the database can hold."""
     # Postgres holds neither NUL nor halves of surrogate pairs, and JSON can carry both.
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise PydanticCustomError("plain_text", "NUL and lone surrogates are not accepted")
@@ -31,10 +32,10 @@ def _check(value: object, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise PydanticCustomError("nested_too_deeply", "nested too deeply")
     if isinstance(value, str):
-        _plain_text(value)
+        plain_text(value)
     elif isinstance(value, dict):
         for key, entry in value.items():
-            _plain_text(key)
+            plain_text(key)
             _check(entry, depth + 1)
     elif isinstance(value, list):
         for entry in value:
@@ -44,14 +45,14 @@ def _check(value: object, depth: int) -> None:
 Name = Annotated[
     str,
     StringConstraints(min_length=1, max_length=200, strip_whitespace=True),
-    AfterValidator(_plain_text),
+    AfterValidator(plain_text),
 ]
 """What people call a thing."""
 
 Prose = Annotated[
     str,
     StringConstraints(min_length=1, max_length=2000, strip_whitespace=True),
-    AfterValidator(_plain_text),
+    AfterValidator(plain_text),
 ]
 """A purpose, a reason, a note: what people write for people."""
 

@@ -1,6 +1,6 @@
-"""All SQL on the tables of API keys, browser sessions and failed logins."""
+"""All SQL on the tables of API keys, names of principals, browser sessions and failed logins."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from core.db.tables.api_key import ApiKey
 from core.db.tables.browser_session import BrowserSession
 from core.db.tables.login_throttle import LoginThrottle
+from core.db.tables.principal_name import PrincipalName
 
 
 def add(session: Session, row: ApiKey | BrowserSession) -> None:
@@ -52,6 +53,23 @@ def revoke(session: Session, key_id: UUID, *, at: datetime) -> ApiKey | None:
         row.revoked_at = at
         session.flush()
     return row
+
+
+def put_name(session: Session, principal_id: UUID, *, name: str, by: UUID, at: datetime) -> PrincipalName:
+    """Insert or replace the name of a principal."""
+    values = {"name": name, "named_by": by, "named_at": at}
+    fresh = insert(PrincipalName).values(principal_id=principal_id, **values)
+    change = fresh.on_conflict_do_update(index_elements=[PrincipalName.principal_id], set_=values)
+    return session.scalars(
+        change.returning(PrincipalName), execution_options={"populate_existing": True}
+    ).one()
+
+
+def names_of(session: Session, principal_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    """The names of those of these principals that have one."""
+    query = select(PrincipalName.principal_id, PrincipalName.name)
+    rows = session.execute(query.where(PrincipalName.principal_id.in_(principal_ids)))
+    return dict(rows.all())
 
 
 def session_with_digest(

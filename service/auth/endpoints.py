@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
 from core.access.errors import ExpiryRefused, KeyEnded, KeyNotFound
+from core.access.names import name_principal, names_of
 from core.db.session import on_commit
 from service.audit import record
 from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
@@ -32,13 +33,18 @@ def create_key(
         expires_at=order.end(now=parts.clock.now(), lifetime_days=parts.settings.key_lifetime_days),
     )
     record(session, principal, action="key.create", object_id=row.id, clock=parts.clock)
-    return NewKey.with_secret(row, key)
+    if order.principal_name is not None:
+        name_principal(session, row.principal_id, order.principal_name, by=principal.id, clock=parts.clock)
+        record(session, principal, action="principal.name", object_id=row.principal_id, clock=parts.clock)
+    return NewKey.with_secret(row, key, names_of(session, [row.principal_id]))
 
 
 @router.get("", summary="List the API keys")
 def list_keys(_principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> KeyList:
     """All keys, revoked ones too, without their secrets."""
-    return KeyList(items=[KeyView.of(row) for row in parts.keys.list_keys(session)])
+    rows = parts.keys.list_keys(session)
+    names = names_of(session, [row.principal_id for row in rows])
+    return KeyList(items=[KeyView.of(row, names) for row in rows])
 
 
 @router.post(
@@ -60,7 +66,8 @@ def rotate_key(
     record(session, principal, action="key.rotate", object_id=old.id, clock=parts.clock)
     _forget(session, parts, key_id)
     assert old.expires_at is not None
-    return RotatedKey(**NewKey.with_secret(new, key).model_dump(), old_key_ends_at=old.expires_at)
+    made = NewKey.with_secret(new, key, names_of(session, [new.principal_id]))
+    return RotatedKey(**made.model_dump(), old_key_ends_at=old.expires_at)
 
 
 @router.delete("/{key_id}", summary="Revoke an API key", responses=problems(KeyNotFound))
@@ -74,7 +81,7 @@ def revoke_key(
     row = parts.keys.revoke(session, key_id)
     record(session, principal, action="key.revoke", object_id=row.id, clock=parts.clock)
     _forget(session, parts, key_id)
-    return KeyView.of(row)
+    return KeyView.of(row, names_of(session, [row.principal_id]))
 
 
 def _forget(session: Session, parts: Parts, key_id: UUID) -> None:

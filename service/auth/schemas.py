@@ -1,5 +1,6 @@
 """Wire types of API keys and browser sessions."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal, Self
 from uuid import UUID
@@ -10,6 +11,7 @@ from core.access.keys import KeyText
 from core.access.roles import Principal, Role, Via
 from core.access.scopes import Scope
 from core.db.tables.api_key import ApiKey
+from service.principals.schemas import DisplayName
 from service.wire import Moment, Name
 
 MAX_KEY_LENGTH = 200
@@ -38,6 +40,10 @@ class KeyOrder(BaseModel):
         None,
         description="Whom the key speaks for; leave out for a new principal.",
     )
+    principal_name: DisplayName | None = Field(
+        None,
+        description="What everybody calls the principal, shown beside its id; leave out to leave it as it is.",
+    )
     expires_at: Moment | Literal["never"] | None = Field(
         None, description='When the key ends by itself: a moment, or "never"; leave out for the default.'
     )
@@ -54,6 +60,7 @@ class KeyView(BaseModel):
 
     id: UUID
     principal_id: UUID
+    principal_name: str | None = Field(description="What everybody calls the principal; null without a name.")
     name: str
     roles: list[Role]
     scopes: list[Scope] = Field(
@@ -67,11 +74,12 @@ class KeyView(BaseModel):
     revoked_at: datetime | None
 
     @classmethod
-    def of(cls, row: ApiKey) -> Self:
-        """Show a row."""
+    def of(cls, row: ApiKey, names: Mapping[UUID, str]) -> Self:
+        """Show a row, with the name of its principal."""
         return cls(
             id=row.id,
             principal_id=row.principal_id,
+            principal_name=names.get(row.principal_id),
             name=row.name,
             roles=[Role(role) for role in row.roles],
             scopes=[Scope(scope) for scope in row.scopes],
@@ -90,9 +98,9 @@ class NewKey(KeyView):
     key: str = Field(description="The key itself. It is shown once and kept nowhere.")
 
     @classmethod
-    def with_secret(cls, row: ApiKey, key: KeyText) -> Self:
+    def with_secret(cls, row: ApiKey, key: KeyText, names: Mapping[UUID, str]) -> Self:
         """Show a row together with its secret."""
-        return cls(**KeyView.of(row).model_dump(), key=key.text)
+        return cls(**KeyView.of(row, names).model_dump(), key=key.text)
 
 
 class RotatedKey(NewKey):

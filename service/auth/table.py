@@ -59,6 +59,8 @@ TABLE: Final[Mapping[str, Access]] = {
     "list_keys": Access(_ADMIN, Scope.KEYS_READ, Reach.NONE),
     "rotate_key": Access(_WORKING, Scope.KEYS_WRITE, Reach.KEY),
     "revoke_key": Access(_ADMIN, Scope.KEYS_WRITE, Reach.ANY),
+    "list_principal_names": Access(_EVERYBODY, None, Reach.NONE),
+    "name_principal": Access(_ADMIN, Scope.KEYS_WRITE, Reach.ANY),
     "read_session": Access(_EVERYBODY, None, Reach.NONE),
     "close_session": Access(_EVERYBODY, None, Reach.NONE),
     "create_dataset": Access(_OWNER, Scope.DATASETS_WRITE, Reach.NONE),

@@ -24,10 +24,12 @@ from service.budgets.endpoints import (
     unfreeze_dataset,
 )
 from service.budgets.schemas import WhatIf
+from service.dashboard.called import called
 from service.dashboard.forms import order
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
 from service.dashboard.words import short
+from service.datasets.deleting import delete_dataset
 from service.datasets.endpoints import read_dataset, read_intake_report, upload_rows
 from service.datasets.schemas import DatasetView
 from service.grants.endpoints import list_grants, revoke_grant
@@ -69,6 +71,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         tabs=tabs(visit, dataset),
         budget=budget,
         waiting=waiting,
+        people=called(visit, [request.requested_by for request in waiting]),
         curve=json.dumps(_curve(steps)) if steps else None,
         steps=steps[-NEWEST_JOBS:][::-1],
         is_cut=len(steps) == glances.NEWEST_STEPS,
@@ -80,8 +83,8 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         may_freeze=visit.may(freeze_dataset),
         may_unfreeze=visit.may(unfreeze_dataset),
         may_ask=visit.may(ask_what_if),
-        may_file=visit.may(file_budget_request),
-        may_order=visit.may(create_job),
+        may_file=visit.may(file_budget_request) and dataset.deleted_at is None,
+        may_order=visit.may(create_job) and dataset.deleted_at is None,
         may_upload=visit.may(upload_rows) and dataset.state == "declared",
     )
 
@@ -102,13 +105,17 @@ def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) ->
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     requests = visit.ask(list_dataset_budget_requests, dataset_id=dataset_id, limit=REQUESTS, before=before)
     members = _members(visit, dataset_id)
+    grants = visit.ask(list_grants, dataset_id=dataset_id).items
+    shown = [member.principal_id for member in members or ()]
+    shown += [grant.holder_id for grant in grants] + [request.requested_by for request in requests.items]
     return page(
         visit,
         "people.html",
         dataset=dataset,
         tabs=tabs(visit, dataset),
         members=members,
-        grants=visit.ask(list_grants, dataset_id=dataset_id).items,
+        grants=grants,
+        people=called(visit, shown),
         requests=requests.items,
         next_before=requests.next_before,
         is_first=before is None,
@@ -151,6 +158,7 @@ def facts_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         dataset=dataset,
         tabs=tabs(visit, dataset),
         report=_report(visit, dataset_id),
+        may_delete=dataset.deleted_at is None and visit.may(delete_dataset),
     )
 
 

@@ -85,9 +85,14 @@ def declare(visit: CurrentVisit) -> Response:
 
 @router.get("/datasets/{dataset_id}/upload")
 def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Where the rows are dropped; the browser sends them to the API as they are."""
+    """Where the rows are dropped; the browser sends them to the API in parts."""
     visit.require(upload_rows)
-    return page(visit, "upload.html", dataset=visit.ask(read_dataset, dataset_id=dataset_id))
+    return page(
+        visit,
+        "upload.html",
+        dataset=visit.ask(read_dataset, dataset_id=dataset_id),
+        hours=f"{visit.parts.settings.upload_hours:g}",
+    )
 
 
 def _order(form: Form, domain: dict[str, Any]) -> DatasetOrder:

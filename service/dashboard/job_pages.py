@@ -6,7 +6,10 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
 
+from core.synthesis.selection import MOST_CANDIDATES
 from service.budgets.endpoints import read_budget
+from service.dashboard import order_words
+from service.dashboard.called import called
 from service.dashboard.dataset_pages import tabs
 from service.dashboard.forms import Form, order
 from service.dashboard.overview import dataset_names
@@ -23,6 +26,10 @@ from service.wire import Before
 
 JOBS: Final = 25
 OPEN_GRANT: Final = "open"
+ORDERED: Final = (
+    "epsilon", "delta", "grant_id", "options", "candidates", "selection_epsilon", "choice_epsilon",
+)  # fmt: skip
+"""The fields of an order, carried from its price to the button as they were sent."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -59,6 +66,7 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         job=job,
         live=live,
         names=dataset_names(visit, [job.dataset_id]),
+        people=called(visit, [job.ordered_by]),
         may_read_note=visit.may(read_failure_note),
         may_cancel=live and visit.may(cancel_job) and not job.cancel_requested,
     )
@@ -83,6 +91,8 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         dataset=dataset,
         tabs=tabs(visit, dataset),
         budget=visit.ask(read_budget, dataset_id=dataset_id),
+        options=order_words.known_options(),
+        most_candidates=MOST_CANDIDATES,
         grants=[
             grant for grant in grants if grant.holder_id == visit.principal.id and grant.state == OPEN_GRANT
         ],
@@ -102,6 +112,8 @@ def quote(dataset_id: UUID, visit: CurrentVisit) -> Response:
         dataset=dataset,
         tabs=tabs(visit, dataset),
         wanted=wanted,
+        written=() if wanted.selection is None else order_words.written(wanted.selection),
+        sent={name: visit.form.text(name) for name in ORDERED},
         quote=priced,
         once=uuid4(),
     )
@@ -127,4 +139,6 @@ def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
         epsilon=form.number("epsilon"),
         delta=form.number("delta"),
         grant_id=form.identity("grant_id"),
+        options=order_words.options_of(form.text("options")),
+        selection=order_words.selection_of(form),
     )

@@ -11,6 +11,7 @@ from core.governance.states import RequestState
 from core.ledger import glances
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
+from service.dashboard.called import called
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import create_dataset, list_datasets
@@ -53,6 +54,7 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         is_first=before is None,
         waiting=waiting,
         names=dataset_names(visit, [request.dataset_id for request in waiting]),
+        people=called(visit, [request.requested_by for request in waiting]),
         decides=visit.may(approve_budget_request),
         may_declare=visit.may(create_dataset),
         may_file=visit.may(file_budget_request),

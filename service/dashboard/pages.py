@@ -7,6 +7,7 @@ from service.dashboard import (
     dataset_pages,
     decisions,
     declaring_pages,
+    deleting_pages,
     entrance,
     job_pages,
     ledger_file,
@@ -24,6 +25,7 @@ GROUPS = (
     ledger_file,
     declaring_pages,  # before the pages of one dataset: “new” is no id
     dataset_pages,
+    deleting_pages,
     decisions,
     job_pages,
     release_pages,

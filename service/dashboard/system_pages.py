@@ -18,10 +18,14 @@ from service.auditing.endpoints import (
 )
 from service.auth.endpoints import create_key, list_keys, revoke_key, rotate_key
 from service.auth.schemas import KeyOrder
+from service.dashboard.called import called, principal_in
+from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
 from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit
 from service.diagnosis.endpoints import only_one, read_health_report
+from service.principals.endpoints import name_principal
+from service.principals.schemas import NameOrder
 
 EVENTS: Final = 50
 
@@ -33,13 +37,18 @@ Words = Annotated[str, Query(max_length=200)]
 @router.get("/keys")
 def keys_page(visit: CurrentVisit) -> Response:
     """Every key and whom it speaks for."""
+    keys = visit.ask(list_keys).items
+    # A principal has the name of its first key where it was given none of its own.
+    principals = {key.principal_id: key.principal_name or key.name for key in reversed(keys)}
     return page(
         visit,
         "keys.html",
-        keys=visit.ask(list_keys).items,
+        keys=keys,
+        principals=principals,
         now=visit.parts.clock.now(),
         known_roles=[role.value for role in Role],
         may_create=visit.may(create_key),
+        may_name=visit.may(name_principal),
     )
 
 
@@ -52,9 +61,22 @@ def make_key(visit: CurrentVisit) -> Response:
         name=form.text("name"),
         roles=set(form.all("roles")),
         principal_id=form.identity("principal_id"),
+        principal_name=form.text("principal_name"),
     )
     made = visit.ask(create_key, order=wanted)
     return page(visit, "new_key.html", key=made, old_ends_at=None)
+
+
+@router.post("/keys/names")
+def call_principal(visit: CurrentVisit) -> Response:
+    """Set what everybody calls a principal."""
+    principal_id = visit.form.identity("principal_id")
+    if principal_id is None:
+        raise FormInvalid("No principal id was given.", remedy="Pick one from the list, or paste an id.")
+    visit.ask(
+        name_principal, principal_id=principal_id, order=order(NameOrder, name=visit.form.text("called"))
+    )
+    return sent_on("/keys?done=named")
 
 
 @router.post("/keys/{key_id}/rotate")
@@ -114,6 +136,8 @@ def audit_page(
         visit,
         "audit.html",
         events=found.items,
+        people=called(visit, [principal_in(event.actor) for event in found.items]),
+        principal_in=principal_in,
         asked=asked,
         query=urlencode(asked),
         next_before=found.next_before,

@@ -24,7 +24,7 @@ PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1200, "height": 800}
 PAGES = {
     "owner": (
         "/overview", "/datasets/{dataset_id}", "/datasets/{dataset_id}/people", "/datasets/{dataset_id}/facts",
-        "/requests/{request_id}", "/datasets/new", "/jobs/00000000-0000-4000-8000-000000000000",
+        "/requests/{request_id}", "/datasets/new", "/datasets/{dataset_id}/delete", "/jobs/00000000-0000-4000-8000-000000000000",
     ),
     "analyst": (
         "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}",

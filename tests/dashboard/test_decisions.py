@@ -9,7 +9,7 @@ from fastapi.routing import iter_route_contexts
 
 from core.access.roles import Role
 from tests.core.releases.stand_in import DOMAIN
-from tests.dashboard.visitor import Visitor, enter
+from tests.dashboard.visitor import Visitor, enter, require_page
 from tests.service.world import CSV, World
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -193,3 +193,85 @@ def test_no_form_works_without_its_token(world: World, sign_in: Callable[..., Vi
         assert (answer.status_code, "csrf-refused" in answer.text) == (403, True), path
     assert len(_actions(world)) == before
     assert everything.send("/sign-out", headers={"Content-Type": "text/plain"}).status_code == 400
+
+
+def test_a_selection_shows_both_prices_and_is_ordered_as_priced(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    assert "weight_clusters" in analyst.page(f"/datasets/{dataset_id}/order")
+    wanted = {
+        "epsilon": "0.5", "candidates": "rules\nsteps=40,critic_width=16", "selection_epsilon": "0.3", "choice_epsilon": "0,1",
+    }  # fmt: skip
+    priced = analyst.send(f"/datasets/{dataset_id}/quote", headers={"HX-Request": "true"}, **wanted)
+    assert priced.status_code == 200, priced.text
+    assert all(words in priced.text for words in ("Selecting", "Training the winner", "critic_width 16"))
+    once = re.search(r'name="once" value="([^"]+)"', priced.text)
+    assert once
+    sent = dict(re.findall(r'name="(\w+)" value="([^"]*)"', priced.text))
+    assert {name: sent[name] for name in wanted} == wanted, "the button carries what was priced"
+    placed = analyst.send(f"/datasets/{dataset_id}/jobs", once=once[1], **wanted)
+    assert placed.status_code == 303, placed.text
+    assert float(world.movements(dataset_id)[0]["epsilon"]) > 0.6, "selecting and training together"
+    for wrong in ({"choice_epsilon": None}, {"candidates": "steps"}, {"candidates": "rules\nrules"},
+                  {"options": "steps=40"}, {"candidates": "steps=[1]\nrules"}):  # fmt: skip
+        refused = analyst.send(f"/datasets/{dataset_id}/quote", **{**wanted, **wrong})
+        assert refused.status_code in {409, 422}, (wrong, refused.text)
+        require_page(refused)
+
+
+def test_options_of_the_synthesizer(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    wanted = {"epsilon": "0.5", "options": "steps=40\nschedule=exponential\n"}
+    priced = analyst.send(f"/datasets/{dataset_id}/quote", **wanted)
+    assert "steps 40, schedule exponential" in priced.text
+    assert analyst.send(f"/datasets/{dataset_id}/jobs", **wanted).status_code == 303
+    for wrong in ("steps", "steps=1\nsteps=2", "stairs=7", "steps=NaN", "steps=1e999", "=1", "steps=many"):
+        refused = analyst.send(f"/datasets/{dataset_id}/quote", **{**wanted, "options": wrong})
+        assert refused.status_code == 422, (wrong, refused.text)
+
+
+def test_a_dataset_is_deleted_by_typing_its_name(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready(name="wards of 2020")
+    owner, place = sign_in("owner"), f"/datasets/{dataset_id}/delete"
+    assert "Type the name" in owner.page(place)
+    assert f'href="{place}"' in owner.page(f"/datasets/{dataset_id}/facts")
+    for role, status in (("analyst", 403), ("auditor", 403), ("stranger", 404)):
+        assert sign_in(role).send(place, typed_name="wards of 2020").status_code == status, role
+    for typed in ("wards", "Wards of 2020", None):
+        assert owner.send(place, typed_name=typed).status_code == 422
+    assert world.owner.get(f"/v1/datasets/{dataset_id}").json()["state"] == "ready"
+    assert "dataset.delete" not in _actions(world)
+    assert "tombstone" in owner.follow(place, typed_name=" wards of 2020 ")
+    assert world.owner.get(f"/v1/datasets/{dataset_id}").json()["state"] == "deleted"
+    assert _actions(world)[0] == "dataset.delete"
+    assert "deleted already" in owner.page(place)
+    assert "Order a generator" not in sign_in("analyst").page(f"/datasets/{dataset_id}")
+    other = world.declare(name="second")
+    assert sign_in("admin").send(f"/datasets/{other}/delete", typed_name="second").status_code == 303
+
+
+def test_principals_have_names_beside_their_ids(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    admin, owner, analyst = sign_in("admin"), sign_in("owner"), sign_in("analyst")
+    who = str(world.analyst.principal_id)
+    assert "Ada &lt;b&gt;" in admin.follow("/keys/names", principal_id=who, called="Ada <b>")
+    assert admin.send("/keys/names", principal_id=who, called="a\u202eb").status_code == 422
+    assert owner.send("/keys/names", principal_id=who, called="me").status_code == 403
+    asked = analyst.send(
+        f"/datasets/{dataset_id}/requests", epsilon="0.5", delta="1e-6", purpose="the course"
+    ).headers["location"]
+    for path in (
+        "/overview",
+        "/requests",
+        asked,
+        f"/datasets/{dataset_id}",
+        f"/datasets/{dataset_id}/people",
+    ):
+        text = owner.page(path)
+        assert "Ada &lt;b&gt;" in text, path
+        assert who[:8] in text, "beside the id, not instead of it"
+    assert "Ada &lt;b&gt;" in admin.page("/audit?action=budget-request.file")
+    assert "Ada" not in analyst.page(f"/datasets/{dataset_id}/people"), "to oneself it is “you”"

@@ -29,6 +29,7 @@ SEEN = {
     "/datasets/{dataset_id}/ledger?check=true": ROLES,
     "/datasets/{dataset_id}/facts": ROLES,
     "/datasets/{dataset_id}/order": ("analyst",),
+    "/datasets/{dataset_id}/delete": ("owner", "admin"),
     "/datasets/new": ("owner",),
     "/datasets/{dataset_id}/upload": ("owner",),
     "/keys": ("admin",),

@@ -33,6 +33,8 @@ def _order(objects: Objects) -> dict[str, Any]:
 
 BODIES: Mapping[str, Callable[[Objects], Options]] = {
     "create_key": lambda _: {"json": {"name": "a", "roles": ["owner"]}},
+    "name_principal": lambda _: {"json": {"name": "a"}},
+    "list_principal_names": lambda _: {"params": {"id": str(uuid4())}},
     "create_dataset": lambda _: {"json": {"name": "a", "domain": DOMAIN, "declared_size": 9}},
     "upload_rows": lambda _: {"content": CSV, "headers": {"Content-Type": "text/csv"}},
     "set_budget": lambda _: {"json": {"epsilon": 3, "delta": 1e-5, "reason": "a test"}},

@@ -18,6 +18,7 @@ from core.db.tables.login_throttle import LoginThrottle
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
+from core.db.tables.principal_name import PrincipalName
 from core.db.tables.release import Release
 from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
@@ -44,6 +45,7 @@ __all__ = [
     "NotificationDelivery",
     "NotificationEndpoint",
     "NotificationEvent",
+    "PrincipalName",
     "Release",
     "ServiceSecret",
     "SigningKey",

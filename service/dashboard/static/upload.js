@@ -1,9 +1,15 @@
 "use strict";
-// Dropping files: into a text field, or to the API with the session's token.
+// Dropping files: into a text field, or to the API in parts, which go on where an interruption left them.
 (() => {
   const KINDS = { csv: "text/csv", gz: "application/gzip", parquet: "application/vnd.apache.parquet", zip: "application/zip", npz: "application/x-npz" };
+  const ATTEMPTS = 6;
+  const PIECE = 1 << 20;
+  // The service keeps the upload after these.
+  const PASSING = new Set(["quota-exceeded", "service-busy", "upload-incomplete", "session-refused", "key-missing", "csrf-refused", "rate-exceeded"]);
   const said = (form, text) => { form.querySelector("[data-told]").textContent = text; };
-  const refuse = (title, detail, remedy, code) => {
+  const pause = (seconds) => new Promise((done) => { setTimeout(done, 1000 * seconds); });
+  const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const refuse = ({ title, detail, remedy, code }) => {
     const box = document.createElement("div");
     box.className = "problem";
     for (const [tag, text] of [["strong", title], ["p", detail], ["p", remedy], ["code", code]]) {
@@ -15,6 +21,99 @@
     notice.replaceChildren(box);
     notice.scrollIntoView({ block: "start" });
   };
+
+  // One request; XMLHttpRequest, because fetch does not tell how much of a body was sent.
+  const send = (method, path, { token, body, headers = {}, seen }) => new Promise((done) => {
+    const sending = new XMLHttpRequest();
+    sending.open(method, path);
+    sending.setRequestHeader("X-CSRF-Token", token);
+    for (const [name, value] of Object.entries(headers)) sending.setRequestHeader(name, value);
+    if (seen) sending.upload.onprogress = (step) => seen(step.loaded);
+    const answer = (status) => {
+      let document_ = {};
+      try { document_ = JSON.parse(sending.responseText); } catch { /* told by its status */ }
+      done({ status, document: document_, wait: Number(sending.getResponseHeader("Retry-After")) || 0 });
+    };
+    sending.onload = () => answer(sending.status);
+    sending.onerror = () => done({ status: 0, document: {}, wait: 0 });
+    sending.send(body);
+  });
+  const json = (value) => ({ body: JSON.stringify(value), headers: { "Content-Type": "application/json" } });
+
+  // The same again where the connection broke, or the service asks for patience.
+  const insist = async (form, ...request) => {
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await send(...request);
+      const passes = answer.status === 0 || answer.status === 429 || answer.status >= 502;
+      if (!passes || attempt === ATTEMPTS) return answer;
+      said(form, "The connection broke or the service is busy; what has arrived is kept. Trying again …");
+      await pause(Math.max(answer.wait, 2 ** attempt / 2));
+    }
+  };
+  const must = ({ status, document }, wanted) => {
+    if (wanted.includes(status)) return document;
+    throw Object.assign(new Error("refused"), {
+      problem: document.code ? document : { title: "The connection broke.", detail: "What has arrived is kept.", remedy: "Press Upload again to go on.", code: "connection" },
+    });
+  };
+
+  const digests = async (bytes, whole) => {
+    for (let from = 0; from < bytes.length; from += PIECE) {
+      whole.update(bytes.subarray(from, from + PIECE));
+      await pause(0);
+    }
+    return new Uint8Array(window.isSecureContext ? await crypto.subtle.digest("SHA-256", bytes) : new Sha256().update(bytes).digest());
+  };
+
+  const begin = async (form, file, kind, key, token) => {
+    const known = localStorage.getItem(key);
+    if (known) {
+      const found = await insist(form, "GET", `/v1/uploads/${known}`, { token });
+      if (found.status === 200 && ["open", "completing", "completed"].includes(found.document.state)) return found.document;
+    }
+    const order = json({ bytes: file.size, content_type: kind });
+    const made = must(await insist(form, "POST", `/v1/datasets/${form.dataset.upload}/uploads`, { token, ...order }), [201]);
+    localStorage.setItem(key, made.id);
+    return made;
+  };
+
+  const upload = async (form, file, kind, shown) => {
+    const token = form.dataset.token;
+    // Neither name nor content of the file: what tells the same file again.
+    const key = `understudy-upload ${form.dataset.upload} ${file.size} ${file.lastModified}`;
+    try {
+      const begun = await begin(form, file, kind, key, token);
+      const there = new Map(begun.parts.map((part) => [part.number, part.sha256]));
+      const whole = new Sha256();
+      for (let number = 1; number <= begun.parts_total; number += 1) {
+        const from = (number - 1) * begun.part_bytes;
+        const bytes = new Uint8Array(await file.slice(from, from + begun.part_bytes).arrayBuffer());
+        const sha256 = await digests(bytes, whole);
+        if (begun.state === "open" && there.get(number) !== hexadecimal(sha256)) {
+          const digest = `sha-256=:${btoa(String.fromCharCode(...sha256))}:`;
+          const headers = { "Content-Type": "application/octet-stream", "Content-Digest": digest };
+          const seen = (sent) => shown(from + sent);
+          must(await insist(form, "PUT", `/v1/uploads/${begun.id}/parts/${number}`, { token, body: bytes, headers, seen }), [200]);
+        }
+        shown(from + bytes.length);
+      }
+      said(form, "All is sent; now it is checked row by row and encrypted.");
+      const complete = json({ sha256: hexadecimal(whole.digest()) });
+      for (;;) {
+        const answer = await insist(form, "POST", `/v1/uploads/${begun.id}/complete`, { token, ...complete });
+        must(answer, [200, 202]);
+        if (answer.status === 200) break;
+        await pause(1);
+      }
+      localStorage.removeItem(key);
+    } catch (refusal) {
+      // A file that cannot be read, or changed meanwhile, throws an error without a problem.
+      const problem = refusal.problem ?? { title: "The file could not be read.", detail: "It may have changed since it was picked.", remedy: "Pick it again.", code: "file" };
+      if (refusal.problem && problem.code !== "connection" && !PASSING.has(problem.code)) localStorage.removeItem(key);
+      throw problem;
+    }
+  };
+
   document.querySelectorAll(".drop").forEach((zone) => {
     const input = zone.querySelector("input[type=file]");
     const into = zone.dataset.into && document.getElementById(zone.dataset.into);
@@ -28,35 +127,33 @@
     });
     if (into) input.addEventListener("change", async () => { if (input.files[0]) into.value = await input.files[0].text(); });
   });
-  document.querySelectorAll("form[data-upload]").forEach((form) => form.addEventListener("submit", (event) => {
+
+  document.querySelectorAll("form[data-upload]").forEach((form) => form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const file = form.querySelector("input[type=file]").files[0];
     const kind = file && KINDS[file.name.split(".").pop().toLowerCase()];
-    if (!kind) { refuse("This file has no known ending.", "CSV, CSV.GZ, Parquet, ZIP and NPZ are read.", "Pick another file.", "unsupported-upload"); return; }
+    if (!kind) { refuse({ title: "This file has no known ending.", detail: "CSV, CSV.GZ, Parquet, ZIP and NPZ are read.", remedy: "Pick another file.", code: "unsupported-upload" }); return; }
     const button = form.querySelector("button");
     const bar = form.querySelector("progress");
-    const sending = new XMLHttpRequest();
-    sending.open("POST", form.dataset.upload);
-    sending.setRequestHeader("Content-Type", kind);
-    sending.setRequestHeader("X-CSRF-Token", form.dataset.token);
-    sending.upload.onprogress = (step) => {
-      if (!step.lengthComputable) return;
-      bar.value = 100 * step.loaded / step.total;
+    const megabytes = (bytes) => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0);
+    let told = -1;
+    const shown = (bytes) => {
+      bar.value = 100 * bytes / file.size;
       const percent = Math.floor(bar.value / 5) * 5;
-      said(form, percent < 100 ? `${percent} % is sent.` : "All is sent; now it is checked and encrypted.");
+      // For screen readers, too: not every byte.
+      if (percent !== told) said(form, `${percent} % is sent: ${megabytes(bytes)} of ${megabytes(file.size)} MB.`);
+      told = percent;
     };
-    sending.onload = () => {
-      if (sending.status === 201) { location.assign(form.dataset.then); return; }
-      button.disabled = false;
-      let problem;
-      try { problem = JSON.parse(sending.responseText); } catch { problem = { title: "The upload failed.", detail: "", remedy: "Try again.", code: String(sending.status) }; }
-      said(form, "Nothing was stored.");
-      refuse(problem.title, problem.detail, problem.remedy, problem.code);
-    };
-    sending.onerror = () => { button.disabled = false; refuse("The connection broke.", "Nothing was stored.", "Try again.", "connection"); };
     button.disabled = true;
     bar.hidden = false;
     document.getElementById("notice").replaceChildren();
-    sending.send(file);
+    try {
+      await upload(form, file, kind, shown);
+      location.assign(form.dataset.then);
+    } catch (problem) {
+      button.disabled = false;
+      said(form, "No row was stored.");
+      refuse(problem);
+    }
   }));
 })();

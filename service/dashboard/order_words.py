@@ -1,0 +1,108 @@
+"""Options and candidates of an order, as people write them in a form: ``KEY=VALUE``, in the words of the command.
+
+A value is a number, true or false where it reads as one, else text. What the options mean, and which go together, the order itself says.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastapi.exceptions import RequestValidationError
+
+from core.synthesis.options import ABLATIONS, IdpganRequest
+from service.dashboard.errors import FormInvalid
+from service.dashboard.forms import Form
+from service.edge.json_body import read_json
+from service.problem import MalformedRequest
+from service.quotes.schemas import Candidate, SelectionOrder
+
+JsonScalar = bool | int | float | str
+
+BY_RULES: Final = "rules"
+_NEXT: Final = re.compile(r",(?=[A-Za-z_]+=)")
+_SYNTHESIZER: Final = "synthesizer"
+
+
+def options_of(text: str | None) -> dict[str, Any]:
+    """Options, one a line.
+
+    Raises:
+        FormInvalid: A line is none, or an option comes twice.
+    """
+    return _settings("options", [line for line in (text or "").splitlines() if line.strip()])
+
+
+def selection_of(form: Form) -> dict[str, Any] | None:
+    """A selection among candidates; None where a single generator is ordered.
+
+    Raises:
+        FormInvalid: Only a part of a selection is there, or a candidate is none.
+    """
+    lines = [line.strip() for line in (form.text("candidates") or "").splitlines() if line.strip()]
+    epsilon, choice = form.number("selection_epsilon"), form.number("choice_epsilon")
+    if not lines and epsilon is None and choice is None:
+        return None
+    if not lines or epsilon is None or choice is None:
+        raise FormInvalid(
+            "A selection needs its candidates and both epsilons.",
+            remedy="Fill in all three, or empty all three to order a single generator.",
+        )
+    return {"candidates": [_candidate(line) for line in lines], "epsilon": epsilon, "choice_epsilon": choice}
+
+
+def known_options() -> Sequence[tuple[str, str]]:
+    """Every option with what it may be, for people to look up."""
+    properties = IdpganRequest.model_json_schema()["properties"]
+    return [("ablation", " or ".join(sorted(ABLATIONS)))] + [
+        (name, " or ".join(filter(None, map(_may_be, schema.get("anyOf", [schema])))))
+        for name, schema in sorted(properties.items())
+    ]
+
+
+def written(order_selection: SelectionOrder) -> Sequence[str]:
+    """The candidates of an order in words, one each."""
+    return [_written(candidate) for candidate in order_selection.candidates]
+
+
+def _written(candidate: Candidate) -> str:
+    return ", ".join(f"{name} {value}" for name, value in candidate.options.items()) or "by the public rules"
+
+
+def _candidate(line: str) -> dict[str, Any]:
+    if line == BY_RULES:
+        return {"options": {}}
+    options = _settings("candidates", _NEXT.split(line))
+    named = {_SYNTHESIZER: options.pop(_SYNTHESIZER)} if _SYNTHESIZER in options else {}
+    return named | {"options": options}
+
+
+def _settings(field: str, words: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for word in words:
+        name, sign, text = (part.strip() for part in word.partition("="))
+        if not (sign and name.isidentifier()) or name in found:
+            raise FormInvalid(
+                f"The field “{field}” holds something that is not KEY=VALUE, or a key twice.",
+                remedy="Write one setting such as steps=1000 for each option.",
+            )
+        found[name] = _value(text)
+    return found
+
+
+def _value(text: str) -> JsonScalar:
+    try:
+        found = read_json(text.encode())
+    except (MalformedRequest, RequestValidationError):
+        return text
+    return found if isinstance(found, bool | int | float) else text
+
+
+def _may_be(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema or "const" in schema:
+        return " or ".join(str(value) for value in schema.get("enum", [schema.get("const")]))
+    kind = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}.get(
+        schema.get("type", ""), ""
+    )
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    return f"{kind} from {low:g} to {high:g}" if kind and low is not None and high is not None else kind

@@ -1,0 +1,51 @@
+"""Wire types of the names of principals."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from core.db.tables.principal_name import LONGEST
+from service.wire import plain_text
+
+
+def _printable(text: str) -> str:
+    # Line breaks, controls and marks that turn the direction of reading can make one name look like another.
+    if not text.isprintable():
+        raise PydanticCustomError("printable", "a name is one line of printable characters")
+    return text
+
+
+DisplayName = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=LONGEST, strip_whitespace=True),
+    AfterValidator(plain_text),
+    AfterValidator(_printable),
+]
+"""What everybody in the installation calls a principal."""
+
+
+class NameOrder(BaseModel):
+    """A name to be set."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"name": "Research group, north"}]}
+    )
+
+    name: DisplayName = Field(
+        description="Shown beside the id to everybody who sees the id. Public within the installation."
+    )
+
+
+class PrincipalView(BaseModel):
+    """A principal and what it is called."""
+
+    principal_id: UUID
+    name: str
+
+
+class PrincipalList(BaseModel):
+    """Those of the principals asked for that have a name, in the order of their ids."""
+
+    items: list[PrincipalView]
