@@ -28,6 +28,11 @@ def bundle_key(job_id: UUID, fence: int) -> str:
     return f"releases/{release_id_of(job_id)}/bundle-{fence}.zip"
 
 
+def report_key(job_id: UUID, fence: int) -> str:
+    """What one attempt measured for a charged report, already noisy; the report itself stands in the database."""
+    return f"jobs/{job_id}/measured-{fence}.json"
+
+
 def leftovers(job_id: UUID, fence: int, *, published: str | None) -> Iterator[str]:
     """Every key that the attempts of an ended job may have left, the published bundle and notes excepted.
 
@@ -38,6 +43,7 @@ def leftovers(job_id: UUID, fence: int, *, published: str | None) -> Iterator[st
     """
     for each in range(1, fence + 1):
         yield checkpoint_key(job_id, each)
+        yield report_key(job_id, each)
         if bundle_key(job_id, each) != published:
             yield bundle_key(job_id, each)
         if published is not None:

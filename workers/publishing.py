@@ -26,7 +26,9 @@ from core.releases.selection_execution import SelectionExecuted
 from core.signing import keyring
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore
-from core.synthesis.selection import OrderedPlan, SelectionPlan
+from core.synthesis.plan import Plan
+from core.synthesis.report_plan import ReportPlan
+from core.synthesis.selection import SelectionPlan
 from workers.places import bundle_key, release_id_of
 
 
@@ -56,6 +58,7 @@ def certify_staged(
     with database.transaction() as session:
         payment = payment_of(session, claim.job_id)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
+    assert not isinstance(claim.plan, ReportPlan), "a report is signed by workers.charged_publishing"
     made = partial(
         make_certificate,
         release_id=release_id_of(claim.job_id),
@@ -86,7 +89,7 @@ def _require_ours(report: Mapping[str, Any], claim: Claim) -> None:
 
 
 def _certificate(
-    plan: OrderedPlan, report: Mapping[str, Any], made: Callable[..., dict[str, Any]]
+    plan: Plan | SelectionPlan, report: Mapping[str, Any], made: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
     """The certificate of what the child reports to have run, if that is the plan to its end.
 

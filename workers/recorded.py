@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from core.synthesis.selection import OrderedPlan, SelectionPlan
+from core.synthesis.plan import Plan
+from core.synthesis.selection import SelectionPlan
 from models.recording import Record
 from workers.assignment import Assignment
 from workers.certifying import execution_of
@@ -10,7 +11,7 @@ from workers.selection_certifying import execution_of_selection
 from workers.selection_recording import SelectionRecord
 
 
-def record_of(plan: OrderedPlan) -> Record | SelectionRecord:
+def record_of(plan: Plan | SelectionPlan) -> Record | SelectionRecord:
     """An empty record of what this plan will release."""
     return SelectionRecord(plan) if isinstance(plan, SelectionPlan) else Record(plan)
 

@@ -12,7 +12,7 @@ not clearly the database's or the object store's counts as one that could.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, redirect_stderr, suppress
 from functools import partial
 from uuid import UUID
@@ -27,6 +27,8 @@ from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
+from core.synthesis.plan import Plan
+from core.synthesis.report_plan import ReportPlan
 from core.synthesis.selection import SelectionPlan
 from models.bundle import write_bundle
 from models.coding import coded_images, coded_table
@@ -38,12 +40,13 @@ from models.recording import Record
 from models.registry import make_synthesizer
 from models.selection.selecting import Selection
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
+from workers import charged
 from workers.assignment import Assignment, read_assignment
 from workers.checkpoints import Checkpoints
 from workers.host import AttemptEnded, JobHost, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
-from workers.places import bundle_key
+from workers.places import bundle_key, report_key
 from workers.recorded import record_of, report_of
 from workers.selection_recording import SelectionRecord
 
@@ -57,7 +60,7 @@ def attempt(
     fence: int,
     placement: Placement = HOST,
 ) -> None:
-    """Train under a claim, and stage the bundle where its parent finds it.
+    """Train or measure under a claim, and stage what came of it where its parent finds it.
 
     Args:
         settings: What the operator set.
@@ -74,20 +77,27 @@ def attempt(
         work = read_assignment(database, job_id=job_id, fence=fence, master_keys=settings.master_keys)
     if work.claim.request_id is not None:
         structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
-    checkpoints = Checkpoints(store, job_id=job_id, fence=fence, randomness_key=work.randomness_key)
-    record = record_of(work.claim.plan)
-    host = JobHost(
-        work.claim,
-        database=database,
-        checkpoints=checkpoints,
-        record=record,
-        checkpoint_seconds=settings.checkpoint_seconds,
-    )
+    if isinstance(work.claim.plan, ReportPlan):
+        public = charged.released_side(work, database=database, store=store)
+        charged.mark(work, database=database)
+        made = partial(charged.measure, work, public, partial(_opened, work, store))
+        key = report_key(job_id, fence)
+    else:
+        made = partial(_bundle, settings, work, database=database, store=store, placement=placement)
+        key = bundle_key(job_id, fence)
+    content = _made(made, work, store)
+    with machinery():
+        store.put_bytes(key, content)
+
+
+def _made(make: Callable[[], bytes], work: Assignment, store: ObjectStore) -> bytes:
+    """What is made of the rows. Whatever goes wrong among them is told to their owner alone.
+
+    Raises:
+        AttemptEnded: Why it went no further.
+    """
     try:
-        generator = _trained(work, store, host, record, placement)
-        content = write_bundle(
-            generator=generator, domain=work.domain.to_json(), certificate=report_of(work, record)
-        )
+        return make()
     except AttemptEnded:
         raise
     except (OtherDevice, DeviceDiffers) as error:
@@ -96,10 +106,33 @@ def attempt(
     except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns a code
         # Not even that it happened is logged here: when, and of which class the error is, could tell something of rows.
         with suppress(Exception):
-            write_failure_note(store, job_id=job_id, fence=fence, data_key=work.data_key, error=error)
+            claim = work.claim
+            write_failure_note(
+                store, job_id=claim.job_id, fence=claim.fence, data_key=work.data_key, error=error
+            )
         raise AttemptEnded(ExitCode.DATA) from None
-    with machinery():
-        store.put_bytes(bundle_key(job_id, fence), content)
+
+
+def _bundle(
+    settings: Settings, work: Assignment, *, database: Database, store: ObjectStore, placement: Placement
+) -> bytes:
+    """Train, and write down the generator with what was recorded of its training."""
+    claim, plan = work.claim, _trained_plan(work)
+    checkpoints = Checkpoints(
+        store, job_id=claim.job_id, fence=claim.fence, randomness_key=work.randomness_key
+    )
+    record = record_of(plan)
+    host = JobHost(
+        claim,
+        database=database,
+        checkpoints=checkpoints,
+        record=record,
+        checkpoint_seconds=settings.checkpoint_seconds,
+    )
+    generator = _trained(work, store, host, record, placement)
+    return write_bundle(
+        generator=generator, domain=work.domain.to_json(), certificate=report_of(work, record)
+    )
 
 
 def _trained(
@@ -110,9 +143,7 @@ def _trained(
     placement: Placement = HOST,
 ) -> TrainedGenerator | TrainedImageGenerator:
     """Open the private records and run the plan, recording what is released."""
-    with machinery():
-        records = _records(work, store)
-    plan = work.claim.plan
+    records, plan = _opened(work, store), _trained_plan(work)
     # In a selection every training has a record of its own.
     releases = None if isinstance(record, SelectionRecord) else record
     streams = KeyedStreams(work.randomness_key, releases=releases)
@@ -123,11 +154,18 @@ def _trained(
     return make_synthesizer(plan.synthesizer, placement).fit(records, plan, streams, host)
 
 
-def _records(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
-    batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
-    if isinstance(work.domain, ImageDomain):
-        return coded_images(batches, work.domain)
-    return coded_table(batches, work.domain)
+def _trained_plan(work: Assignment) -> Plan | SelectionPlan:
+    plan = work.claim.plan
+    assert not isinstance(plan, ReportPlan), "a report is measured by workers.charged"
+    return plan
+
+
+def _opened(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
+    with machinery():
+        batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
+        if isinstance(work.domain, ImageDomain):
+            return coded_images(batches, work.domain)
+        return coded_table(batches, work.domain)
 
 
 def _repeatable(threads: int) -> None:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -22,15 +22,19 @@ from opentelemetry.trace import SpanKind, Tracer
 from core.clock import Clock, FixedClock, SystemClock
 from core.db.session import Database
 from core.jobs import claims
+from core.jobs.charged_ending import finish_report
 from core.jobs.claims import Claim
 from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost, NotCancelled
 from core.jobs.queue import CeleryQueue, Queue
 from core.jobs.states import ENDED
 from core.logs import get_logger
+from core.reports.charged import report_id_of
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
+from core.synthesis.report_plan import ReportPlan
 from core.tracing import no_tracer, span, tracer_for
+from workers.charged_publishing import sign_staged
 from workers.devices import claimed_gpus
 from workers.holder import this_process
 from workers.outcomes import CHARGED_IN_FULL, MACHINERY_FAILED, Outcome
@@ -150,8 +154,11 @@ class Trainer:
             )
 
     def _staged_certificate(self, claim: Claim) -> dict[str, Any]:
-        """Read the staged bundle back whole and certify it, before the wait for the edge."""
-        return certify_staged(
+        """Read back whole what is staged, and certify or sign it, before the wait for the edge."""
+        sign = (
+            partial(sign_staged, plan=plan) if isinstance(plan := claim.plan, ReportPlan) else certify_staged
+        )
+        return sign(
             claim,
             database=self._database,
             store=self._store,
@@ -182,7 +189,7 @@ class Trainer:
         Args:
             claim: The attempt.
             outcome: How it ended.
-            certificate: Of the staged bundle, where there is one.
+            certificate: Of the staged bundle, or the signed report, where there is one.
             at: The edge.
         """
         if outcome is Outcome.LEASE_LOST:
@@ -199,8 +206,13 @@ class Trainer:
         if ended:
             sweep(self._store, claim.job_id, claim.fence, published=published)
 
-    def _publish(self, claim: Claim, certificate: dict[str, Any], clock: Clock) -> str:
-        """Make the staged bundle a release."""
+    def _publish(self, claim: Claim, certificate: dict[str, Any], clock: Clock) -> str | None:
+        """Make the staged bundle a release, or the signed report one that is published. Returns the key that is kept."""
+        if isinstance(claim.plan, ReportPlan):
+            with self._database.transaction() as session:
+                report_id = report_id_of(claim.job_id)
+                finish_report(session, claim, report_id=report_id, document=certificate, clock=clock)
+            return None
         key = bundle_key(claim.job_id, claim.fence)
         with self._database.transaction() as session:
             claims.finish(

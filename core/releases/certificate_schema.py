@@ -19,7 +19,7 @@ def json_schema(form: type[CertificateForm] = CertificateForm, *, name: str = SC
         "$id": f"urn:{name.replace('/', ':')}",
         "title": "Certificate of a differentially private release",
     }
-    return head | _object(form.model_json_schema(by_alias=True))
+    return head | strict_object(form.model_json_schema(by_alias=True))
 
 
 def schema_text(form: type[CertificateForm] = CertificateForm, *, name: str = SCHEMA) -> str:
@@ -27,12 +27,12 @@ def schema_text(form: type[CertificateForm] = CertificateForm, *, name: str = SC
     return json.dumps(json_schema(form, name=name), indent=1, sort_keys=True) + "\n"
 
 
-def _object(node: dict[str, Any]) -> dict[str, Any]:
+def strict_object(node: dict[str, Any]) -> dict[str, Any]:
     """The node without what is for people, and every object strict."""
     kept: dict[str, Any] = {}
     for name, member in node.items():
         if name in {"properties", "$defs"}:
-            kept[name] = {key: _object(value) for key, value in member.items()}
+            kept[name] = {key: strict_object(value) for key, value in member.items()}
         elif name not in _LEFT_OUT:
             kept[name] = _value(member)
     if "properties" in kept:
@@ -43,4 +43,4 @@ def _object(node: dict[str, Any]) -> dict[str, Any]:
 def _value(member: object) -> object:
     if isinstance(member, list):
         return [_value(entry) for entry in member]
-    return _object(member) if isinstance(member, dict) else member
+    return strict_object(member) if isinstance(member, dict) else member

@@ -60,8 +60,8 @@ class ReportPlan:
     declared_size: int
     release_id: UUID
     """Which release is compared with its table."""
-    network_sha256: str
-    """Of the release's generator, in hexadecimal."""
+    manifest_sha256: str
+    """Of the release's manifest, which lists the digests of the generator and of the domain; in hexadecimal."""
     columns: tuple[str, ...]
     """Names of the measured columns, in the order of the domain."""
     target: str | None
@@ -77,7 +77,7 @@ class ReportPlan:
             1 <= self.declared_size <= LARGEST_SIZE and FEWEST_ROWS <= self.synthetic_rows <= SYNTHETIC_ROWS
         ):
             raise InvalidPlan("the report's declared size or number of synthetic rows is out of range")
-        if len(self.network_sha256) != _DIGEST_DIGITS:
+        if len(self.manifest_sha256) != _DIGEST_DIGITS:
             raise InvalidPlan("the report names no generator")
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the report's epsilon exceeds its guarantee")
@@ -132,14 +132,14 @@ class ReportPlan:
             "privacy_unit": self.privacy_unit.to_json(),
             "declared_size": self.declared_size,
             "release_id": str(self.release_id),
-            "network_sha256": self.network_sha256,
+            "manifest_sha256": self.manifest_sha256,
             "columns": list(self.columns),
             "target": self.target,
             "pair_bins": PAIR_BINS,
             "synthetic_rows": self.synthetic_rows,
             "steps": self.steps,
             "noise_multiplier": self.noise_multiplier,
-            "noise_stds": self.noise_stds,
+            "noise_stds": dict.fromkeys(SHARES) | self.noise_stds,
             "epsilons": self.epsilons.to_json(),
             "mechanism": mechanisms.to_json(self.mechanism),
         }
@@ -165,7 +165,7 @@ class ReportPlan:
                 privacy_unit=PrivacyUnit.from_json(document["privacy_unit"]),
                 declared_size=int(document["declared_size"]),
                 release_id=UUID(document["release_id"]),
-                network_sha256=str(document["network_sha256"]),
+                manifest_sha256=str(document["manifest_sha256"]),
                 columns=tuple(str(name) for name in document["columns"]),
                 target=None if target is None else str(target),
                 synthetic_rows=int(document["synthetic_rows"]),

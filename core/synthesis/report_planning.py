@@ -28,13 +28,13 @@ class ReportSpec:
 
     Args:
         release_id: The release.
-        network_sha256: Of its generator, as its certificate states it.
+        manifest_sha256: Of its manifest, as its certificate states it.
         target: The column to predict; None takes the domain's, and leaves out the score where it declares none.
         columns: The columns to measure; None takes all.
     """
 
     release_id: UUID
-    network_sha256: str
+    manifest_sha256: str
     target: str | None
     columns: tuple[str, ...] | None
 
@@ -42,7 +42,7 @@ class ReportSpec:
         """Return the spec as a JSON object."""
         return {
             "release_id": str(self.release_id),
-            "network_sha256": self.network_sha256,
+            "manifest_sha256": self.manifest_sha256,
             "target": self.target,
             "columns": None if self.columns is None else list(self.columns),
         }
@@ -82,7 +82,7 @@ def make_report_plan(
         privacy_unit=privacy_unit,
         declared_size=declared_size,
         release_id=report.release_id,
-        network_sha256=report.network_sha256,
+        manifest_sha256=report.manifest_sha256,
         columns=columns,
         target=target,
         synthetic_rows=SYNTHETIC_ROWS,

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle
-from core.releases.sampler import Sampler
 from core.synthesis.report_plan import PAIR_BINS, ReportPlan
 
 if TYPE_CHECKING:
@@ -145,6 +144,9 @@ def public_side(bundle: Bundle, plan: ReportPlan) -> PublicSide:
     Raises:
         BundleInvalid: it holds no generator of rows.
     """
+    # Takes the ONNX runtime with it, for which trainings have no use.
+    from core.releases.sampler import Sampler
+
     sampler = Sampler(bundle)
     domain = TableDomain.from_json(bundle.domain)
     names = [column.name for column in domain.modelled]

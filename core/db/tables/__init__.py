@@ -7,6 +7,7 @@ from core.db.tables.audit_unlinked import AuditUnlinked
 from core.db.tables.browser_session import BrowserSession
 from core.db.tables.budget import Budget
 from core.db.tables.budget_request import BudgetRequest
+from core.db.tables.charged_report import ChargedReport
 from core.db.tables.chore_run import ChoreRun
 from core.db.tables.dataset import Dataset
 from core.db.tables.dataset_member import DatasetMember
@@ -34,6 +35,7 @@ __all__ = [
     "BrowserSession",
     "Budget",
     "BudgetRequest",
+    "ChargedReport",
     "ChoreRun",
     "Dataset",
     "DatasetMember",

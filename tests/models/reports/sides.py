@@ -42,7 +42,7 @@ def report_plan(
     unit: str | None = None,
     synthetic_rows: int = 600,
     release_id: UUID = RELEASE,
-    network_sha256: str = "0" * 64,
+    manifest_sha256: str = "0" * 64,
 ) -> ReportPlan:
     guarantee = PrivacyGuarantee(epsilon=epsilon, delta=1e-6)
     multiplier = gaussian_noise_multiplier(guarantee)
@@ -52,7 +52,7 @@ def report_plan(
         privacy_unit=PrivacyUnit(column=unit),
         declared_size=declared_size,
         release_id=release_id,
-        network_sha256=network_sha256,
+        manifest_sha256=manifest_sha256,
         columns=columns,
         target=target,
         synthetic_rows=synthetic_rows,

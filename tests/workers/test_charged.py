@@ -1,0 +1,249 @@
+"""A charged report from order to publication: measured once, signed, the same when run again, cancelled, refused."""
+
+import json
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+import torch
+
+from core.errors import BudgetRefused
+from core.jobs import endings
+from core.ledger.reservation import NOTHING, EntryKind
+from core.privacy.charge import charge_of
+from core.releases.errors import ExecutionDiffers
+from core.reports.charged import report_id_of, verify_charged_report
+from core.reports.charged_form import SCHEMA
+from core.signing import keyring
+from core.signing.contexts import CHARGED_REPORT
+from core.signing.errors import SignatureInvalid
+from core.signing.signed import SignedDocument, verify
+from core.storage.private_rows import open_private_rows
+from models.randomness import KeyedStreams, Purpose
+from models.reports import charged as mechanism
+from models.reports import public_side
+from tests.models.reports.sides import public_side_of
+from tests.models.tables import small_table
+from tests.workers.charged_jobs import plan_about, publish, report_of
+from tests.workers.support import CANARY, Workshop
+from workers import charged, runner
+from workers.charged import ChargedRecord
+from workers.charged_publishing import sign_staged
+from workers.host import AttemptEnded
+from workers.outcomes import ExitCode
+from workers.places import report_key
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    """In this process; a child has them all."""
+    monkeypatch.setattr(public_side, "TREES", 2)
+
+
+def attempted(workshop: Workshop, job_id, fence: int = 1) -> bytes:
+    """Run an attempt in this process; what it staged."""
+    runner.attempt(
+        workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=fence
+    )
+    return workshop.store.get_bytes(report_key(job_id, fence))
+
+
+def refused(workshop: Workshop, job_id, fence: int = 1) -> ExitCode:
+    with pytest.raises(AttemptEnded) as ended:
+        attempted(workshop, job_id, fence)
+    return ended.value.code
+
+
+def test_a_job_becomes_a_signed_report_that_is_paid_for(workshop, capfd):
+    plan = plan_about(*publish(workshop))
+    job_id = workshop.order(plan)
+
+    workshop.train(job_id)
+
+    job, report = workshop.job(job_id), report_of(workshop, job_id)
+    assert report is not None, capfd.readouterr()
+    assert job.state == "succeeded"
+    assert report.id == report_id_of(job_id)
+    assert report.release_id == plan.release_id
+    document = report.document
+    assert document["schema"] == SCHEMA
+    assert document["plan_digest"] == job.plan_digest == plan.digest()
+    assert document["issued_at"] == job.created_at.isoformat()
+    # One price everywhere: what the plan says, what the ledger took, what the report states and a reader computes.
+    assert verify_charged_report(document) == plan.epsilons
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    charge = workshop.reservation(job_id).reserved
+    assert charge == charge_of(plan.mechanism, delta=1e-6)
+    assert document["charge"] == charge.to_json()
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    signed = SignedDocument.from_json(document)
+    assert verify(signed, context=CHARGED_REPORT, public_keys=keys) == signed.document
+    with pytest.raises(SignatureInvalid):
+        verify(
+            replace(signed, document={**signed.document, "declared_size": 1}),
+            context=CHARGED_REPORT,
+            public_keys=keys,
+        )
+    results = document["results"]
+    assert [row["name"] for row in results["columns"]] == ["age", "colour", "sick"]
+    assert [row["names"] for row in results["pairs"]] == [
+        ["age", "colour"],
+        ["age", "sick"],
+        ["colour", "sick"],
+    ]
+    assert results["score"]["target"] == "sick"
+    assert job.sealed_randomness_key is None, "the randomness key is destroyed"
+    assert not workshop.store.exists(report_key(job_id, 1)), "what was staged is deleted"
+    assert CANARY not in json.dumps(document), "no value of a category is named"
+
+
+def test_run_again_it_measures_the_same_to_the_byte_and_spends_once(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"lease_seconds": 0.01})
+    job_id = workshop.order(plan_about(*publish(workshop)))
+    workshop.claim(job_id)
+    first = attempted(workshop, job_id)
+    assert refused(workshop, job_id, 2) is ExitCode.LEASE_LOST
+    workshop.claim(job_id)
+    assert attempted(workshop, job_id, 2) == first
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    told = json.loads(first)
+    assert {kind: len(values) for kind, values in told["terms"].items()} == {
+        "columns": 3,
+        "pairs": 3,
+        "score": 1,
+    }
+
+
+def test_another_job_about_the_same_release_has_other_noise_and_a_price_of_its_own(workshop):
+    plan = plan_about(*publish(workshop))
+    told = []
+    for job_id in (workshop.order(plan), workshop.order(plan)):
+        workshop.claim(job_id)
+        told.append(json.loads(attempted(workshop, job_id)))
+        assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    first, second = told
+    assert first["references"] == second["references"], "what is public is the same"
+    assert all(
+        one != other
+        for kind in first["terms"]
+        for one, other in zip(first["terms"][kind], second["terms"][kind], strict=True)
+    )
+
+
+def test_rows_are_opened_after_the_mark_and_only_then_is_it_charged(workshop, monkeypatch):
+    plan = plan_about(*publish(workshop))
+    job_id = workshop.order(plan)
+    workshop.claim(job_id)
+    seen = []
+
+    def opened(*given):
+        seen.append(workshop.job(job_id).stage)
+        return open_private_rows(*given)
+
+    monkeypatch.setattr(runner, "open_private_rows", opened)
+    assert endings.begun_charge(workshop.job(job_id)) == NOTHING
+    attempted(workshop, job_id)
+    assert seen == ["measure"]
+    assert endings.begun_charge(workshop.job(job_id)) == charge_of(plan.mechanism, delta=1e-6)
+
+
+def test_cancelled_before_it_measures_it_opens_no_row(workshop, monkeypatch):
+    job_id = workshop.order(plan_about(*publish(workshop)))
+    workshop.claim(job_id)
+    workshop.cancel(job_id)
+    monkeypatch.setattr(runner, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
+    assert refused(workshop, job_id) is ExitCode.CANCELLED
+
+
+@pytest.mark.parametrize("wrong", ["manifest", "release", "dataset", "object", "damaged"])
+def test_a_release_that_is_not_the_one_that_was_ordered_about_is_never_compared(workshop, monkeypatch, wrong):
+    release_id, digest = publish(workshop)
+    if wrong == "dataset":
+        other = Workshop(workshop.settings)
+        release_id, digest = publish(other)
+        other.close()
+    if wrong == "manifest":
+        digest = "0" * 64
+    if wrong == "release":
+        release_id = uuid4()
+    if wrong == "object":
+        workshop.store.delete(f"releases/{release_id}/bundle-1.zip")
+    if wrong == "damaged":
+        workshop.store.put_bytes(f"releases/{release_id}/bundle-1.zip", b"PK")
+    monkeypatch.setattr(runner, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
+    job_id = workshop.order(plan_about(release_id, digest))
+    workshop.claim(job_id)
+    assert refused(workshop, job_id) is ExitCode.MACHINERY
+    assert endings.begun_charge(workshop.job(job_id)) == NOTHING
+
+
+def test_a_failure_among_the_rows_is_told_to_nobody_but_their_owner(workshop, monkeypatch):
+    job_id = workshop.order(plan_about(*publish(workshop)))
+    workshop.claim(job_id)
+
+    def failing(*_):
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(charged, "noisy_terms", failing)
+    assert refused(workshop, job_id) is ExitCode.DATA
+    assert not workshop.store.exists(report_key(job_id, 1))
+
+
+def test_a_report_beyond_the_cap_is_refused_and_nothing_is_queued(workshop):
+    release = publish(workshop)
+    before = len(workshop.queue.sent)
+    with pytest.raises(BudgetRefused):
+        workshop.order(plan_about(*release, epsilon=60.0))
+    assert len(workshop.queue.sent) == before
+
+
+def test_what_was_not_planned_is_not_recorded():
+    table = small_table()
+    public = public_side_of(table)
+    release_id, digest = uuid4(), "0" * 64
+    plan = replace(
+        plan_about(release_id, digest), columns=("first", "second", "label", "third"), target="label"
+    )
+    louder = plan_about(release_id, digest, epsilon=5.0)
+    louder = replace(louder, columns=plan.columns, target="label")
+    key = bytes(32)
+    with pytest.raises(ExecutionDiffers):
+        mechanism.noisy_terms(table, public, louder, KeyedStreams(key, releases=ChargedRecord(plan)))
+    with pytest.raises(ExecutionDiffers):
+        ChargedRecord(plan).require_as_planned()
+    record = ChargedRecord(plan)
+    for _ in range(2):
+        mechanism.noisy_terms(table, public, plan, KeyedStreams(key, releases=record))
+    with pytest.raises(ExecutionDiffers):
+        record.require_as_planned()
+    with pytest.raises(ExecutionDiffers):
+        record.exact(Purpose.ANCHOR_NOISE, 0, [(torch.zeros(1), 1.0)], sensitivity=1e-9)
+
+
+def test_what_a_child_hands_over_is_held_against_its_claim(workshop):
+    plan = plan_about(*publish(workshop))
+    job_id = workshop.order(plan)
+    claim = workshop.claim(job_id)
+    staged = json.loads(attempted(workshop, job_id))
+    parts = {
+        "database": workshop.database,
+        "store": workshop.store,
+        "master_keys": workshop.settings.master_keys,
+        "clock": workshop.clock,
+    }
+    report = sign_staged(claim, plan, **parts)
+    assert verify_charged_report(report) == plan.epsilons
+    terms = staged["terms"]
+    for change in (
+        {"plan_digest": "0" * 64},
+        {"job_id": str(uuid4())},
+        {"schema": "another"},
+        {"terms": terms | {"columns": terms["columns"][:2]}},
+        {"terms": {"columns": terms["columns"]}},
+        {"terms": terms | {"score": ["nan"]}},
+        {"references": {}},
+    ):
+        workshop.store.put_bytes(report_key(job_id, 1), json.dumps(staged | change).encode())
+        with pytest.raises(ExecutionDiffers):
+            sign_staged(claim, plan, **parts)

@@ -1,0 +1,157 @@
+"""What a training child does for a charged report: everything public first, then the rows, once, with noise.
+
+Until the mark is made nothing private has begun, and whatever fails is the machinery's; a release that is no longer what
+was ordered is refused there too. All noise is keyed by the job, so a job that runs twice measures the same, to the byte.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from torch import Tensor
+
+from core.db.session import Database
+from core.db.tables.release import Release
+from core.jobs import claims
+from core.releases.bundle import MANIFEST, unpack
+from core.releases.errors import BundleInvalid, ExecutionDiffers
+from core.releases.execution import SCHEMA
+from core.storage.objects import ObjectStore
+from core.synthesis.report_plan import ReportPlan
+from models.encoding import PrivateImages, PrivateTable
+from models.randomness import KeyedStreams, Purpose
+from models.reports.charged import GRID, noisy_terms
+from models.reports.public_side import PublicSide, public_side
+from workers.assignment import Assignment
+from workers.host import AttemptEnded, machinery
+from workers.outcomes import ExitCode
+from workers.software import software
+
+MEASURING: Final = "measure"
+"""The stage of a report; its only one."""
+_TOLERANCE: Final = 1e-9
+"""Relative; what a sensitivity may differ by from the plan's, by rounding alone."""
+
+
+class ChargedRecord:
+    """A `models.releases.Releases` that holds the one release of a report against its plan.
+
+    Args:
+        plan: what was charged.
+    """
+
+    def __init__(self, plan: ReportPlan) -> None:
+        self._plan = plan
+        self._heard = 0
+
+    def exact(
+        self,
+        purpose: int,
+        step: int,
+        parts: Iterable[tuple[Tensor, float]],  # noqa: ARG002 - private, and never looked at
+        *,
+        sensitivity: float,
+    ) -> None:
+        """Leave the private values alone, and compare how far one unit may move them with what was charged.
+
+        Raises:
+            ExecutionDiffers: the plan has no such release, or it has more noise.
+        """
+        planned = (purpose, step) == (Purpose.REPORT_NOISE, 0)
+        if not (planned and sensitivity * self._plan.noise_multiplier <= 1 + _TOLERANCE):
+            raise ExecutionDiffers
+
+    def noisy(self, purpose: int, step: int, *released: Tensor) -> None:  # noqa: ARG002 - only that it came is noted
+        """Note the release."""
+        self._heard += 1
+
+    def require_as_planned(self) -> None:
+        """Check that the report was measured, and once.
+
+        Raises:
+            ExecutionDiffers: it was not.
+        """
+        if self._heard != 1:
+            raise ExecutionDiffers
+
+
+def released_side(work: Assignment, *, database: Database, store: ObjectStore) -> PublicSide:
+    """Open the release that the plan names and draw its rows; no private row is open yet.
+
+    Raises:
+        AttemptEnded: the release is not the one that was ordered about, or a part does not answer.
+    """
+    plan = _plan_of(work)
+    with machinery():
+        with database.read_only() as session:
+            release = session.get(Release, plan.release_id)
+            if release is None or release.dataset_id != work.claim.dataset_id:
+                raise AttemptEnded(ExitCode.MACHINERY)
+            bundle_key = release.bundle_key
+        content = store.get_bytes(bundle_key)
+    try:
+        bundle = unpack(content)
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            digest = hashlib.sha256(archive.read(MANIFEST)).hexdigest()
+        if digest != plan.manifest_sha256 or bundle.domain != work.domain.to_json():
+            raise AttemptEnded(ExitCode.MACHINERY)
+        public = public_side(bundle, plan)
+    except BundleInvalid as error:
+        raise AttemptEnded(ExitCode.MACHINERY) from error
+    if public.target is not None:
+        _ = public.classifier  # learnt now: synthetic rows alone are open
+    return public
+
+
+def mark(work: Assignment, *, database: Database) -> None:
+    """Commit that measuring begins, before rows are opened.
+
+    Raises:
+        AttemptEnded: a person cancelled, the lease is lost, or the database is away.
+    """
+    with machinery(), database.transaction() as session:
+        cancelled = claims.advance(session, work.claim, stage=MEASURING, step=0, total=1)
+    if cancelled:
+        raise AttemptEnded(ExitCode.CANCELLED)
+
+
+def measure(
+    work: Assignment,
+    public: PublicSide,
+    records: Callable[[], PrivateTable | PrivateImages],
+) -> bytes:
+    """Measure once, and say what came of it and what is public; the same bytes for every attempt of a job.
+
+    Args:
+        work: what is to be done.
+        public: what the table is compared with.
+        records: opens the private rows.
+
+    Raises:
+        ExecutionDiffers: what was released is not the plan.
+    """
+    plan, private = _plan_of(work), records()
+    assert isinstance(private, PrivateTable), "reports are ordered about tables"
+    record = ChargedRecord(plan)
+    terms = noisy_terms(private, public, plan, KeyedStreams(work.randomness_key, releases=record))
+    record.require_as_planned()
+    told: dict[str, Any] = {
+        "schema": SCHEMA,
+        "job_id": str(work.claim.job_id),
+        "plan_digest": plan.digest(),
+        "ordered_at": work.ordered_at.isoformat(),
+        "terms": {kind: values.tolist() for kind, values in terms.items()},
+        "references": public.references(plan.declared_size),
+        "noise_grid": GRID,
+        "software": software(),
+    }
+    return json.dumps(told, sort_keys=True, allow_nan=False).encode()
+
+
+def _plan_of(work: Assignment) -> ReportPlan:
+    plan = work.claim.plan
+    assert isinstance(plan, ReportPlan), "a training is run by workers.runner"
+    return plan
