@@ -15,11 +15,12 @@ from celery.signals import setup_logging, worker_process_init
 from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.db.session import Database
-from core.jobs.queue import TRAINING_TASK, broker_transport_options
+from core.jobs.queue import REPORT_TASK, TRAINING_TASK, broker_transport_options
 from core.logs import configure_logs, get_logger, is_request_id
 from core.settings import read_settings
 from core.vitals.signs import SIGN_SECONDS
 from workers.lifeline import die_with_parent
+from workers.reporting import report_by_message
 from workers.training import train_by_message
 from workers.vitals import Vitals
 
@@ -59,7 +60,15 @@ def train(task: Task, job_id: str) -> None:
         train_by_message(job_id)
 
 
+def report(task: Task, report_id: str) -> None:
+    """Serve a message about a sealed report in the same way."""
+    named = task.request.get("request_id")
+    with structlog.contextvars.bound_contextvars(**({"request_id": named} if is_request_id(named) else {})):
+        report_by_message(report_id)
+
+
 app.task(name=TRAINING_TASK, bind=True)(train)
+app.task(name=REPORT_TASK, bind=True)(report)
 
 
 class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has no types

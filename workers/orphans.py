@@ -20,6 +20,7 @@ from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
+from core.db.tables.sealed_report import SealedReport
 from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
 from core.storage.objects import ObjectStore
@@ -31,6 +32,7 @@ BATCH: Final = 500
 _UUID: Final = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 _ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
 _CHECKPOINT: Final = re.compile(rf"jobs/{_UUID}/checkpoint-\d+\.sealed")
+_REPORT: Final = re.compile(rf"datasets/{_UUID}/report-[^/]*\.sealed")
 _FAILURE_NOTE: Final = re.compile(rf"jobs/{_UUID}/failure-\d+\.sealed")
 _BUNDLE: Final = re.compile(rf"releases/{_UUID}/bundle-\d+\.zip")
 
@@ -48,6 +50,7 @@ def sweep_orphans(database: Database, store: ObjectStore, *, clock: Clock) -> in
     removed = 0
     for folder, form, wanted in (
         ("datasets", _ROWS, _rows_wanted),
+        ("datasets", _REPORT, _reports_wanted),
         ("jobs", _CHECKPOINT, _checkpoints_wanted),
         ("jobs", _FAILURE_NOTE, _notes_wanted),
         ("releases", _BUNDLE, _bundles_wanted),
@@ -76,6 +79,15 @@ def _rows_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
     # A tombstone still names its rows until they are gone; that is the business of finish_deletions.
     named = select(Dataset.rows_key).where(Dataset.id.in_(objects.values()))
     return {key for key in session.scalars(named) if key is not None}
+
+
+def _reports_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    # Of a live report nothing is removed, of one that was made its file, of one that failed its notes.
+    wanted: set[str] = set()
+    for report in session.scalars(select(SealedReport).where(SealedReport.dataset_id.in_(objects.values()))):
+        its = {key for key in objects if str(report.id) in key}
+        wanted |= its if report.object_key is None else its & {report.object_key}
+    return wanted
 
 
 def _checkpoints_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:

@@ -23,6 +23,7 @@ from core.db.session import Database
 from core.governance.requests import expire_grants, expire_requests
 from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
 from core.logs import configure_logs, get_logger
+from core.reports.sealed_orders import overdue_reports
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.uploads.ending import sweep_uploads
@@ -72,6 +73,7 @@ class Upkeep:
         audit = LedgerAudit.of(settings, database=database, store=store, clock=clock)
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {
             "resend": (0.0, self.resend),
+            "resend-reports": (0.0, self.resend_reports),
             "expire": (EXPIRE_SECONDS, self.expire),
             "sweep": (SWEEP_SECONDS, lambda: sweep_recent(database, store, clock=clock)),
             "link": (0.0, lambda: link_waiting(database)),
@@ -94,6 +96,14 @@ class Upkeep:
         for job_id in waiting:
             get_logger().info("sent-again", job_id=str(job_id))
             self._queue.enqueue_training(job_id)
+        return len(waiting)
+
+    def resend_reports(self) -> int:
+        """Send sealed reports again that wait without a worker. Returns how many."""
+        with self._database.transaction() as session:
+            waiting = overdue_reports(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
+        for report_id in waiting:
+            self._queue.enqueue_report(report_id)
         return len(waiting)
 
     def expire(self) -> int:

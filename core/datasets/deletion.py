@@ -1,8 +1,10 @@
 """Deleting a dataset: the key goes first, in one transaction; objects follow, and again until they are gone.
 
     1. one transaction: state `deleted`, the wrapped data key and the intake report are erased, who and when is noted,
-       and every live job is asked to stop. From here on nothing of the dataset can be opened, whatever happens next.
-    2. objects: the sealed rows, whatever else lies in the dataset's folder, the failure notes of its jobs.
+       its sealed reports are forgotten, and every live job is asked to stop. From here on nothing of the dataset can be
+       opened, whatever happens next.
+    2. objects: the sealed rows, whatever else lies in the dataset's folder (sealed reports too), the failure notes of its
+       jobs.
     3. one transaction: the row forgets where the rows were. A tombstone that still knows is unfinished business.
 
 Steps 2 and 3 are tried right after the commit and by every round of upkeep, and may be done twice. The ledger is not
@@ -27,6 +29,7 @@ from core.jobs.errors import JobEnded
 from core.jobs.failure_notes import failure_note_key
 from core.jobs.states import JobState
 from core.logs import get_logger
+from core.reports.sealed_orders import forget_reports
 from core.storage.objects import ObjectStore
 from core.uploads.ending import end_all_of
 
@@ -67,6 +70,7 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
     )
     session.refresh(dataset)
     end_all_of(session, dataset.id, clock=clock)
+    forget_reports(session, dataset.id)
     session.execute(
         update(Job)
         .where(Job.dataset_id == dataset.id, Job.state.in_(_LIVE), Job.cancel_requested_at.is_(None))

@@ -15,6 +15,7 @@ from core.jobs import repository
 from core.logs import current_request_id, get_logger
 
 TRAINING_TASK: Final = "understudy.train"
+REPORT_TASK: Final = "understudy.report"
 RESEND_SECONDS: Final = 60.0
 SILENCE_SECONDS: Final = 20.0
 
@@ -22,10 +23,13 @@ _SENDING: Final = {"max_retries": 2, "interval_start": 0, "interval_step": 0.1, 
 
 
 class Queue(Protocol):
-    """Where trainings are announced, always after the commit that made them true."""
+    """Where trainings and sealed reports are announced, always after the commit that made them true."""
 
     def enqueue_training(self, job_id: UUID) -> None:
         """Tell the workers that a job waits. Never raises because the broker is away: upkeep sends again."""
+
+    def enqueue_report(self, report_id: UUID) -> None:
+        """Tell the workers that a sealed report waits, in the same way."""
 
 
 class MemoryQueue:
@@ -33,10 +37,15 @@ class MemoryQueue:
 
     def __init__(self) -> None:
         self.sent: list[UUID] = []
+        self.sent_reports: list[UUID] = []
 
     def enqueue_training(self, job_id: UUID) -> None:
         """Remember the message."""
         self.sent.append(job_id)
+
+    def enqueue_report(self, report_id: UUID) -> None:
+        """Remember the message."""
+        self.sent_reports.append(report_id)
 
 
 class CeleryQueue:
@@ -57,18 +66,25 @@ class CeleryQueue:
 
     def enqueue_training(self, job_id: UUID) -> None:
         """Send the message; when the broker is away, log it and leave the rest to upkeep."""
+        self._send(TRAINING_TASK, job_id, named="job_id")
+
+    def enqueue_report(self, report_id: UUID) -> None:
+        """The same for a sealed report."""
+        self._send(REPORT_TASK, report_id, named="report_id")
+
+    def _send(self, task: str, subject: UUID, *, named: str) -> None:
         request_id = current_request_id()
         try:
             self._app.send_task(
-                TRAINING_TASK,
-                args=[str(job_id)],
+                task,
+                args=[str(subject)],
                 headers={} if request_id is None else {"request_id": request_id},
                 ignore_result=True,
                 retry=True,
                 retry_policy=_SENDING,
             )
         except (KombuError, RedisError, OSError) as error:
-            get_logger().warning("broker-away", job_id=str(job_id), kind=type(error).__name__)
+            get_logger().warning("broker-away", kind=type(error).__name__, **{named: str(subject)})
 
     def close(self) -> None:
         """Close the connections to the broker."""

@@ -21,6 +21,7 @@ from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
 from core.db.tables.principal_name import PrincipalName
 from core.db.tables.release import Release
+from core.db.tables.sealed_report import SealedReport
 from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
 from core.db.tables.upload import Upload
@@ -49,6 +50,7 @@ __all__ = [
     "NotificationEvent",
     "PrincipalName",
     "Release",
+    "SealedReport",
     "ServiceSecret",
     "SigningKey",
     "Upload",

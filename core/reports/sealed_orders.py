@@ -1,0 +1,238 @@
+"""Sealed reports from the order to the claim's end: the row is the truth, whoever lost the lease can write nothing.
+
+No ledger entry is made: what is sealed to the owner of the rows leaves nothing to anybody else
+(docs/privacy-promise.md). Making one twice gives the same report twice, because its seed is public and fixed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+from uuid import UUID, uuid4
+
+from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from core.clock import Clock
+from core.datasets.errors import DatasetDeleted
+from core.db.session import on_commit
+from core.db.tables.dataset import Dataset
+from core.db.tables.release import Release
+from core.db.tables.sealed_report import SealedReport
+from core.domain.declared import domain_from_json
+from core.domain.table import TableDomain
+from core.jobs.errors import LeaseLost
+from core.jobs.queue import Queue
+from core.logs import current_request_id
+from core.reports.columns import target_of
+from core.reports.errors import ReportForTablesOnly
+
+QUEUED: Final = "queued"
+RUNNING: Final = "running"
+MADE: Final = "made"
+FAILED: Final = "failed"
+REPORT_FAILED: Final = "report-failed"
+"""The one code of a report that was not made, whatever the reason; the owner's note says more."""
+_BATCH: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportClaim:
+    """One worker's hold on one report.
+
+    Attributes:
+        report_id: the report.
+        dataset_id: whose rows it reads.
+        fence: rises with every claim; only the highest may write.
+        attempts: how many claims there have been, this one included.
+        claimed_at: when.
+        request_id: the request that ordered it, for logs; None if unknown.
+    """
+
+    report_id: UUID
+    dataset_id: UUID
+    fence: int
+    attempts: int
+    claimed_at: datetime
+    request_id: str | None
+
+
+def order_report(
+    session: Session,
+    *,
+    release: Release,
+    dataset: Dataset,
+    target: str | None,
+    ordered_by: UUID,
+    queue: Queue,
+    clock: Clock,
+) -> tuple[SealedReport, bool]:
+    """Order a report, or find the one that there is. The caller has checked that the dataset is the orderer's own.
+
+    Args:
+        session: the open transaction, which holds the dataset's row; the message is sent after it commits.
+        release: what is compared.
+        dataset: with whose rows.
+        target: the column to predict; None for the domain's target, or the last column where there is none.
+        ordered_by: the owner.
+        queue: where the report is announced.
+        clock: stamps the order.
+
+    Returns:
+        The report, and whether this call ordered it.
+
+    Raises:
+        DatasetDeleted: the rows were destroyed.
+        ReportForTablesOnly: the release is one of images.
+        ReportTargetUnknown: no modelled column has that name.
+    """
+    if dataset.wrapped_data_key is None:
+        raise DatasetDeleted
+    domain = domain_from_json(dataset.domain)
+    if not isinstance(domain, TableDomain):
+        raise ReportForTablesOnly
+    chosen = target_of(domain, target)
+    wanted = select(SealedReport).where(
+        SealedReport.release_id == release.id, SealedReport.target == chosen, SealedReport.state != FAILED
+    )
+    found = session.scalar(wanted)
+    if found is not None:
+        return found, False
+    now = clock.now()
+    report = SealedReport(
+        id=uuid4(),
+        release_id=release.id,
+        dataset_id=dataset.id,
+        ordered_by=ordered_by,
+        target=chosen,
+        state=QUEUED,
+        created_at=now,
+        sent_at=now,
+        request_id=current_request_id(),
+    )
+    session.add(report)
+    session.flush()
+    on_commit(session, partial(queue.enqueue_report, report.id))
+    return report, True
+
+
+def claim_report(
+    session: Session, report_id: UUID, *, clock: Clock, lease_seconds: float, max_attempts: int
+) -> ReportClaim | None:
+    """Take a report that waits, or whose worker has fallen silent.
+
+    Returns:
+        The claim, or None: another worker has it, it has ended, or it was ended here because its attempts are used up.
+    """
+    report = session.get(SealedReport, report_id, populate_existing=True, with_for_update=True)
+    now = clock.now()
+    if report is None or report.state in {MADE, FAILED}:
+        return None
+    if report.lease_expires_at is not None and report.lease_expires_at >= now:
+        return None
+    if report.attempts >= max_attempts:
+        _end(report, FAILED, at=now)
+        report.failure_code = REPORT_FAILED
+        session.flush()
+        return None
+    report.state = RUNNING
+    report.fence += 1
+    report.attempts += 1
+    report.lease_expires_at = now + timedelta(seconds=lease_seconds)
+    session.flush()
+    return ReportClaim(
+        report_id=report.id,
+        dataset_id=report.dataset_id,
+        fence=report.fence,
+        attempts=report.attempts,
+        claimed_at=now,
+        request_id=report.request_id,
+    )
+
+
+def held_report(session: Session, report_id: UUID, *, fence: int) -> SealedReport:
+    """The report of a claim, for a child process that was told only the report and the fence.
+
+    Raises:
+        LeaseLost: the fence does not hold it.
+    """
+    report = session.get(SealedReport, report_id, populate_existing=True)
+    if report is None or report.fence != fence or report.state != RUNNING:
+        raise LeaseLost
+    return report
+
+
+def renew_report(session: Session, claim: ReportClaim, *, clock: Clock, lease_seconds: float) -> None:
+    """Extend the lease.
+
+    Raises:
+        LeaseLost: another worker took over, or the report is gone with its dataset.
+    """
+    _locked(session, claim).lease_expires_at = clock.now() + timedelta(seconds=lease_seconds)
+
+
+def finish_report(session: Session, claim: ReportClaim, *, object_key: str, clock: Clock) -> None:
+    """Show the owner the report that the attempt has stored.
+
+    Raises:
+        LeaseLost: as `renew_report`; the object is then an orphan that nothing opens.
+    """
+    report = _locked(session, claim)
+    _end(report, MADE, at=clock.now())
+    report.object_key = object_key
+
+
+def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: Queue, clock: Clock) -> None:
+    """End a report without one, or give it back to the queue.
+
+    Args:
+        session: the open transaction.
+        claim: the attempt.
+        again: whether another attempt shall be made.
+        queue: where it is announced then.
+        clock: stamps it.
+
+    Raises:
+        LeaseLost: as `renew_report`.
+    """
+    report = _locked(session, claim)
+    if again:
+        report.state, report.lease_expires_at, report.sent_at = QUEUED, None, clock.now()
+        on_commit(session, partial(queue.enqueue_report, claim.report_id))
+        return
+    _end(report, FAILED, at=clock.now())
+    report.failure_code = REPORT_FAILED
+
+
+def overdue_reports(session: Session, *, clock: Clock, resend_seconds: float) -> list[UUID]:
+    """Reports that wait without a live worker and whose last message is old, stamped as sent; send them after the commit."""
+    now = clock.now()
+    waiting = or_(
+        SealedReport.state == QUEUED,
+        and_(SealedReport.state == RUNNING, SealedReport.lease_expires_at < now),
+    )
+    chosen = (
+        select(SealedReport.id)
+        .where(waiting, SealedReport.sent_at <= now - timedelta(seconds=resend_seconds))
+        .order_by(SealedReport.sent_at)
+        .limit(_BATCH)
+        .with_for_update(skip_locked=True)
+    )
+    sent = update(SealedReport).where(SealedReport.id.in_(chosen)).values(sent_at=now)
+    return list(session.scalars(sent.returning(SealedReport.id)))
+
+
+def forget_reports(session: Session, dataset_id: UUID) -> None:
+    """Remove every report of a dataset that is being deleted; whoever works on one loses its lease by that."""
+    session.execute(delete(SealedReport).where(SealedReport.dataset_id == dataset_id))
+
+
+def _locked(session: Session, claim: ReportClaim) -> SealedReport:
+    report = session.get(SealedReport, claim.report_id, populate_existing=True, with_for_update=True)
+    if report is None or report.fence != claim.fence or report.state != RUNNING:
+        raise LeaseLost
+    return report
+
+
+def _end(report: SealedReport, state: str, *, at: datetime) -> None:
+    report.state, report.lease_expires_at, report.finished_at = state, None, at

@@ -1,0 +1,112 @@
+"""The child that makes a sealed report: `python -m workers.reporting_runner REPORT_ID FENCE --parent PID`.
+
+It opens private rows, compares them with rows drawn from the release, and stores one file, sealed for the owner of the
+rows. Like a training's child it is told only which claim it works for, says nothing but an exit code, and seals what went
+wrong among the rows for their owner. No ledger entry goes before it, because nothing leaves it that anybody but the owner can
+open.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import closing, redirect_stderr, suppress
+from uuid import UUID
+
+import structlog
+
+from core.db.session import Database
+from core.logs import configure_logs, get_logger
+from core.releases.bundle import unpack
+from core.releases.sampler import Sampler
+from core.reports.coded_rows import coded_rows
+from core.reports.columns import columns_of
+from core.reports.sealed_contents import measure
+from core.reports.sealed_files import report_key, report_note_key, write_report, write_report_note
+from core.reports.sealed_page import render
+from core.settings import Settings, read_settings
+from core.storage.objects import ObjectStore, open_store
+from core.storage.private_rows import open_private_rows
+from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
+from workers.outcomes import ExitCode
+from workers.reporting_work import ReportEnded, ReportWork, machinery, read_report_work
+
+
+def make(settings: Settings, *, database: Database, store: ObjectStore, report_id: UUID, fence: int) -> None:
+    """Make the report of a claim and store it, sealed, where its parent names it.
+
+    Args:
+        settings: What the operator set.
+        database: Where the claim is.
+        store: Where rows, bundles and reports are.
+        report_id: The claimed report.
+        fence: The claim's fence.
+
+    Raises:
+        ReportEnded: Why there is none.
+    """
+    with machinery():
+        work = read_report_work(database, report_id=report_id, fence=fence, master_keys=settings.master_keys)
+        bundle = store.get_bytes(work.bundle_key)
+    try:
+        html = _written(work, store, bundle)
+    except ReportEnded:
+        raise
+    except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns nothing
+        note = report_note_key(work.dataset_id, report_id, fence)
+        with suppress(Exception):
+            write_report_note(store, note, error, data_key=work.data_key)
+        raise ReportEnded(ExitCode.DATA) from None
+    key = report_key(work.dataset_id, report_id, fence)
+    with machinery():
+        write_report(store, key, html, data_key=work.data_key)
+
+
+def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
+    with machinery():
+        rows = open_private_rows(store, work.rows_key, work.data_key, work.domain)
+        codes, units = coded_rows(rows, work.domain)
+    sampler = Sampler(unpack(bundle))
+    contents = measure(codes, units, sampler.codes, columns_of(work.domain), target=work.target)
+    return render(work.subject, contents)
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="workers.reporting_runner", description="Makes one claimed sealed report."
+    )
+    parser.add_argument("report_id", type=UUID)
+    parser.add_argument("fence", type=int)
+    parser.add_argument("--parent", type=int, required=True, help="process that watches this one")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str]) -> ExitCode:
+    """Make one report in this process, which is then of no further use.
+
+    Args:
+        words: The command line without the program.
+    """
+    told = _arguments(words)
+    die_with_parent(told.parent)
+    close_side_doors()
+    with redirect_stderr(fall_silent()):
+        configure_logs(role="runner")
+    structlog.contextvars.bind_contextvars(report_id=str(told.report_id), fence=told.fence)
+    try:
+        settings = read_settings()
+        limit_memory(settings.training_memory_bytes)
+        with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+            store = open_store(settings.storage_url)
+            make(settings, database=database, store=store, report_id=told.report_id, fence=told.fence)
+    except ReportEnded as end:
+        if end.code is not ExitCode.DATA:
+            get_logger().info("report-stopped", code=end.code.name)
+        return end.code
+    except Exception:  # noqa: BLE001 - no row was open: whatever it is, it is public, but its text is still not ours
+        get_logger().error("report-broke-off", exc_info=True)
+        return ExitCode.MACHINERY
+    return ExitCode.DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
