@@ -1,0 +1,328 @@
+"""Notifications from the API to a real receiver: who is told of what, when, how often, and who is not."""
+
+import json
+import os
+from base64 import b64decode
+from collections.abc import Iterator
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import select, text
+
+from core.access.roles import Role
+from core.access.scopes import Scope
+from core.clock import FixedClock
+from core.db.tables import Job, NotificationDelivery, NotificationEvent
+from core.jobs import claims
+from core.notifications.attempts import MAX_ATTEMPTS
+from core.notifications.dispatch import KEPT_FOR, Dispatcher
+from core.notifications.webhook import WebhookTransport
+from tests.core.notifications.receiver import Receiver, receiving
+from tests.core.notifications.test_webhook import verified
+from tests.service.world import Caller, World, require_problem
+
+PATH = "/v1/notifications/endpoints"
+ASKED = {"epsilon": 0.5, "delta": 1e-6, "purpose": "a course on canaries"}
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as found:
+        yield found
+
+
+@pytest.fixture
+def dispatcher(world: World) -> Iterator[Dispatcher]:
+    made = Dispatcher(
+        world.database,
+        master_keys=world.app.state.parts.settings.master_keys,
+        clock=world.clock,
+        transports={
+            "webhook": WebhookTransport(networks=[ip_network("127.0.0.0/8")], plain_allowed=True),
+        },
+        entropy=os.urandom,
+        digest=timedelta(hours=1),
+        retention=timedelta(days=30),
+    )
+    yield made
+    made.close()
+
+
+def register(caller: Caller, receiver: Receiver, path: str = "/hook", **changes: Any) -> dict[str, Any]:
+    answer = caller.post(PATH, {"channel": "webhook", "target": receiver.url(path)} | changes)
+    assert answer.status_code == 201, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def deliveries(caller: Caller, endpoint: dict[str, Any]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = caller.get(f"{PATH}/{endpoint['id']}/deliveries").json()["items"]
+    return items
+
+
+def told(receiver: Receiver, path: str = "/hook") -> list[str]:
+    """The kinds that came to a path, in order."""
+    return [
+        json.loads(body)["type"] for head, body in receiver.received if head[":request"].split()[1] == path
+    ]
+
+
+def finish(world: World, job: dict[str, Any]) -> None:
+    """End a job as its worker would, at an edge of time."""
+    with world.database.transaction() as session:
+        claim = claims.claim(session, UUID(job["id"]), clock=world.clock, lease_seconds=60, max_attempts=3)
+        assert claim is not None
+    world.clock.advance(seconds=10)
+    with world.database.transaction() as session:
+        claims.finish(
+            session, claim, release_id=uuid4(), bundle_key="releases/x", certificate={}, clock=world.clock
+        )
+
+
+def test_from_a_request_to_a_release(world: World, receiver: Receiver, dispatcher: Dispatcher) -> None:
+    dataset_id = world.ready()
+    hooks = {
+        name: register(getattr(world, name), receiver, f"/{name}")
+        for name in ("owner", "analyst", "admin", "stranger")
+    }
+    other = world.caller(Role.ANALYST)
+    world.admit(dataset_id, other)
+    hooks["other"] = register(other, receiver, "/other")
+    narrow = world.caller(
+        Role.ADMIN, scopes=[Scope.NOTIFICATIONS_WRITE, Scope.NOTIFICATIONS_READ, Scope.RELEASES_READ]
+    )
+    register(narrow, receiver, "/narrow")
+    register(world.admin, receiver, "/chosen", kinds=["release.published"])
+    request = world.analyst.post(f"/v1/datasets/{dataset_id}/budget-requests", ASKED).json()
+    world.owner.post(f"/v1/budget-requests/{request['id']}/deny", {"note": "not yet, canaries"})
+    job = world.order(dataset_id, epsilon=1.9).json()
+    finish(world, job)
+    dispatcher.round()
+    world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "canaries"})
+    assert dispatcher.round() > 0
+    assert dispatcher.round() == 0, "nothing is told twice"
+
+    ends = ["budget.low", "job.succeeded", "release.published", "dataset.frozen"]
+    whole = ["budget-request.filed", "budget-request.denied", *ends]
+    for name in ("owner", "analyst", "admin"):
+        assert sorted(told(receiver, f"/{name}")) == sorted(whole), name
+    assert sorted(told(receiver, "/other")) == sorted(ends), (
+        "what another member asks for is not its business"
+    )
+    assert told(receiver, "/stranger") == []
+    assert told(receiver, "/narrow") == ["release.published"], "its key sees nothing else"
+    assert told(receiver, "/chosen") == ["release.published"]
+    for head, body in receiver.received:
+        assert b"canar" not in body
+        document = json.loads(body)
+        assert set(document) == {"type", "timestamp", "data"}
+        assert document["timestamp"].endswith(":00Z")
+        assert document["data"]["dataset_id"] == dataset_id
+        assert set(document["data"]) <= {"dataset_id", "request_id", "job_id", "release_id", "population_id"}
+        assert head["webhook-id"].startswith("msg_")
+    log = deliveries(world.owner, hooks["owner"])
+    assert {entry["state"] for entry in log} == {"delivered"}
+    assert len({entry["event_id"] for entry in log}) == len(log) == len(whole)
+
+
+def test_a_training_is_told_of_at_its_edge_and_not_before(world: World) -> None:
+    """Between the end of the child and the edge there is no row that anybody, or any backup, could read."""
+    job = world.order(world.ready()).json()
+    with world.database.transaction() as session:
+        claim = claims.claim(session, UUID(job["id"]), clock=world.clock, lease_seconds=60, max_attempts=3)
+        assert claim is not None
+
+    def of_job() -> list[tuple[str, Any, set[str]]]:
+        with world.database.read_only() as session:
+            events = session.scalars(select(NotificationEvent)).all()
+            return [
+                (event.kind, event.at, set(event.facts))
+                for event in events
+                if event.facts.get("job_id") == job["id"]
+            ]
+
+    assert of_job() == []
+    edge = FixedClock(world.clock.now() + timedelta(seconds=20))
+    with world.database.transaction() as session:
+        claims.fail(
+            session, claim, code="x", data_dependent=True, clock=edge, queue=world.queue, max_attempts=3
+        )
+    assert of_job() == [("job.failed", edge.now(), {"job_id"})], "not why, nor how far it came"
+
+
+def test_rights_are_asked_for_again_when_it_is_told(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    dataset_id = world.ready()
+    register(world.analyst, receiver, "/analyst")
+    register(world.owner, receiver, "/owner")
+    receiver.answer = b"HTTP/1.1 503 Later\r\n\r\n"
+    world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})
+    dispatcher.round()
+    assert told(receiver, "/analyst") == ["dataset.frozen"]
+    assert (
+        world.owner.delete(f"/v1/datasets/{dataset_id}/members/{world.analyst.principal_id}").status_code
+        == 200
+    )
+    receiver.answer = b"HTTP/1.1 204 No Content\r\n\r\n"
+    world.clock.advance(seconds=60)
+    dispatcher.round()
+    assert told(receiver, "/owner") == ["dataset.frozen"] * 2
+    assert told(receiver, "/analyst") == ["dataset.frozen"], "it may see the dataset no longer"
+    with world.database.read_only() as session:
+        outcomes = session.execute(select(NotificationDelivery.state, NotificationDelivery.outcome)).all()
+    assert sorted(tuple(row) for row in outcomes) == [("delivered", "delivered"), ("dropped", "not-visible")]
+
+
+def test_what_fails_is_tried_again_less_and_less_and_then_paused(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    endpoint = register(world.owner, receiver)
+    path = f"{PATH}/{endpoint['id']}"
+    receiver.answer = b"HTTP/1.1 500 No\r\n\r\n"
+    asked = world.owner.post(f"{path}/test")
+    assert asked.status_code == 202
+    problem = require_problem(world.owner.post(f"{path}/test"), status=429, code="tested-just-now")
+    assert problem["facts"]["retry_after_seconds"] == 60
+    attempts = 0
+    for _ in range(60):
+        attempts += dispatcher.round()
+        (entry,) = deliveries(world.owner, endpoint)
+        if entry["state"] != "waiting":
+            break
+        world.clock.advance(seconds=1800)
+    assert attempts == MAX_ATTEMPTS == entry["attempts"] == len(receiver.received)
+    assert len({head["webhook-id"] for head, _ in receiver.received}) == 1, "one id for every attempt"
+    assert len({body for _, body in receiver.received}) == 1
+    assert (entry["state"], entry["outcome"]) == ("failed", "http-500")
+    shown = world.owner.get(path).json()
+    assert (shown["state"], shown["paused_because"]) == ("paused", "unreachable")
+    require_problem(world.owner.post(f"{path}/test"), status=409, code="notification-endpoint-not-ready")
+    assert world.owner.post(f"{path}/resume").json()["state"] == "active"
+    receiver.answer = b"HTTP/1.1 410 Gone\r\n\r\n"
+    assert world.owner.post(f"{path}/test").status_code == 202
+    dispatcher.round()
+    assert world.owner.get(path).json()["paused_because"] == "gone", "at once"
+    with world.database.read_only() as session:
+        noted = session.execute(
+            text(
+                "SELECT action, outcome FROM audit_events WHERE action LIKE 'notification%' ORDER BY sequence"
+            )
+        ).all()
+    assert [tuple(row) for row in noted] == [
+        ("notification.create", "done"), ("notification.test", "done"), ("notification.pause", "unreachable"),
+        ("notification.resume", "done"), ("notification.test", "done"), ("notification.pause", "gone"),
+    ]  # fmt: skip
+
+
+def test_a_revoked_key_ends_what_it_registered_and_a_successor_takes_it_over(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    dataset_id = world.ready()
+    key = world.admin.post("/v1/keys", {"name": "a", "roles": ["auditor"]}).json()
+    first = Caller(world.client, key["key"], UUID(key["principal_id"]))
+    endpoint = register(first, receiver)
+    rotated = world.admin.post(f"/v1/keys/{key['id']}/rotate").json()
+    second = Caller(world.client, rotated["key"], UUID(rotated["principal_id"]))
+    world.clock.advance(seconds=25 * 3600)
+    world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})
+    dispatcher.round()
+    assert told(receiver) == ["dataset.frozen"], "the old key has ended, the new one speaks for it"
+    world.admin.delete(f"/v1/keys/{key['id']}")
+    world.admin.post(f"/v1/datasets/{dataset_id}/unfreeze", {"reason": "a test"})
+    world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})
+    dispatcher.round()
+    assert told(receiver) == ["dataset.frozen"], "whoever revokes a key does not trust what it made"
+    assert second.get(f"{PATH}/{endpoint['id']}").json()["paused_because"] == "key-ended"
+
+
+def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    endpoint = register(world.owner, receiver)
+    world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    with world.database.transaction() as session:
+        taken = dispatcher._take(session)
+    assert len(taken) == 1, "as one that dies now has taken it"
+    assert dispatcher.round() == 0
+    world.clock.advance(seconds=KEPT_FOR.total_seconds())
+    assert dispatcher.round() == 1
+    assert [entry["state"] for entry in deliveries(world.owner, endpoint)] == ["delivered"]
+
+
+def test_secrets_are_shown_once_rotate_and_are_gone_with_the_endpoint(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    endpoint = register(world.owner, receiver)
+    path = f"{PATH}/{endpoint['id']}"
+    rotated = world.owner.post(f"{path}/rotate").json()
+    assert rotated["secret"].startswith("whsec_")
+    assert rotated["secret"] != endpoint["secret"]
+    assert "secret" not in world.owner.get(path).json()
+    assert world.owner.get(PATH).json()["items"] == [world.owner.get(path).json()]
+    world.owner.post(f"{path}/test")
+    dispatcher.round()
+    for secret in (endpoint["secret"], rotated["secret"]):
+        assert verified(receiver.received[0], b64decode(secret.removeprefix("whsec_")))
+    with world.database.read_only() as session:
+        dump = str(session.execute(text("SELECT * FROM notification_endpoints")).all())
+        assert "127.0.0.1" not in dump
+    world.owner.post(f"{path}/test")
+    assert world.owner.delete(path).status_code == 204
+    assert dispatcher.round() == 0
+    require_problem(world.owner.get(path), status=404, code="notification-endpoint-not-found")
+    require_problem(world.owner.delete(path), status=404)
+    with world.database.read_only() as session:
+        (left,) = session.execute(text("SELECT wrapped_details FROM notification_endpoints")).all()
+    assert left.wrapped_details is None
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"channel": "webhook", "target": "ftp://example.org/"}, "notification-target-refused"),
+        ({"channel": "webhook", "target": "https://example.org/", "kinds": ["test"]}, "invalid-input"),
+        ({"channel": "pigeon", "target": "https://example.org/"}, "invalid-input"),
+    ],
+    ids=["not-http", "not-a-choice", "no-channel"],
+)
+def test_what_cannot_be_registered(world: World, body: dict[str, Any], code: str) -> None:
+    require_problem(world.owner.post(PATH, body), status=422, code=code)
+
+
+def test_so_many_endpoints_and_so_many_a_day(world: World) -> None:
+    hook = {"channel": "webhook", "target": "https://example.org/"}
+    made = [world.owner.post(PATH, hook).json()["id"] for _ in range(10)]
+    require_problem(world.owner.post(PATH, hook), status=409, code="quota-exceeded")
+    for number in range(10):
+        assert world.owner.delete(f"{PATH}/{made[number]}").status_code == 204
+        made.append(world.owner.post(PATH, hook).json()["id"])
+    world.owner.delete(f"{PATH}/{made[-1]}")
+    require_problem(world.owner.post(PATH, hook), status=409, code="quota-exceeded")
+    world.clock.advance(seconds=86401)
+    assert world.owner.post(PATH, hook).status_code == 201
+
+
+def test_what_ended_long_ago_is_forgotten(world: World, receiver: Receiver, dispatcher: Dispatcher) -> None:
+    endpoint = register(world.owner, receiver)
+    world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    dispatcher.round()
+    assert dispatcher.forget() == 0
+    world.clock.advance(seconds=31 * 86400)
+    assert dispatcher.forget() == 1
+    assert deliveries(world.owner, endpoint) == []
+
+
+def test_jobs_that_are_cancelled_are_told_of_once(world: World) -> None:
+    job = world.job()
+    for _ in range(2):
+        world.analyst.post(f"/v1/jobs/{job['id']}/cancel")
+    with world.database.read_only() as session:
+        kinds = session.scalars(
+            select(NotificationEvent.kind).where(NotificationEvent.kind.like("job.%"))
+        ).all()
+        assert session.get_one(Job, UUID(job["id"])).state == "cancelled"
+    assert kinds == ["job.cancelled"]
