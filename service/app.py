@@ -44,6 +44,7 @@ from service.auth.doorkeeper import Doorkeeper
 from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
+from service.charged_reports import endpoints as charged_reports
 from service.dashboard.error_pages import shown_last
 from service.dashboard.pages import install_pages
 from service.datasets import deleting
@@ -184,6 +185,7 @@ def create_app(
         grants,
         quotes,
         releases,
+        charged_reports,
         deleting,
         failure_note,
         witness,

@@ -8,11 +8,12 @@ from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget_request import BudgetRequest
+from core.db.tables.charged_report import ChargedReport
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 
-Row = TypeVar("Row", BudgetRequest, Dataset, Job, Release)
+Row = TypeVar("Row", BudgetRequest, ChargedReport, Dataset, Job, Release)
 
 
 def page_of(

@@ -111,6 +111,8 @@ TABLE: Final[Mapping[str, Access]] = {
     "download_bundle": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "read_certificate": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
+    "list_charged_reports": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
+    "read_charged_report": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "create_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.NONE),
     "list_endpoints": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.NONE),
     "read_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.SELF),

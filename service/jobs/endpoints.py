@@ -65,7 +65,7 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 @router.post(
     "",
     status_code=ACCEPTED,
-    summary="Order a generator",
+    summary="Order a generator or a charged report",
     response_model=JobView,
     responses=problems(
         *PLANNING_ERRORS,

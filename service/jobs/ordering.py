@@ -25,6 +25,7 @@ from service.grants.choosing import choose
 from service.idempotency import Answer
 from service.jobs.schemas import JobView
 from service.parts import Parts
+from service.quotes.charged import report_of
 from service.quotes.schemas import GeneratorOrder
 
 RANDOMNESS_KEY_BYTES: Final = 32
@@ -46,8 +47,8 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # An order that names no grant and no selection has the digest that it had before there were any.
-        unnamed = {name for name in ("grant_id", "selection") if getattr(order, name) is None}
+        # An order that names no grant, selection or report has the digest that it had before there were any.
+        unnamed = {name for name in ("grant_id", "selection", "report") if getattr(order, name) is None}
         body = order.model_dump(mode="json", exclude=unnamed)
         self._digest = idempotency.request_digest(endpoint="create_job", body=body)
         concerns(order.dataset_id)
@@ -68,13 +69,15 @@ class Ordering:
 
         Raises:
             DatasetNotFound: No such dataset, or not for this principal.
+            ReleaseNotFound: It has not the release that a report is to be about.
             UnderstudyError: As ``Planner.plan``.
         """
         with self._parts.database.read_only() as session:
             row = repository.visible(session, self._order.dataset_id, self._principal)
             facts = DatasetFacts.of(row)
             cap = book.cap_of(session, facts.population_id)
-        return self._parts.planner.plan(self._order, facts, cap)
+            report = report_of(session, self._order, self._principal)
+        return self._parts.planner.plan(self._order, facts, cap, report=report)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
         """Reserve, queue and remember the answer; or find that a copy of the request was faster.

@@ -58,6 +58,9 @@ def percent_of(job: ShownJob) -> int:
 def _planned_steps(job: ShownJob) -> tuple[int, int]:
     """Steps against the moments alone, and noisy critic steps: both public numbers of the plan."""
     # Of a selection those of the longest final plan; which of them runs is not told before the end.
+    # A report has no steps at all.
+    if job.plan.get("kind") == "report":
+        return 0, 0
     plans = job.plan.get("finals", [job.plan])
     return max(int(plan["options"]["pretraining_steps"]) for plan in plans), int(job.plan["steps"])
 

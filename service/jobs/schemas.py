@@ -1,13 +1,18 @@
 """Wire types of jobs."""
 
 from datetime import datetime
-from typing import Self
+from typing import Final, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from core.reports.charged import report_id_of
+from core.synthesis.report_plan import KIND as REPORT
 from service.jobs.progress import ShownJob, eta_seconds_of, percent_of, state_of, steps_of
 from service.wire import coarse
+
+TRAINING: Final = "training"
+"""The kind of a job whose plan names none."""
 
 
 class Progress(BaseModel):
@@ -32,17 +37,19 @@ class Failure(BaseModel):
 
 
 class JobView(BaseModel):
-    """An ordered training."""
+    """An ordered training, or an ordered charged report."""
 
     id: UUID
     dataset_id: UUID
+    kind: str = Field(description="training, selection, or report: a charged report about a release.")
     ordered_by: UUID = Field(description="The principal that ordered it.")
     state: str = Field(
         description="queued, running, succeeded, failed or cancelled. An end shows at an edge of time only."
     )
     cancel_requested: bool
     progress: Progress
-    release_id: UUID | None
+    release_id: UUID | None = Field(description="What it published, once it has succeeded.")
+    report_id: UUID | None = Field(description="The charged report that it published, once it has succeeded.")
     failure: Failure | None
     plan_digest: str = Field(description="SHA-256 of the plan; the certificate names the same one.")
     created_at: datetime
@@ -54,10 +61,11 @@ class JobView(BaseModel):
         """Show a row. Times are coarse; where a run ended early, how far it came is not told."""
         state = state_of(row)
         step, total = steps_of(row)
-        epsilons = row.plan["epsilons"]
+        epsilons, kind = row.plan["epsilons"], row.plan.get("kind", TRAINING)
         return cls(
             id=row.id,
             dataset_id=row.dataset_id,
+            kind=kind,
             ordered_by=row.ordered_by,
             state=state,
             cancel_requested=row.cancel_requested_at is not None,
@@ -71,6 +79,7 @@ class JobView(BaseModel):
                 delta_planned=row.plan["guarantee"]["delta"],
             ),
             release_id=release_id,
+            report_id=report_id_of(row.id) if kind == REPORT and state == "succeeded" else None,
             failure=None if row.failure_code is None else _failure(row.failure_code),
             plan_digest=row.plan_digest,
             created_at=coarse(row.created_at),

@@ -8,7 +8,7 @@ from core.ledger import book
 from core.ledger.errors import BudgetNotSet, GrantNotFound
 from core.privacy.charge import charge_of
 from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
-from core.synthesis.errors import InvalidSelection, InvalidSpec
+from core.synthesis.errors import InvalidReport, InvalidSelection, InvalidSpec
 from service.budgets.outlook import look
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
@@ -16,7 +16,9 @@ from service.datasets.facts import DatasetFacts
 from service.dependencies import CurrentPrincipal, InjectedParts
 from service.edge.gate import ServiceBusy
 from service.problem import problems
+from service.quotes.charged import report_of
 from service.quotes.schemas import GeneratorOrder
+from service.releases.errors import ReleaseNotFound
 from service.strict_route import StrictRoute
 
 router = APIRouter(prefix="/quotes", tags=["quotes"], route_class=StrictRoute)
@@ -27,18 +29,22 @@ PLANNING_ERRORS = (
     GrantNotFound,
     InvalidSpec,
     InvalidSelection,
+    InvalidReport,
+    ReleaseNotFound,
     InvalidGuarantee,
     TargetOutOfReach,
     ServiceBusy,
 )
 
 
-@router.post("", summary="Ask what a generator would cost", responses=problems(*PLANNING_ERRORS))
+@router.post(
+    "", summary="Ask what a generator, or a charged report, would cost", responses=problems(*PLANNING_ERRORS)
+)
 def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: InjectedParts) -> dict[str, Any]:
     """Noise per schedule block, steps, sampling rate, the split of the budget, epsilon, and what would be left.
 
     Of a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
-    together (`epsilon`).
+    together (`epsilon`). Of a charged report: how precise each kind of number will be (`report.parts`).
 
     Whether it fits is said under the cap and under the analyst's grant; `refusal` is the code that an order would meet.
     Computed from public facts alone; nothing is reserved, so another order may come first.
@@ -46,7 +52,8 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
     with parts.database.read_only() as session:
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
         cap = book.cap_of(session, facts.population_id)
-    plan = parts.planner.plan(order, facts, cap)
+        report = report_of(session, order, principal)
+    plan = parts.planner.plan(order, facts, cap, report=report)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with parts.database.read_only() as session:
         outlook = look(

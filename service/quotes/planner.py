@@ -16,12 +16,16 @@ from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.plan import make_plan
 from core.synthesis.quote import make_quote
+from core.synthesis.report_plan import ReportPlan
+from core.synthesis.report_planning import ReportSpec, make_report_plan, make_report_quote
 from core.synthesis.selection import OrderedPlan, SelectionPlan, SelectionSpec
 from core.synthesis.selection_planning import make_selection_plan, make_selection_quote
 from core.synthesis.spec import SynthesisSpec
 from service.datasets.facts import DatasetFacts
 from service.edge.gate import Gate
 from service.quotes.schemas import GeneratorOrder
+
+Spec = SynthesisSpec | SelectionSpec | ReportSpec
 
 
 class Planner:
@@ -39,23 +43,28 @@ class Planner:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, OrderedPlan] = OrderedDict()
 
-    def plan(self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None) -> OrderedPlan:
+    def plan(
+        self, order: GeneratorOrder, facts: DatasetFacts, cap: Cap | None, *, report: ReportSpec | None = None
+    ) -> OrderedPlan:
         """The plan of an order.
+
+        Args:
+            order: What is ordered.
+            facts: About its dataset.
+            cap: Of its population; None where none is set.
+            report: What the order's report is to measure, where it is one (`service.quotes.charged`).
 
         Raises:
             BudgetNotSet: The order names no delta and no cap says which one to take.
             InvalidSpec: The options do not make a plan.
             InvalidSelection: The candidates do not make a selection.
+            InvalidReport: The report cannot be measured.
             InvalidGuarantee: The guarantee is out of range.
             TargetOutOfReach: No amount of noise meets the guarantee with these options.
             ServiceBusy: Too many plans are being made.
         """
         guarantee = PrivacyGuarantee(epsilon=order.epsilon, delta=_delta(order, cap))
-        spec: SynthesisSpec | SelectionSpec = (
-            SynthesisSpec(synthesizer=order.synthesizer, options=order.options)
-            if order.selection is None
-            else order.selection.spec()
-        )
+        spec = report or _spec(order)
         address = _address(spec, guarantee, facts)
         return self._remembered(address) or self._make(address, spec, guarantee, facts)
 
@@ -68,12 +77,14 @@ class Planner:
         with self._gate.pass_through():
             if isinstance(plan, SelectionPlan):
                 return make_selection_quote(plan, cap, charges)
+            if isinstance(plan, ReportPlan):
+                return make_report_quote(plan, cap, charges)
             return make_quote(plan, cap, charges)
 
     def _make(
         self,
         address: str,
-        spec: SynthesisSpec | SelectionSpec,
+        spec: Spec,
         guarantee: PrivacyGuarantee,
         facts: DatasetFacts,
     ) -> OrderedPlan:
@@ -103,9 +114,13 @@ def _delta(order: GeneratorOrder, cap: Cap | None) -> float:
     return cap.default_job_delta()
 
 
-def _planned(
-    spec: SynthesisSpec | SelectionSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts
-) -> OrderedPlan:
+def _spec(order: GeneratorOrder) -> SynthesisSpec | SelectionSpec:
+    if order.selection is not None:
+        return order.selection.spec()
+    return SynthesisSpec(synthesizer=order.synthesizer, options=order.options)
+
+
+def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> OrderedPlan:
     public: dict[str, Any] = {
         "guarantee": guarantee,
         "declared_size": facts.declared_size,
@@ -115,10 +130,12 @@ def _planned(
     }
     if isinstance(spec, SelectionSpec):
         return make_selection_plan(selection=spec, **public)
+    if isinstance(spec, ReportSpec):
+        return make_report_plan(report=spec, **public)
     return make_plan(spec=spec, **public)
 
 
-def _address(spec: SynthesisSpec | SelectionSpec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> str:
+def _address(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> str:
     """All that a plan depends on, as text."""
     parts = [
         spec.to_json(),

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from core.synthesis.options import ABLATIONS, IdpganRequest
+from core.synthesis.report_plan import MOST_COLUMNS
 from core.synthesis.selection import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionSpec
 from core.synthesis.spec import SynthesisSpec
 from service.budgets.schemas import Delta, Epsilon
@@ -65,8 +66,26 @@ class SelectionOrder(BaseModel):
         return SelectionSpec(candidates=candidates, epsilon=self.epsilon, choice_epsilon=self.choice_epsilon)
 
 
+class ReportOrder(BaseModel):
+    """A charged report: how far a release is from its table, measured once with noise."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    release_id: UUID = Field(description="A release of the dataset.")
+    target: Name | None = Field(
+        None,
+        description="The column that a classifier, trained on synthetic rows, predicts; left out: the domain's target.",
+    )
+    columns: list[Name] | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_COLUMNS,
+        description="Columns to measure; left out: all. Fewer are measured more precisely.",
+    )
+
+
 class GeneratorOrder(BaseModel):
-    """A generator that is asked for: from which dataset, under which guarantee, made how."""
+    """A generator that is asked for: from which dataset, under which guarantee, made how. Or a report about one."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -87,9 +106,14 @@ class GeneratorOrder(BaseModel):
         description="Candidates to choose among instead of `synthesizer` and `options`; `epsilon` is then the winner's "
         "training alone, and the quote tells the price of all of it.",
     )
+    report: ReportOrder | None = Field(
+        None, description="What to measure of a release, instead of making a generator."
+    )
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
         if self.selection is not None and self.options:
             raise ValueError("a selection's options stand at its candidates")
+        if self.report is not None and (self.options or self.selection is not None):
+            raise ValueError("a report makes no generator, so it has neither options nor candidates")
         return self

@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from core.db.tables import Job, Release
 from service.auth.table import TABLE
 from tests.core.releases.stand_in import DOMAIN
+from tests.service.charged import charged_report
 from tests.service.world import CSV, OPTIONS, Caller, World
 
 Objects = Mapping[str, str]
@@ -123,6 +124,7 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
     return NUMBERS | {
         "endpoint_id": endpoint["id"],
         "release_id": release_id,
+        "charged_report_id": charged_report(world, release_id),
         "job_id": str(job_id),
         "dataset_id": dataset_id,
         "key_id": made["id"],
