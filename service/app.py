@@ -50,6 +50,7 @@ from service.dashboard.pages import install_pages
 from service.datasets import deleting
 from service.datasets import endpoints as datasets
 from service.diagnosis import endpoints as diagnosis
+from service.dossier import endpoints as dossier
 from service.edge.access_log import AccessLog
 from service.edge.audit_trail import AuditTrail
 from service.edge.body_limit import MAX_JSON_BYTES, BodyLimit
@@ -191,6 +192,7 @@ def create_app(
         witness,
         auditing,
         notifications,
+        dossier,
         diagnosis,
     ):
         # Not through a router of their own: every one in between is asked for each request.

@@ -113,6 +113,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "list_charged_reports": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "read_charged_report": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
+    "export_dossier": Access(_OWNER | _ADMIN | _AUDITOR, Scope.AUDIT_READ, Reach.GOVERNED),
     "create_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.NONE),
     "list_endpoints": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.NONE),
     "read_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.SELF),

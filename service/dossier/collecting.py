@@ -1,0 +1,141 @@
+"""Everything that a data protection officer asks about one dataset, as one document. Public facts and decisions only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from core.db.tables.audit_event import AuditEvent
+from core.db.tables.budget_request import BudgetRequest
+from core.db.tables.dataset import Dataset
+from core.db.tables.job import Job
+from core.db.tables.release import Release
+from core.governance import members
+from core.ledger import book
+from core.witness.checking import LedgerCheck
+from service.budgets.schemas import BudgetView
+from service.dashboard import certificate_words
+from service.datasets import repository as datasets
+from service.datasets.schemas import DatasetView
+from service.dossier.promise import FROM_WHOM, NOT_PROMISED, protected
+from service.grants.schemas import GrantView
+from service.members.schemas import MemberList
+from service.requests import repository as requests
+from service.requests.schemas import BudgetRequestView
+from service.wire import coarse
+from service.witness.schemas import LedgerVerification
+
+SCHEMA: Final = "understudy.dossier/1"
+ACTION: Final = "dossier.export"
+
+
+def collect(
+    session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime, by: UUID
+) -> dict[str, Any]:
+    """The document, but for its signature.
+
+    Args:
+        session: One snapshot.
+        row: The dataset; who asks may see all of this.
+        found: What the verification of its ledger found.
+        head: The signed end of that ledger.
+        at: When it is made.
+        by: The principal that asks.
+    """
+    statement = book.statement(session, row.population_id)
+    budget = BudgetView.of(statement.summary).model_dump(mode="json")
+    dataset = DatasetView.of(row, rule=datasets.rules_of(session, [row])[row.population_id])
+    return {
+        "schema": SCHEMA,
+        "at": _spelt(at),
+        "exported_by": str(by),
+        "dataset": dataset.model_dump(mode="json") | {"owner_id": str(row.owner_id)},
+        "promise": {
+            "protected": list(protected(row.privacy_unit, budget["cap"])),
+            "from_whom": list(FROM_WHOM),
+            "not_promised": list(NOT_PROMISED),
+        },
+        "members": MemberList.of(members.of(session, row.id)).model_dump(mode="json")["items"],
+        "budget": budget,
+        "grants": [
+            GrantView.of(grant).model_dump(mode="json")
+            for grant in sorted(
+                book.grants_of(session, row.population_id), key=lambda one: (one.created_at, one.id)
+            )
+        ],
+        "requests": _requests(session, row),
+        "jobs": _jobs(session, row),
+        "releases": _releases(session, row),
+        "ledger": {
+            "verification": LedgerVerification.of(
+                row.population_id, found, frozen=statement.summary.frozen_at is not None
+            ).model_dump(mode="json"),
+            "head": dict(head),
+            "statement": statement.to_json(),
+        },
+        "exports": _exports(session, row.id),
+    }
+
+
+def _requests(session: Session, row: Dataset) -> list[dict[str, Any]]:
+    query = select(BudgetRequest).where(BudgetRequest.dataset_id == row.id)
+    rows = session.scalars(query.order_by(BudgetRequest.created_at, BudgetRequest.id)).all()
+    grants = requests.grants_of(session, rows)
+    return [
+        BudgetRequestView.of(
+            one,
+            population_id=row.population_id,
+            grant=None if one.grant_id is None else grants[one.grant_id],
+        ).model_dump(mode="json")
+        for one in rows
+    ]
+
+
+def _jobs(session: Session, row: Dataset) -> list[dict[str, Any]]:
+    """The jobs as everybody who sees the dataset sees them: their states, and times no finer than the minute."""
+    query = select(Job).where(Job.dataset_id == row.id).order_by(Job.created_at, Job.id)
+    return [
+        {
+            "id": str(job.id),
+            "ordered_by": str(job.ordered_by),
+            "state": "running" if job.state == "queued" and job.started_at is not None else job.state,
+            "created_at": _spelt(coarse(job.created_at)),
+            "finished_at": None if job.finished_at is None else _spelt(coarse(job.finished_at)),
+        }
+        for job in session.scalars(query)
+    ]
+
+
+def _releases(session: Session, row: Dataset) -> list[dict[str, Any]]:
+    query = select(Release).where(Release.dataset_id == row.id).order_by(Release.created_at, Release.id)
+    return [
+        {
+            "id": str(release.id),
+            "job_id": str(release.job_id),
+            "created_at": _spelt(coarse(release.created_at)),
+            "in_words": _words(certificate_words.in_words, release.certificate),
+            "not_covered": _words(certificate_words.not_covered, release.certificate),
+            "certificate": release.certificate,
+        }
+        for release in session.scalars(query)
+    ]
+
+
+def _words(say: Callable[[Mapping[str, Any]], Sequence[str]], certificate: Mapping[str, Any]) -> list[str]:
+    return list(say(certificate))
+
+
+def _exports(session: Session, dataset_id: UUID) -> list[dict[str, str]]:
+    """Who has made such a document, and when: this one comes last."""
+    query = select(AuditEvent).where(AuditEvent.action == ACTION, AuditEvent.object == str(dataset_id))
+    return [
+        {"at": _spelt(event.at), "actor": event.actor}
+        for event in session.scalars(query.order_by(AuditEvent.sequence))
+    ]
+
+
+def _spelt(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
