@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery screenshots audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybo
 
 docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the code
 	$(BIN)/python -m docs.generate
+
+site: $(DEV_INSTALLED) ## build the documentation site into build/site, strictly and offline; open build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench-critic: $(DEV_INSTALLED) ## the private critic step against the ordinary one and against vmap(grad)
 	$(BIN)/python -m benchmarks.critic_step --out benchmarks/results/critic_step.json

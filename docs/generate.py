@@ -10,7 +10,9 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import click
 import typer.main
@@ -28,6 +30,8 @@ from docs.ablation_page import ablation_plots, ablations_page
 from docs.cost_figures import cost_plots
 from docs.figures import benchmarks_page
 from docs.image_figures import image_plots
+from docs.metrics_page import metrics_page
+from docs.openapi_page import openapi_text, operations_page
 from service.app import create_app
 from understudy.cli import app as command
 from workers.outcomes import MACHINERY_FAILED
@@ -93,16 +97,22 @@ def commands_page() -> str:
 
 def api_page() -> str:
     """Every endpoint with its summary and who may call it."""
-    document = create_app(_UNCONNECTED).openapi()
+    document = _openapi()
     rows = ["| method | path | summary | answers |", "|---|---|---|---|"]
     for path, methods in sorted(document["paths"].items()):
         for method, operation in methods.items():
             answers = ", ".join(sorted(operation["responses"]))
             rows.append(f"| {method.upper()} | `{path}` | {operation.get('summary', '')} | {answers} |")
     return (
-        "# HTTP API\n\nThe full description is served at `/v1/openapi.json`. Every call but the health check sends "
+        "# HTTP API\n\nThe full description is served at `/v1/openapi.json`, published as [openapi.json](openapi.json), and made "
+        "readable on [a page of its own](operations.md). Every call but the health check sends "
         "`Authorization: Bearer us_...`.\n\n" + "\n".join(rows) + "\n"
     )
+
+
+@cache
+def _openapi() -> dict[str, Any]:
+    return create_app(_UNCONNECTED).openapi()
 
 
 PAGES = {
@@ -110,6 +120,8 @@ PAGES = {
     "errors.md": errors_page,
     "commands.md": commands_page,
     "api.md": api_page,
+    "operations.md": lambda: operations_page(_openapi()),
+    "metrics.md": metrics_page,
     "../benchmarks.md": benchmarks_page,
     "../ablations.md": ablations_page,
 }
@@ -117,6 +129,7 @@ PAGES = {
 DOCUMENTS = {
     "certificate.schema.json": schema_text,
     "../../understudy/verifying/certificate.schema.json": schema_text,
+    "openapi.json": lambda: openapi_text(_openapi()),
     "selection.schema.json": selection_schema_text,
     "../../understudy/verifying/selection.schema.json": selection_schema_text,
 }
