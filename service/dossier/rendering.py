@@ -3,6 +3,7 @@
 It holds the signed document itself as data, so that whoever has the paper's file can check what it says.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -57,5 +58,11 @@ def _environment() -> Environment:
         "delta": words.delta,
         "count": words.count,
         "short": words.short,
+        "unbroken": _unbroken,
     }
     return made
+
+
+def _unbroken(text: str) -> str:
+    """A sentence whose small numbers do not break at their minus sign."""
+    return re.sub(r"(\d)e-(\d)", "\\1e\u2011\\2", text)
