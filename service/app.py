@@ -80,6 +80,7 @@ from service.quotes.planner import Planner
 from service.releases import endpoints as releases
 from service.releases.samplers import SamplerCache
 from service.releases.streaming import Streams
+from service.reports import sealed as sealed_reports
 from service.requests import endpoints as requests
 from service.uploads import endpoints as uploads
 from service.witness import endpoints as witness
@@ -189,6 +190,7 @@ def create_app(
         charged_reports,
         deleting,
         failure_note,
+        sealed_reports,
         witness,
         auditing,
         notifications,

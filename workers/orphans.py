@@ -23,11 +23,13 @@ from core.db.tables.release import Release
 from core.db.tables.sealed_report import SealedReport
 from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
+from core.reports.sealed_orders import QUEUED, RUNNING
 from core.storage.objects import ObjectStore
 from workers.places import release_id_of
 
 AGE: Final = timedelta(days=1)
 BATCH: Final = 500
+_LIVE_REPORTS: Final = (QUEUED, RUNNING)
 
 _UUID: Final = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 _ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
@@ -82,11 +84,11 @@ def _rows_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
 
 
 def _reports_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
-    # Of a live report nothing is removed, of one that was made its file, of one that failed its notes.
+    # Whoever works on a report may be about to name its file.
     wanted: set[str] = set()
     for report in session.scalars(select(SealedReport).where(SealedReport.dataset_id.in_(objects.values()))):
         its = {key for key in objects if str(report.id) in key}
-        wanted |= its if report.object_key is None else its & {report.object_key}
+        wanted |= its if report.state in _LIVE_REPORTS else its & {report.object_key}
     return wanted
 
 

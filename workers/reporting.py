@@ -24,7 +24,7 @@ from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost
 from core.jobs.queue import CeleryQueue, Queue
 from core.logs import get_logger
-from core.reports.sealed_files import report_key, report_note_key
+from core.reports.sealed_files import report_key
 from core.reports.sealed_orders import (
     ReportClaim,
     claim_report,
@@ -177,7 +177,6 @@ class Reporter:
         """Remove what earlier attempts left."""
         for fence in range(1, claim.fence):
             self._remove(report_key(claim.dataset_id, claim.report_id, fence))
-            self._remove(report_note_key(claim.dataset_id, claim.report_id, fence))
 
     def _remove(self, key: str) -> None:
         try:

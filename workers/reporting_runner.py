@@ -1,15 +1,16 @@
 """The child that makes a sealed report: `python -m workers.reporting_runner REPORT_ID FENCE --parent PID`.
 
 It opens private rows, compares them with rows drawn from the release, and stores one file, sealed for the owner of the
-rows. Like a training's child it is told only which claim it works for, says nothing but an exit code, and seals what went
-wrong among the rows for their owner. No ledger entry goes before it, because nothing leaves it that anybody but the owner can
+rows. Like a training's child it is told only which claim it works for and says nothing but an exit code. What goes wrong
+among the rows is written into the file in the report's place, so that to everybody but its owner it looks like any report. No ledger entry goes before it, because nothing leaves it that anybody but the owner can
 open.
 """
 
 import argparse
 import sys
+import traceback
 from collections.abc import Sequence
-from contextlib import closing, redirect_stderr, suppress
+from contextlib import closing, redirect_stderr
 from uuid import UUID
 
 import structlog
@@ -21,8 +22,8 @@ from core.releases.sampler import Sampler
 from core.reports.coded_rows import coded_rows
 from core.reports.columns import columns_of
 from core.reports.sealed_contents import measure
-from core.reports.sealed_files import report_key, report_note_key, write_report, write_report_note
-from core.reports.sealed_page import render
+from core.reports.sealed_files import report_key, write_report
+from core.reports.sealed_page import render, render_failure
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
@@ -51,11 +52,8 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
         html = _written(work, store, bundle)
     except ReportEnded:
         raise
-    except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns nothing
-        note = report_note_key(work.dataset_id, report_id, fence)
-        with suppress(Exception):
-            write_report_note(store, note, error, data_key=work.data_key)
-        raise ReportEnded(ExitCode.DATA) from None
+    except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; nobody else learns that there was one
+        html = render_failure(work.subject, "".join(traceback.format_exception(error)))
     key = report_key(work.dataset_id, report_id, fence)
     with machinery():
         write_report(store, key, html, data_key=work.data_key)
@@ -99,8 +97,7 @@ def main(words: Sequence[str]) -> ExitCode:
             store = open_store(settings.storage_url)
             make(settings, database=database, store=store, report_id=told.report_id, fence=told.fence)
     except ReportEnded as end:
-        if end.code is not ExitCode.DATA:
-            get_logger().info("report-stopped", code=end.code.name)
+        get_logger().info("report-stopped", code=end.code.name)
         return end.code
     except Exception:  # noqa: BLE001 - no row was open: whatever it is, it is public, but its text is still not ours
         get_logger().error("report-broke-off", exc_info=True)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.notification_endpoint import NotificationEndpoint
+from core.db.tables.sealed_report import SealedReport
 from core.db.tables.upload import Upload
 from core.quotas.errors import QuotaExceeded
 
@@ -123,6 +124,26 @@ def require_endpoint(session: Session, principal_id: UUID, *, limit: int, since:
         raise QuotaExceeded(
             quota="quota_notification_endpoints", what="endpoints for notifications", limit=limit, used=present,
             requested=1, remedy="Remove endpoints that are not needed, wait a day if many were made",
+        )  # fmt: skip
+
+
+def require_report(session: Session, principal_id: UUID, *, limit: int) -> None:
+    """Hold the principal's lock, and see that one more sealed report may be ordered.
+
+    Raises:
+        QuotaExceeded: There are as many as may be on the way.
+    """
+    _lock(session, principal_id)
+    used = _count(
+        session,
+        SealedReport.id,
+        SealedReport.ordered_by == principal_id,
+        SealedReport.state.in_(("queued", "running")),
+    )
+    if used >= limit:
+        raise QuotaExceeded(
+            quota="quota_queued_jobs", what="waiting reports", limit=limit, used=used, requested=1,
+            remedy="Wait for reports to be made, or delete some",
         )  # fmt: skip
 
 

@@ -4,26 +4,18 @@ The objects are in the dataset's own folder, which a deletion empties. Files are
 so that what the store tells of them, their length, says next to nothing about rows.
 """
 
-import traceback
 from typing import Final
 from uuid import UUID
 
-from core.storage.errors import ObjectMissing
 from core.storage.objects import ObjectStore
 from core.storage.sealing import open_bytes, seal_bytes
 
 STEP_BYTES: Final = 256 * 1024
-_NOTE_BYTES: Final = 16 * 1024
 
 
 def report_key(dataset_id: UUID, report_id: UUID, fence: int) -> str:
     """Where the report of one attempt lies."""
     return f"datasets/{dataset_id}/report-{report_id}-{fence}.sealed"
-
-
-def report_note_key(dataset_id: UUID, report_id: UUID, fence: int) -> str:
-    """Where the account of one attempt's failure lies."""
-    return f"datasets/{dataset_id}/report-note-{report_id}-{fence}.sealed"
 
 
 def write_report(store: ObjectStore, key: str, html: str, *, data_key: bytes) -> None:
@@ -35,7 +27,10 @@ def write_report(store: ObjectStore, key: str, html: str, *, data_key: bytes) ->
         html: the whole file.
         data_key: the dataset's unwrapped data key.
     """
-    store.put_bytes(key, seal_bytes(data_key, _filled(html.encode(), STEP_BYTES), context=key))
+    content = html.encode()
+    # HTML ends as well with spaces.
+    filled = content + b" " * (-len(content) % STEP_BYTES)
+    store.put_bytes(key, seal_bytes(data_key, filled, context=key))
 
 
 def read_report(store: ObjectStore, key: str, *, data_key: bytes) -> bytes:
@@ -46,33 +41,3 @@ def read_report(store: ObjectStore, key: str, *, data_key: bytes) -> bytes:
         SealBroken: it is damaged or the key is another dataset's.
     """
     return open_bytes(data_key, store.get_bytes(key), context=key)
-
-
-def write_report_note(store: ObjectStore, key: str, error: BaseException, *, data_key: bytes) -> None:
-    """Seal the account of an error for the owner; it may quote values of rows.
-
-    Args:
-        store: where.
-        key: of `report_note_key`.
-        error: what was raised.
-        data_key: the dataset's unwrapped data key.
-    """
-    text = "".join(traceback.format_exception(error)).encode()
-    store.put_bytes(key, seal_bytes(data_key, _filled(text, _NOTE_BYTES), context=key))
-
-
-def read_report_note(store: ObjectStore, key: str, *, data_key: bytes) -> str | None:
-    """Open the account of a failure; None where the attempt left none.
-
-    Raises:
-        SealBroken: it is damaged or the key is another dataset's.
-    """
-    try:
-        return open_bytes(data_key, store.get_bytes(key), context=key).decode().rstrip()
-    except ObjectMissing:
-        return None
-
-
-def _filled(content: bytes, step: int) -> bytes:
-    """Spaces up to a multiple of a size; HTML and text end as well with them."""
-    return content + b" " * (-len(content) % step)

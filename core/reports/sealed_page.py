@@ -37,23 +37,40 @@ class Subject:
     facts: tuple[tuple[str, str], ...]
 
 
+FAILED: Final = '<meta name="understudy-report" content="failed">'
+"""Stands in a file that says why there is no report."""
+
+
 def render(subject: Subject, contents: SealedContents) -> str:
     """The whole file."""
-    title = escape(f"Sealed report: {subject.title}")
     sections = "".join(
         f'<section id="{name}"><h2>{escape(head)}</h2>{"".join(body(contents))}</section>'
         for name, head, body in _SECTIONS
     )
     menu = "".join(f'<li><a href="#{name}">{escape(head)}</a></li>' for name, head, _ in _SECTIONS)
+    return _document(subject, f"<p>{words.PURPOSE}</p>", f"<nav><ul>{menu}</ul></nav>{sections}")
+
+
+def render_failure(subject: Subject, account: str) -> str:
+    """The file in place of a report that could not be made, with the account of the failure, which may quote rows.
+
+    It is sealed and stored like a report, so that nobody but the owner can tell one from the other.
+    """
+    body = f'<h2>The report could not be made</h2>{words.FAILURE}<pre class="card">{escape(account)}</pre>'
+    return _document(subject, "", body, head=FAILED)
+
+
+def _document(subject: Subject, purpose: str, body: str, *, head: str = "") -> str:
+    title = escape(f"Sealed report: {subject.title}")
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in subject.facts)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">{head}'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">'
         f"<title>{title} – {escape(MARK)}</title><style>{STYLE}</style></head><body>"
         f'<div class="mark" role="note">{escape(MARK)}</div><main><h1>{title}</h1>'
-        f'<p>{words.PURPOSE}</p><dl class="facts">{facts}</dl><nav><ul>{menu}</ul></nav>{sections}</main></body></html>\n'
-    )  # fmt: skip
+        f'{purpose}<dl class="facts">{facts}</dl>{body}</main></body></html>\n'
+    )
 
 
 def _short(contents: SealedContents) -> Iterator[str]:

@@ -68,6 +68,7 @@ figcaption { font-weight: 600; overflow-wrap: anywhere; }
 .map .h { text-anchor: middle; fill: var(--soft); }
 .cell { fill: var(--synthetic); } .cell.a { fill: var(--real); }
 .edge { fill: none; stroke: var(--line); }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.85rem; }
 nav ul { list-style: none; padding: 0; margin: 0.8rem 0; display: flex; flex-wrap: wrap; gap: 0.2rem 1.1rem; }
 a { color: inherit; text-underline-offset: 0.2em; }
 @media (max-width: 36rem) {

@@ -21,6 +21,10 @@ WARNING: Final = (
     "figure from it, to pass it on, or to choose among several releases by it and to publish the choice, tells something about "
     "the real rows that no budget was charged for. To tell others how good a release is, order a <em>charged</em> report.</p>"
 )
+FAILURE: Final = (
+    "<p>What follows is the whole account of the failure, for you alone: it may quote values of rows. To others this file looks "
+    "like any report, from its size to the audit log. Delete it and order the report again once the cause is gone.</p>"
+)
 COLUMNS: Final = (
     "<p>The shares of every value. The <em>distance</em> is the total variation: the part of the rows that would have to change "
     "their value for the shares to be alike; <em>by chance</em> is the distance that two samples of one law and of these sizes "

@@ -55,6 +55,27 @@ def network(*, latent: int = 2) -> bytes:
     return model.SerializeToString()
 
 
+def network_of(cells: tuple[int, ...], *, latent: int = 2, labels: int = 2) -> bytes:
+    """A network for other columns: every block is uniform."""
+    width = sum(cells)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Concat", ["latent", "label"], ["both"], axis=1),
+            helper.make_node("MatMul", ["both", "weights"], ["logits"]),
+        ],
+        "stand-in",
+        [
+            helper.make_tensor_value_info("latent", TensorProto.FLOAT, ["rows", latent]),
+            helper.make_tensor_value_info("label", TensorProto.FLOAT, ["rows", labels]),
+        ],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["rows", width])],
+        [numpy_helper.from_array(np.zeros((latent + labels, width), dtype=np.float32), "weights")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    model.ir_version = 10
+    return model.SerializeToString()
+
+
 def bundle(**changes: object) -> Bundle:
     whole = Bundle(
         manifest=TableManifest(

@@ -1,0 +1,281 @@
+"""The task around a sealed report and its child: real database, real rows, real child processes."""
+
+import re
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from core.clock import FixedClock, SystemClock
+from core.datasets.deletion import finish_deletions, mark_deleted
+from core.db.tables import Dataset, Release, SealedReport
+from core.domain.table import TableDomain
+from core.jobs.queue import MemoryQueue
+from core.releases.bundle import pack
+from core.reports.sealed_files import STEP_BYTES, read_report, report_key
+from core.reports.sealed_orders import claim_report, order_report, overdue_reports
+from core.reports.sealed_page import FAILED, MARK
+from core.storage.errors import SealBroken
+from tests.core.releases.stand_in import bundle, network_of
+from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
+from workers import reporting_runner
+from workers.orphans import AGE, sweep_orphans
+from workers.outcomes import ExitCode
+from workers.reporting import Reporter
+
+
+@pytest.fixture
+def settings(settings):
+    return settings.model_copy(update={"report_slot_seconds": 0.3, "heartbeat_seconds": 0.1})
+
+
+def released(workshop: Workshop, content: bytes | None = None) -> UUID:
+    """A release of the workshop's dataset whose generator draws every value alike."""
+    cells = tuple(TableDomain.from_json(DOCUMENT).cardinalities)
+    made = bundle(
+        manifest=bundle().manifest.__class__(
+            latent_dimension=2, cardinalities=cells, label_index=2, label_probabilities=(0.5, 0.5)
+        ),
+        network=network_of(cells),
+        domain=DOCUMENT,
+    )
+    release_id, job_id = uuid4(), workshop.order()
+    key = f"releases/{release_id}/bundle-1.zip"
+    workshop.store.put_bytes(key, pack(made, readme="read me") if content is None else content)
+    with workshop.database.transaction() as session:
+        session.add(
+            Release(
+                id=release_id,
+                job_id=job_id,
+                dataset_id=workshop.dataset_id,
+                bundle_key=key,
+                certificate={"privacy_parameters": {"epsilon": 1.0, "delta": 1e-6}},
+                created_at=workshop.clock.now(),
+            )
+        )
+    return release_id
+
+
+def ordered(workshop: Workshop, release_id: UUID | None = None) -> UUID:
+    release_id = release_id or released(workshop)
+    with workshop.database.transaction() as session:
+        report, _ = order_report(
+            session,
+            release=session.get_one(Release, release_id),
+            dataset=session.get_one(Dataset, workshop.dataset_id),
+            target=None,
+            ordered_by=uuid4(),
+            queue=workshop.queue,
+            clock=workshop.clock,
+        )
+        return report.id
+
+
+def reporter(workshop: Workshop, script: str | None = None) -> Reporter:
+    """A reporter; with a script its child runs that instead of a report."""
+    command = {} if script is None else {"command": lambda *_: [sys.executable, "-c", script]}
+    return Reporter(
+        workshop.settings,
+        database=workshop.database,
+        store=workshop.store,
+        queue=workshop.queue,
+        clock=SystemClock(),
+        environment=environment_of(workshop.settings),
+        **command,
+    )
+
+
+def row_of(workshop: Workshop, report_id: UUID) -> SealedReport | None:
+    with workshop.database.read_only() as session:
+        row = session.get(SealedReport, report_id)
+        if row is not None:
+            session.expunge(row)
+        return row
+
+
+def reports_stored(workshop: Workshop) -> list[str]:
+    return [found.key for found in workshop.store.list("datasets") if "/report-" in found.key]
+
+
+def html_of(workshop: Workshop, row: SealedReport) -> str:
+    assert row.object_key is not None
+    return read_report(workshop.store, row.object_key, data_key=workshop.data_key).decode()
+
+
+def test_a_report_is_made_by_a_child_sealed_and_the_same_whoever_makes_it(workshop, capsys):
+    report_id = ordered(workshop)
+    assert workshop.queue.sent_reports == [report_id]
+    began = time.monotonic()
+    reporter(workshop).report(report_id)
+    assert time.monotonic() - began >= workshop.settings.report_slot_seconds
+    row = row_of(workshop, report_id)
+    assert row is not None
+    assert (row.state, row.attempts, row.failure_code) == ("made", 1, None)
+    html = html_of(workshop, row)
+    # One file that needs nothing, marked, with real values of the rows in it.
+    assert MARK in html
+    assert "position: fixed" in html
+    assert CANARY in html
+    assert FAILED not in html
+    assert "The report could not be made" not in html
+    assert not re.search(r"https?:|<script|javascript:|<link|<img|@import|url\(|\son\w+=", html)
+    assert "default-src 'none'" in html
+    # At rest it is sealed, and its size is a multiple of a public one.
+    sealed = workshop.store.get_bytes(row.object_key)
+    assert CANARY.encode() not in sealed
+    assert len(sealed) % STEP_BYTES < 100
+    with pytest.raises(SealBroken):
+        read_report(workshop.store, row.object_key, data_key=bytes(32))
+    # Nothing of it in logs.
+    said = "".join(capsys.readouterr())
+    assert "report-ended" in said
+    assert not re.search(f"{CANARY}|outcome|made", said)
+    # A second message does nothing; a report made again says the same.
+    reporter(workshop).report(report_id)
+    with workshop.database.transaction() as session:
+        row = session.get_one(SealedReport, report_id)
+        row.state, row.fence, row.object_key, row.finished_at = "running", 2, None, None
+        row.lease_expires_at = datetime.now(UTC) + timedelta(seconds=60)
+    reporting_runner.make(
+        workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=2
+    )
+    again = read_report(
+        workshop.store, report_key(workshop.dataset_id, report_id, 2), data_key=workshop.data_key
+    )
+    assert again.decode() == html
+
+
+def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner(workshop, monkeypatch):
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError(f"what a library says about {CANARY}")
+
+    monkeypatch.setattr(reporting_runner, "measure", fails)
+    report_id = ordered(workshop)
+    with workshop.database.transaction() as session:
+        claim = claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
+    assert claim is not None
+    reporting_runner.make(
+        workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=1
+    )
+    key = report_key(workshop.dataset_id, report_id, 1)
+    html = read_report(workshop.store, key, data_key=workshop.data_key).decode()
+    assert FAILED in html
+    assert CANARY in html
+    assert MARK in html
+    sealed = workshop.store.get_bytes(key)
+    assert len(sealed) % STEP_BYTES < 100
+    assert CANARY.encode() not in sealed
+
+
+def test_a_worker_that_dies_is_followed_by_another_until_the_attempts_are_used_up(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"job_attempts": 2})
+    report_id = ordered(workshop)
+    reporter(workshop, "import os; os.kill(os.getpid(), 9)").report(report_id)
+    row = row_of(workshop, report_id)
+    assert row is not None
+    assert (row.state, row.attempts) == ("queued", 1)
+    assert isinstance(workshop.queue, MemoryQueue)
+    assert workshop.queue.sent_reports == [report_id] * 2
+    reporter(workshop, "import os; os.kill(os.getpid(), 9)").report(report_id)
+    row = row_of(workshop, report_id)
+    assert row is not None
+    assert (row.state, row.failure_code, row.object_key) == ("failed", "report-failed", None)
+    assert ordered(workshop, row.release_id) != report_id, "one that failed may be ordered again"
+
+
+def test_a_lost_worker_and_a_lost_message_are_made_good(workshop):
+    report_id = ordered(workshop)
+    now = FixedClock(datetime.now(UTC))
+    with workshop.database.transaction() as session:
+        first = claim_report(session, report_id, clock=now, lease_seconds=5, max_attempts=3)
+    with workshop.database.transaction() as session:
+        assert claim_report(session, report_id, clock=now, lease_seconds=5, max_attempts=3) is None
+        assert overdue_reports(session, clock=now, resend_seconds=0) == []
+    now.advance(seconds=6)
+    with workshop.database.transaction() as session:
+        assert overdue_reports(session, clock=now, resend_seconds=1) == [report_id]
+        assert overdue_reports(session, clock=now, resend_seconds=1) == [], "stamped as sent"
+    # The second worker makes it; what the first one still writes is not what the row names.
+    reporter_of_now = reporter(workshop, f"raise SystemExit({ExitCode.DONE})")
+    reporter_of_now._clock = now
+    reporter_of_now._sleep = lambda seconds: now.advance(seconds=seconds)
+    reporter_of_now.report(report_id)
+    row = row_of(workshop, report_id)
+    assert row is not None
+    assert first is not None
+    assert (row.state, row.fence, row.attempts) == ("made", 2, 2)
+    assert row.object_key == report_key(workshop.dataset_id, report_id, 2)
+
+
+def test_a_deletion_ends_the_work_and_leaves_nothing(workshop):
+    report_id = ordered(workshop)
+    script = f"""
+import time
+open({str(workshop.settings.scratch_folder / "begun")!r}, "w").close()
+time.sleep(60)
+"""
+
+    def delete_when_begun() -> None:
+        while not (workshop.settings.scratch_folder / "begun").exists():
+            time.sleep(0.02)
+        workshop.store.put_bytes(report_key(workshop.dataset_id, report_id, 1), b"sealed")
+        with workshop.database.transaction() as session:
+            row = session.get_one(Dataset, workshop.dataset_id, with_for_update={"key_share": True})
+            mark_deleted(session, row, by=uuid4(), clock=workshop.clock)
+        finish_deletions(workshop.database, workshop.store, clock=workshop.clock)
+
+    thread = threading.Thread(target=delete_when_begun)
+    thread.start()
+    reporter(workshop, script).report(report_id)
+    thread.join()
+    assert row_of(workshop, report_id) is None
+    assert reports_stored(workshop) == []
+
+
+def test_orphans_go_and_what_is_named_or_on_its_way_stays(workshop):
+    release_id = released(workshop)
+    live = ordered(workshop, release_id)
+    dataset_id = workshop.dataset_id
+    kept = report_key(dataset_id, live, 1)
+    gone = [report_key(dataset_id, uuid4(), 1), report_key(uuid4(), uuid4(), 3)]
+    for key in (kept, *gone):
+        workshop.store.put_bytes(key, b"x")
+    later = FixedClock(datetime.now(UTC) + AGE + timedelta(minutes=1))
+    sweep_orphans(workshop.database, workshop.store, clock=later)
+    assert reports_stored(workshop) == [kept]
+    with workshop.database.transaction() as session:
+        row = session.get_one(SealedReport, live)
+        row.state, row.finished_at = "made", later.now()
+        row.object_key = report_key(dataset_id, live, 2)
+    sweep_orphans(workshop.database, workshop.store, clock=later)
+    assert reports_stored(workshop) == []
+
+
+def test_a_worker_is_free_again_only_at_an_edge_however_short_the_work(workshop):
+    workshop.settings = workshop.settings.model_copy(
+        update={"report_slot_seconds": 60.0, "lease_seconds": 100.0}
+    )
+    now, slept = FixedClock(datetime.now(UTC)), []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now.advance(seconds=seconds)
+
+    for worked in (1.0, 42.0):
+        report_id = ordered(workshop)
+        claimed_at = now.now()
+        made = reporter(workshop, f"raise SystemExit({ExitCode.DONE})")
+        made._clock, made._sleep = now, sleep
+        watched = made._made
+        made._made = lambda claim, watched=watched, worked=worked: (
+            watched(claim),
+            now.advance(seconds=worked),
+        )[0]
+        made.report(report_id)
+        row = row_of(workshop, report_id)
+        assert row is not None
+        assert row.finished_at == now.now() == claimed_at + timedelta(seconds=60)
+    assert sum(slept) == pytest.approx(60 - 1 + 60 - 42)
