@@ -25,6 +25,7 @@ from core.errors import UnderstudyError
 from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
 from core.releases.certificate_schema import schema_text
 from core.releases.selection_form import selection_schema_text
+from core.reports.charged_form import charged_schema_text
 from core.settings import Settings
 from docs.ablation_page import ablation_plots, ablations_page
 from docs.cost_figures import cost_plots
@@ -130,6 +131,8 @@ DOCUMENTS = {
     "certificate.schema.json": schema_text,
     "../../understudy/verifying/certificate.schema.json": schema_text,
     "openapi.json": lambda: openapi_text(_openapi()),
+    "charged.schema.json": charged_schema_text,
+    "../../understudy/verifying/charged.schema.json": charged_schema_text,
     "selection.schema.json": selection_schema_text,
     "../../understudy/verifying/selection.schema.json": selection_schema_text,
 }

@@ -1,11 +1,14 @@
 """Jobs and releases that an asynchronous client gives: the same facts, and methods to await."""
 
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from understudy.results import POLL_SECONDS, Job, Json, Release
+
+if TYPE_CHECKING:
+    from understudy.charged.results import ReportJob
 
 
 class AsyncHandling(Protocol):
@@ -28,6 +31,17 @@ class AsyncHandling(Protocol):
 
     async def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
+
+    async def order_charged_report(
+        self,
+        release_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "ReportJob":
+        """Order a charged report about a release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +85,19 @@ class AsyncRelease(Release):
         file = Path(target)
         await self.client.download_bundle(self.id, file, public_keys=public_keys)
         return file
+
+    async def order_report(  # type: ignore[override]  # awaited
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "ReportJob":
+        """Order a charged report; see `Release.order_report`. Await the client's `wait_for_charged_report` of its id."""
+        return await self.client.order_charged_report(
+            self.id, epsilon=epsilon, delta=delta, target=target, columns=columns
+        )
 
 
 def _facts(result: Job | Release) -> dict[str, Any]:

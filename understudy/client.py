@@ -17,6 +17,7 @@ import httpx
 from understudy import calls
 from understudy.auditing.client import Auditing
 from understudy.calls import Call
+from understudy.charged.client import Charging
 from understudy.errors import Refused
 from understudy.exchange import (
     FIRST_ERROR,
@@ -52,7 +53,7 @@ from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps,
 Result = TypeVar("Result")
 
 
-class Client(Releasing):
+class Client(Releasing, Charging):
     """One API key at one service. Safe to use from several threads; close it or use it as a context manager."""
 
     def __init__(

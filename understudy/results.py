@@ -1,11 +1,14 @@
 """What the service answers, as frozen values. Fields are the documented ones; ``document`` keeps the whole JSON."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from understudy.errors import InputUnusable, UnexpectedAnswer
+
+if TYPE_CHECKING:
+    from understudy.charged.results import ReportJob
 
 Json = Mapping[str, Any]
 POLL_SECONDS = 0.5
@@ -27,6 +30,17 @@ class Handling(Protocol):
 
     def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
+
+    def order_charged_report(
+        self,
+        release_id: str,
+        *,
+        epsilon: float,
+        delta: float | None,
+        target: str | None,
+        columns: Sequence[str] | None,
+    ) -> "ReportJob":
+        """Order a charged report about a release."""
 
 
 def take(document: object, *names: str) -> tuple[Any, ...]:
@@ -322,6 +336,26 @@ class Release:
         file = Path(target)
         handled(self.client).download_bundle(self.id, file, public_keys=public_keys)
         return file
+
+    def order_report(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "ReportJob":
+        """Order a charged report (analyst): how far the release is from its table, for a small epsilon of its own.
+
+        Args:
+            epsilon: of the report; `Client.quote_charged_report` says before what it costs and how precise it is.
+            delta: of the report; else the service's usual one.
+            target: the column that a classifier, trained on synthetic rows, predicts; else the target of the domain.
+            columns: columns to measure; else all. Fewer are measured more precisely.
+        """
+        return handled(self.client).order_charged_report(
+            self.id, epsilon=epsilon, delta=delta, target=target, columns=columns
+        )
 
 
 def handled(client: Handling | None) -> Handling:

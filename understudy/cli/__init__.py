@@ -15,6 +15,7 @@ from understudy.cli.dummy import dummy
 from understudy.cli.keys import app as keys_app
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
+from understudy.cli.quality import app as quality_app
 from understudy.cli.signing_keys import signing_keys
 from understudy.cli.verify import verify
 from understudy.errors import UnderstudyError
@@ -43,6 +44,7 @@ app.add_typer(domain_app, name="domain")
 app.add_typer(budget_app, name="budget")
 app.add_typer(members_app, name="members")
 app.add_typer(keys_app, name="keys")
+app.add_typer(quality_app, name="quality")
 
 INTERRUPTED = 130
 

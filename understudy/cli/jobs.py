@@ -139,6 +139,8 @@ def job_line(job: Job) -> str:
         parts += [stage_text(job), f"{job.progress.percent:.0f} %", left_text(job)]
     if job.release_id is not None:
         parts.append(f"release {job.release_id}")
+    if (report_id := job.document.get("report_id")) is not None:
+        parts.append(f"report {report_id}")
     if job.failure is not None:
         parts.append(job.failure)
     return "  ".join(part for part in parts if part)

@@ -206,10 +206,12 @@ class DummyService:
 
     def order(self, body: Json) -> Json:
         """Take an order; it is done at the third look."""
+        _require_a_generator(body)
         _found(self._datasets, body["dataset_id"], "dataset")
         made = {
             "id": str(uuid.uuid4()), "dataset_id": body["dataset_id"], "ordered_by": ME, "state": "queued",
-            "cancel_requested": False, "progress": _progress(None, 0), "release_id": None, "failure": None,
+            "kind": "training",
+            "cancel_requested": False, "progress": _progress(None, 0), "release_id": None, "report_id": None, "failure": None,
             "plan_digest": "0" * 64, "created_at": LONG_AGO, "started_at": None, "finished_at": None, "dummy": True,
         }  # fmt: skip
         self._jobs[made["id"]] = made
@@ -287,6 +289,11 @@ class DummyService:
     def _domain_of(self, release_id: str) -> dict[str, Any]:
         domain: dict[str, Any] = self._datasets[self.release(release_id)["dataset_id"]]["domain"]
         return domain
+
+
+def _require_a_generator(body: Json) -> None:
+    if body.get("report") is not None:
+        raise DummyRefusal(422, "invalid-report", "There are no real rows here to measure a release against.")
 
 
 def _found(kept: Kept, key: str, what: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Releases, as methods of the asynchronous client; the methods are those of `understudy.releasing.client`."""
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from understudy import calls
 from understudy.async_results import AsyncRelease
 from understudy.calls import Call
+from understudy.charged.async_client import AsyncCharging
 from understudy.exchange import Repetitions, Seen, unseen
 from understudy.results import POLL_SECONDS, Json
 from understudy.tables import drawn, require_form
@@ -16,7 +17,7 @@ from understudy.tables import drawn, require_form
 Result = TypeVar("Result")
 
 
-class AsyncReleasing(ABC):
+class AsyncReleasing(AsyncCharging):
     """What an asynchronous client does with releases; how calls are sent is the client's."""
 
     @abstractmethod

@@ -27,15 +27,15 @@ def fingerprint(public_key: bytes) -> str:
     return hashlib.sha256(public_key).hexdigest()[:_KEY_BYTES]
 
 
-def signed_message(certificate: Mapping[str, Any]) -> bytes:
-    """The bytes that the signature covers."""
+def signed_message(certificate: Mapping[str, Any], *, context: str = CONTEXT) -> bytes:
+    """The bytes that the signature covers; the context says what it is for."""
     document = {name: value for name, value in certificate.items() if name not in _SEAL}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return b"\0".join((_DOMAIN, CONTEXT.encode(), text.encode("ascii")))
+    return b"\0".join((_DOMAIN, context.encode(), text.encode("ascii")))
 
 
-def verifies(certificate: Mapping[str, Any], public_key: bytes) -> bool:
-    """Whether this key signed the certificate."""
+def verifies(certificate: Mapping[str, Any], public_key: bytes, *, context: str = CONTEXT) -> bool:
+    """Whether this key signed the certificate, or another document whose context is given."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -43,7 +43,9 @@ def verifies(certificate: Mapping[str, Any], public_key: bytes) -> bool:
     if base64.b64encode(signature).decode() != certificate["signature"]:
         return False
     try:
-        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, signed_message(certificate))
+        Ed25519PublicKey.from_public_bytes(public_key).verify(
+            signature, signed_message(certificate, context=context)
+        )
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -1,0 +1,99 @@
+"""Charged reports, as methods of the asynchronous client; the methods are those of `understudy.charged.client`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeVar
+
+from understudy.async_results import AsyncJob, AsyncRelease
+from understudy.calls import Call
+from understudy.charged import calls
+from understudy.charged.ended import report_of
+from understudy.charged.results import ChargedReport, ReportEntry, ReportJob
+from understudy.exchange import Repetitions
+from understudy.handling import bar_if
+from understudy.results import POLL_SECONDS, Quote
+
+Result = TypeVar("Result")
+
+
+class AsyncCharging(ABC):
+    """What an asynchronous client does with charged reports; how calls are sent is the client's."""
+
+    @abstractmethod
+    async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
+        """Send a call and give its result."""
+
+    @abstractmethod
+    async def read_release(self, release_id: str) -> AsyncRelease:
+        """Give a release."""
+
+    @abstractmethod
+    def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[AsyncJob]:
+        """Yield the job again and again until it has ended."""
+
+    async def quote_charged_report(
+        self,
+        release_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+        grant_id: str | None = None,
+    ) -> Quote:
+        """Ask what a report about a release would cost and how precise it would be (analyst); nothing is spent."""
+        body = calls.terms(
+            (await self.read_release(release_id)).dataset_id,
+            release_id,
+            epsilon=epsilon,
+            delta=delta,
+            target=target,
+            columns=columns,
+            grant_id=grant_id,
+        )
+        return await self.run(calls.quote_report(body))
+
+    async def order_charged_report(
+        self,
+        release_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+        grant_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> ReportJob:
+        """Order a report about a release (analyst), drawing on a grant; await `wait_for_charged_report` of its id."""
+        body = calls.terms(
+            (await self.read_release(release_id)).dataset_id,
+            release_id,
+            epsilon=epsilon,
+            delta=delta,
+            target=target,
+            columns=columns,
+            grant_id=grant_id,
+        )
+        return await self.run(calls.order_report(body, idempotency_key=idempotency_key))
+
+    async def list_charged_reports(self, release_id: str) -> tuple[ReportEntry, ...]:
+        """Give the newest reports about a release."""
+        return await self.run(calls.list_reports(release_id))
+
+    async def read_charged_report(self, report_id: str) -> ChargedReport:
+        """Give a report."""
+        return await self.run(calls.read_report(report_id))
+
+    async def wait_for_charged_report(
+        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
+    ) -> ChargedReport:
+        """Wait for a job's report.
+
+        Raises:
+            JobFailed: if it failed.
+            JobCancelled: if it was cancelled.
+        """
+        with bar_if(progress) as look:
+            async for job in self.watch_job(job_id, poll_seconds=poll_seconds):
+                look(job)
+        return await self.read_charged_report(report_of(job))

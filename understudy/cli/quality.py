@@ -1,0 +1,177 @@
+"""``understudy quality``: charged reports - what one costs, ordering it, reading it, verifying it."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from understudy.charged.words import quote_lines, report_lines
+from understudy.cli.options import SMALLEST_DELTA, AsJson, DataFolderPath, Epsilon, Key, Url, finite
+from understudy.cli.screen import TerminalScreen
+from understudy.connection import find_connection
+from understudy.errors import InputUnusable, NotInstalled
+from understudy.verifying.signatures import key_of_text, keys_of_file
+from understudy.verifying.strict_json import read_object
+
+app = typer.Typer(
+    help="How good a release is: noisy errors and a noisy score, measured for a small epsilon, for everybody to read.",
+    no_args_is_help=True,
+)
+
+ReleaseId = Annotated[str, typer.Argument(help="Id of the release.")]
+Delta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta; else a sixteenth of the cap's."
+    ),
+]
+Target = Annotated[
+    str | None, typer.Option("--target", help="Column that is predicted; else the domain's target.")
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column", help="Measure this column; may be given several times. Else all: fewer are more precise."
+    ),
+]
+
+
+@app.command("quote")
+def quote(
+    release: ReleaseId,
+    epsilon: Epsilon,
+    delta: Delta = None,
+    target: Target = None,
+    columns: Columns = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Say what a report would cost and how precise it would be; nothing is spent and no row is read."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("analyst") as client:
+        answer = client.quote_charged_report(
+            release, epsilon=epsilon, delta=delta, target=target, columns=columns
+        )
+    _tell(answer.document, quote_lines(answer), as_json=as_json)
+
+
+@app.command("order")
+def order(
+    release: ReleaseId,
+    epsilon: Epsilon,
+    delta: Delta = None,
+    target: Target = None,
+    columns: Columns = None,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is measured.")] = True,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Order a report about a release, drawing on your grant, and show it when it is there."""
+    screen = TerminalScreen(Console(stderr=as_json))
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("analyst") as client:
+        job = client.order_charged_report(
+            release, epsilon=epsilon, delta=delta, target=target, columns=columns
+        )
+        screen.say(f"job {job.id}: {job.state}; epsilon {epsilon:g} is reserved")
+        if not wait:
+            if as_json:
+                print(json.dumps(job.document, indent=2))
+            return
+        report = client.wait_for_charged_report(job.id, progress=not as_json)
+    _tell(report.document, report_lines(report), as_json=as_json)
+
+
+@app.command("list")
+def list_reports(
+    release: ReleaseId,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """List the reports about a release."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.any_client() as client:
+        found = client.list_charged_reports(release)
+    lines = [
+        f"{entry.id}  epsilon {entry.epsilon:g}, delta {entry.delta:g}  predicted: {entry.target or 'nothing'}"
+        for entry in found
+    ]
+    _tell([entry.document for entry in found], lines or ["nothing was measured of it yet"], as_json=as_json)
+
+
+@app.command("show")
+def show(
+    report: Annotated[str, typer.Argument(help="Id of the report.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write the signed report to this file.")
+    ] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Show a report: score, errors with intervals, and what they are to be read against."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.any_client() as client:
+        found = client.read_charged_report(report)
+    if out is not None:
+        out.write_text(json.dumps(found.document, indent=2) + "\n", encoding="utf-8")
+    _tell(found.document, report_lines(found), as_json=as_json)
+
+
+@app.command("verify")
+def verify(
+    file: Annotated[Path, typer.Argument(help="A report that `quality show --out` wrote.")],
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key", help="A public signing key that you trust, hexadecimal; may be given several times."
+        ),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option("--keys", help="File of such keys: `understudy signing-keys` writes one; or a PEM."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify a report offline: form, signature, price computed anew, and that every interval follows from its noise.
+
+    Needs understudy[audit]. Exit status: 0 everything holds; 1 the file cannot be read; 3 something does not hold; 4
+    everything that can be computed holds, but no key that you trust has signed it.
+    """
+    try:
+        from understudy.verifying.charged import verify_report
+    except ImportError as error:
+        message = f"verifying needs {error.name}: pip install 'understudy[audit]'"
+        raise NotInstalled(message) from None
+    trusted = [key_of_text(text) for text in key or []]
+    if keys is not None:
+        trusted += keys_of_file(keys)
+    try:
+        content = file.read_bytes()
+    except OSError:
+        message = f"there is no readable file {file}"
+        raise InputUnusable(message) from None
+    checked = verify_report(read_object(content, str(file)), public_keys=trusted)
+    told = [{"name": check.name, "holds": check.holds, "detail": check.detail} for check in checked.checks]
+    words = {True: "holds", False: "REFUSED", None: "open"}
+    lines = [f"{words[check.holds]:>8}  {check.name:<11} {check.detail}" for check in checked.checks]
+    _tell({"outcome": checked.outcome.name.lower(), "checks": told}, lines, as_json=as_json)
+    raise typer.Exit(int(checked.outcome))
+
+
+def _tell(document: Any, lines: list[str], *, as_json: bool) -> None:  # noqa: ANN401 - any JSON
+    if as_json:
+        print(json.dumps(document, indent=2))
+        return
+    screen = TerminalScreen(Console())
+    for line in lines:
+        screen.say(line)
