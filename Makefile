@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-polling bench-reservations bench-streams bench-recovery screenshots audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -120,6 +120,9 @@ bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into Parquet
 	$(BIN)/python -m benchmarks.sampling --save
 
+goldens: $(DEV_INSTALLED) ## take the pictures that key pages of the dashboard are compared with anew (needs Chromium)
+	UNDERSTUDY_GOLDENS=anew UNDERSTUDY_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -q tests/dashboard/test_goldens.py -k look_as
+
 screenshots: $(DEV_INSTALLED) ## pictures of the dashboard, light and dark, desktop and phone, into docs/screenshots (needs Chromium)
 	$(BIN)/python -m pytest -q -o python_files=screenshots.py tests/dashboard/screenshots.py
 
@@ -137,6 +140,9 @@ bench-polling: $(DEV_INSTALLED) ## status polls per second against a bare endpoi
 
 bench-reservations: $(DEV_INSTALLED) ## reservations per second against a bare psycopg loop, and the cost of long ledgers
 	$(BIN)/python -m benchmarks.reservations --save
+
+bench-pages: $(DEV_INSTALLED) ## milliseconds of the dashboard's pages with 10,000 ledger entries and 1,000 jobs
+	$(BIN)/python -m benchmarks.pages --save
 
 bench-streams: $(DEV_INSTALLED) ## what 500 open event streams cost, and how soon they tell
 	$(BIN)/python -m benchmarks.streams --save

@@ -14,6 +14,8 @@ class ApiKey:
 
     Attributes:
         id: its id.
+        principal_id: whom it speaks for.
+        principal_name: what everybody calls that principal, or None.
         name: what people call it.
         roles: what it may be used for.
         scopes: what it is narrowed to; empty for all that its roles may do.
@@ -26,6 +28,8 @@ class ApiKey:
     """
 
     id: str
+    principal_id: str
+    principal_name: str | None
     name: str
     roles: tuple[str, ...]
     scopes: tuple[str, ...]
@@ -39,16 +43,27 @@ class ApiKey:
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
-        known = ("id", "name", "prefix", "expires_at", "last_used_at", "revoked_at")
+        known = ("id", "principal_id", "name", "prefix", "expires_at", "last_used_at", "revoked_at")
         fields = dict(zip(known, take(document, *known), strict=True))
         roles, scopes = take(document, "roles", "scopes")
         return cls(
-            **fields, roles=tuple(roles), scopes=tuple(scopes), key=document.get("key"), document=document
+            **fields,
+            principal_name=document.get("principal_name"),
+            roles=tuple(roles),
+            scopes=tuple(scopes),
+            key=document.get("key"),
+            document=document,
         )
 
 
 def create_key(
-    *, name: str, roles: Sequence[str], scopes: Sequence[str] = (), expires_at: str | None = None
+    *,
+    name: str,
+    roles: Sequence[str],
+    scopes: Sequence[str] = (),
+    expires_at: str | None = None,
+    principal_id: str | None = None,
+    principal_name: str | None = None,
 ) -> Call[ApiKey]:
     """Make a key; the answer is the only time it is shown.
 
@@ -57,11 +72,23 @@ def create_key(
         roles: at least one of owner, analyst, admin, auditor.
         scopes: what it is narrowed to; empty for all that its roles may do.
         expires_at: a moment (ISO 8601), or ``never``; None for the service's default.
+        principal_id: whom it speaks for; None for a new principal.
+        principal_name: what everybody calls the principal; None leaves it as it is.
     """
     body: dict[str, Any] = {"name": name, "roles": list(roles), "scopes": list(scopes)}
-    if expires_at is not None:
-        body["expires_at"] = expires_at
+    given = {"expires_at": expires_at, "principal_id": principal_id, "principal_name": principal_name}
+    body |= {word: value for word, value in given.items() if value is not None}
     return Call(method="POST", path="/v1/keys", read=ApiKey.from_json, body=body)
+
+
+def name_principal(principal_id: str, name: str) -> Call[Json]:
+    """Set what everybody calls a principal."""
+
+    def read(document: object) -> Json:
+        found, called = take(document, "principal_id", "name")
+        return {"principal_id": found, "name": called}
+
+    return Call(method="PUT", path=f"/v1/principals/{principal_id}", read=read, body={"name": name})
 
 
 def list_keys() -> Call[tuple[ApiKey, ...]]:

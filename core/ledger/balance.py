@@ -12,6 +12,9 @@ from core.ledger.reservation import NOTHING, EntryKind, Reservation
 from core.privacy.charge import ORDERS, Charge, total
 
 _PER_CHARGE: Final = 2 + len(ORDERS)
+SPENT_EPSILON: Final = 1
+RESERVED_EPSILON: Final = 1 + _PER_CHARGE
+"""Places of the two epsilons among the numbers of a balance, counted from 1 as the database counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

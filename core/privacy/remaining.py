@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from core.privacy import gaussian
 from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
@@ -15,8 +16,14 @@ _GRAIN = 1e-4
 def remaining_epsilon(cap: Cap, charges: Sequence[Charge]) -> float:
     """Return the largest epsilon (0 if none) at which one more Gaussian release at the default delta still fits.
 
-    The typical job is nearly Gaussian, so this is what a further order can ask for.
+    The typical job is nearly Gaussian, so this is what a further order can ask for. Public numbers in, a public number
+    out: the answers to budgets that were looked at lately are remembered.
     """
+    return _largest(cap, tuple(charges))
+
+
+@lru_cache(maxsize=1024)
+def _largest(cap: Cap, charges: tuple[Charge, ...]) -> float:
     delta = cap.default_job_delta()
     low, high = 0, math.floor(cap.epsilon / _GRAIN)
     while low < high:
@@ -26,8 +33,12 @@ def remaining_epsilon(cap: Cap, charges: Sequence[Charge]) -> float:
     return low * _GRAIN
 
 
+@lru_cache(maxsize=4096)
 def gaussian_charge(epsilon: float, delta: float) -> Charge:
     """Return what one Gaussian release with this guarantee is charged: the typical job before it is planned.
+
+    A pure function of two public numbers; what was asked for lately is remembered, because lists of datasets search
+    the same grid again and again.
 
     Raises:
         InvalidGuarantee: epsilon or delta is out of range.

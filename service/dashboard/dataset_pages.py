@@ -202,14 +202,18 @@ def _steps(database: Database, population_id: UUID) -> Sequence[glances.Step]:
 
 def _curve(steps: Sequence[glances.Step]) -> dict[str, Any]:
     """The steps as columns: minutes in seconds, epsilon spent and in force after each, and the beginnings of job ids."""
-    known = [(step, step.balance) for step in steps if step.balance is not None]
+    known = [
+        (step, step.spent_micros, step.reserved_micros)
+        for step in steps
+        if step.spent_micros is not None and step.reserved_micros is not None
+    ]
     return {
-        "at": [_minute(step.at) for step, _ in known],
-        "spent": [balance.spent.epsilon_micros / MICRO for _, balance in known],
-        "reserved": [balance.in_force.epsilon_micros / MICRO for _, balance in known],
+        "at": [_minute(step.at) for step, *_ in known],
+        "spent": [spent / MICRO for _, spent, _ in known],
+        "reserved": [(spent + reserved) / MICRO for _, spent, reserved in known],
         # Of a longer ledger the newest steps are shown, which begin at what was spent before them.
         "whole": len(steps) < glances.NEWEST_STEPS,
-        "jobs": " ".join(short(step.job_id) for step, _ in known),
+        "jobs": " ".join(short(step.job_id) for step, *_ in known),
     }
 
 

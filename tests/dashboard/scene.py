@@ -33,6 +33,8 @@ def lived_in(world: World) -> Scene:
     dataset_id = world.ready(name="Admissions 2020", declared_size=48_000)
     world.set_budget(dataset_id, epsilon=3.0, delta=1e-5)
     for name in ("Intensive care 2019", "Prescriptions, north", "Ward surveys"):
+        # Never two at one moment: lists are in the order of time.
+        world.clock.advance(seconds=600)
         world.declare(name=name, declared_size=12_500)
     ended = _order(world, dataset_id, 0.5)
     _train(world, ended, state="succeeded")
@@ -43,7 +45,9 @@ def lived_in(world: World) -> Scene:
     world.clock.advance(seconds=5 * DAY)
     running = _order(world, dataset_id, 0.4)
     _train(world, running, state="running")
+    world.clock.advance(seconds=600)
     queued = _order(world, dataset_id, 0.3)
+    world.clock.advance(seconds=600)
     asked = world.analyst.post(
         f"/v1/datasets/{dataset_id}/budget-requests",
         {
@@ -55,6 +59,7 @@ def lived_in(world: World) -> Scene:
     with world.database.transaction() as session:
         give_sign(session, name="worker on north-1", role="worker", at=world.clock.now())
         give_sign(session, name="upkeep on north-1", role="upkeep", at=world.clock.now())
+    world.clock.advance(seconds=600)
     drawn = _order(world, dataset_id, 0.2)
     _train(world, drawn, state="succeeded")
     images = world.declare(name="Chest radiographs", domain=image_stand_in.domain(), declared_size=30_000)

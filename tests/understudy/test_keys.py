@@ -28,7 +28,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[httpx.Request]:
     def answer(request: httpx.Request) -> httpx.Response:
         requests.append(request)
         document: dict[str, Any] = KEY
-        if request.method == "GET":
+        if request.method == "PUT":
+            document = {"principal_id": "77aa"} | json.loads(request.content)
+        elif request.method == "GET":
             document = {"items": [KEY, KEY | {"revoked_at": "2026-04-01T00:00:00Z"}]}
         elif request.url.path.endswith("/rotate"):
             document = KEY | {"key": SECRET, "old_key_ends_at": "2026-03-02T12:00:00Z"}
@@ -74,7 +76,7 @@ def test_a_list_shows_no_secret(sent, monkeypatch, capsys) -> None:
     assert run(monkeypatch, "list") == 0
     live, revoked = capsys.readouterr().out.splitlines()
     assert live == (
-        "5b1f  us_0a1b2c3d_...  owner  nightly  only datasets:write  expires 2027-03-01T12:00:00Z  never used"
+        "5b1f  us_0a1b2c3d_...  owner  nightly  principal 77aa  only datasets:write  expires 2027-03-01T12:00:00Z  never used"
     )
     assert revoked.endswith("revoked 2026-04-01T00:00:00Z")
 
@@ -91,6 +93,26 @@ def test_revoking(sent, monkeypatch, capsys) -> None:
     assert run(monkeypatch, "revoke", "5b1f") == 0
     assert (sent[0].method, sent[0].url.path) == ("DELETE", "/v1/keys/5b1f")
     assert "5b1f" in capsys.readouterr().out
+
+
+def test_principals_have_names(sent, monkeypatch, capsys) -> None:
+    assert run(monkeypatch, "name", "77aa", "Research, north") == 0
+    assert (sent[0].method, sent[0].url.path) == ("PUT", "/v1/principals/77aa")
+    assert capsys.readouterr().out == "77aa  Research, north\n"
+    words = ("create", "a", "--role", "owner", "--principal", "77aa", "--principal-name", "Research")
+    assert run(monkeypatch, *words) == 0
+    body = json.loads(sent[1].content)
+    assert (body["principal_id"], body["principal_name"]) == ("77aa", "Research")
+    assert keys.ApiKey.from_json(KEY | {"principal_name": "Research"}).principal_name == "Research"
+
+
+def test_json_is_one_document_alone_on_standard_output(sent, monkeypatch, capsys) -> None:
+    made = ("create", "a", "--role", "owner")
+    for words in (made, ("list",), ("rotate", "5b1f"), ("revoke", "5b1f"), ("name", "77aa", "b")):
+        assert run(monkeypatch, *words, "--json") == 0
+        out = capsys.readouterr().out
+        assert json.loads(out), words
+        assert out.count(SECRET) == (words[0] in {"create", "rotate"})
 
 
 def test_making_a_key_is_never_repeated_by_itself() -> None:

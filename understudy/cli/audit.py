@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 from understudy.auditing.calls import EXPORT_FORMATS
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable, VerificationFailed
@@ -64,6 +65,7 @@ def export(
     outcome: Outcome = None,
     at_from: From = None,
     at_to: To = None,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -76,12 +78,12 @@ def export(
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("admin") as client:
         client.auditing.export_log(out, file_format=file_format, filters=filters)
-    TerminalScreen(Console()).say(f"wrote {out}")
+    tell({"file": str(out.resolve()), "format": file_format}, [f"wrote {out}"], as_json=as_json)
 
 
 @app.command("verify")
 def verify(
-    as_json: Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")] = False,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,

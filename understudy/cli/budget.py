@@ -1,21 +1,20 @@
 """``understudy budget``: caps, requests, approvals and grants; freezing; what one more job would cost."""
 
-import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from understudy.cli.answers import tell
 from understudy.cli.options import (
     LARGEST_EPSILON,
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
+    AsJson,
     DataFolderPath,
     Key,
     Url,
     finite,
 )
-from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.governance.results import BudgetRequest, Grant, WhatIf
 from understudy.results import Budget, Json
@@ -44,6 +43,7 @@ def set_cap(
     reason: Annotated[
         str | None, typer.Option("--reason", help="Why; needed to raise a cap that exists.")
     ] = None,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -51,7 +51,7 @@ def set_cap(
     """Set the cap that binds everybody together (admin)."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("admin") as client:
-        tell(budget_lines(client.set_budget(dataset, epsilon=epsilon, delta=delta, reason=reason)))
+        tell_budget(client.set_budget(dataset, epsilon=epsilon, delta=delta, reason=reason), as_json=as_json)
 
 
 @app.command("what-if")
@@ -68,6 +68,7 @@ def what_if(
             help="Delta; else a sixteenth of the cap's.",
         ),
     ] = None,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -75,7 +76,8 @@ def what_if(
     """Say whether one more job of this epsilon fits, and what would remain; nothing is reserved."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.any_client() as client:
-        tell(what_if_lines(client.governance.ask_what_if(dataset, epsilon=epsilon, delta=delta)))
+        answer = client.governance.ask_what_if(dataset, epsilon=epsilon, delta=delta)
+    tell(answer.document, what_if_lines(answer), as_json=as_json)
 
 
 @app.command("request")
@@ -84,6 +86,7 @@ def request(
     epsilon: Epsilon,
     delta: Delta,
     purpose: Annotated[str, typer.Option("--purpose", help="What it is for; read by whoever decides.")],
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -95,7 +98,7 @@ def request(
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("analyst") as client:
         filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)
-        tell([request_line(filed)])
+    tell(filed.document, [request_line(filed)], as_json=as_json)
 
 
 @app.command("requests")
@@ -103,7 +106,7 @@ def requests(
     state: Annotated[
         str | None, typer.Option("--state", help="open, approved, denied, withdrawn or expired.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")] = False,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -112,10 +115,8 @@ def requests(
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
         found = client.governance.list_requests(state=state)
-    if as_json:
-        print(json.dumps([each.document for each in found], indent=2))
-        return
-    tell([request_line(each) for each in found] or ["no budget requests"])
+    lines = [request_line(each) for each in found] or ["no budget requests"]
+    tell([each.document for each in found], lines, as_json=as_json)
 
 
 @app.command("approve")
@@ -140,6 +141,7 @@ def approve(
         str | None,
         typer.Option("--until", help="When the grant ends, such as 2027-01-31T00:00:00Z; else the default."),
     ] = None,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -150,13 +152,14 @@ def approve(
         approved = client.governance.approve_request(
             request_id, epsilon=epsilon, delta=delta, note=note, expires_at=until
         )
-        tell([request_line(approved)])
+    tell(approved.document, [request_line(approved)], as_json=as_json)
 
 
 @app.command("deny")
 def deny(
     request_id: RequestId,
     note: Annotated[str, typer.Option("--note", help="Why; the analyst is told.")],
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -164,30 +167,45 @@ def deny(
     """Grant nothing, and say why (admin or owner)."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        tell([request_line(client.governance.deny_request(request_id, note=note))])
+        found = client.governance.deny_request(request_id, note=note)
+    tell(found.document, [request_line(found)], as_json=as_json)
 
 
 @app.command("withdraw")
 def withdraw(
-    request_id: RequestId, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
+    request_id: RequestId,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
 ) -> None:
     """Take a request of one's own back (analyst)."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("analyst") as client:
-        tell([request_line(client.governance.withdraw_request(request_id))])
+        found = client.governance.withdraw_request(request_id)
+    tell(found.document, [request_line(found)], as_json=as_json)
 
 
 @app.command("grants")
-def grants(dataset: DatasetId, url: Url = None, key: Key = None, data_folder: DataFolderPath = None) -> None:
+def grants(
+    dataset: DatasetId,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
     """List the grants on a dataset's population; an analyst sees its own."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        tell([grant_line(each) for each in client.governance.list_grants(dataset)] or ["no grants"])
+        found = client.governance.list_grants(dataset)
+    lines = [grant_line(each) for each in found] or ["no grants"]
+    tell([each.document for each in found], lines, as_json=as_json)
 
 
 @app.command("revoke")
 def revoke(
     grant: Annotated[str, typer.Argument(help="Id of the grant.")],
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -195,38 +213,48 @@ def revoke(
     """Let no further order draw on a grant (admin or owner); what was drawn stays spent."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        tell([grant_line(client.governance.revoke_grant(grant))])
+        found = client.governance.revoke_grant(grant)
+    tell(found.document, [grant_line(found)], as_json=as_json)
 
 
 @app.command("freeze")
 def freeze(
-    dataset: DatasetId, reason: Reason, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
+    dataset: DatasetId,
+    reason: Reason,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
 ) -> None:
     """Let nothing be ordered or started on a dataset's population (admin or owner)."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        tell(budget_lines(client.governance.freeze(dataset, reason=reason)))
+        tell_budget(client.governance.freeze(dataset, reason=reason), as_json=as_json)
 
 
 @app.command("unfreeze")
 def unfreeze(
-    dataset: DatasetId, reason: Reason, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
+    dataset: DatasetId,
+    reason: Reason,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
 ) -> None:
     """Take orders again (admin)."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("admin") as client:
-        tell(budget_lines(client.governance.unfreeze(dataset, reason=reason)))
+        tell_budget(client.governance.unfreeze(dataset, reason=reason), as_json=as_json)
 
 
-def tell(lines: list[str]) -> None:
-    """Show lines.
+def tell_budget(budget: Budget, *, as_json: bool) -> None:
+    """Show a budget.
 
     Args:
-        lines: the lines.
+        budget: the budget.
+        as_json: for programs.
     """
-    screen = TerminalScreen(Console())
-    for line in lines:
-        screen.say(line)
+    tell(budget.document, budget_lines(budget), as_json=as_json)
 
 
 def budget_lines(budget: Budget) -> list[str]:

@@ -7,17 +7,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from understudy.cli.answers import tell
 from understudy.cli.jobs import statement_lines
 from understudy.cli.options import (
     LARGEST_EPSILON,
     MOST_ROWS,
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
+    AsJson,
     DeclaredSize,
     Settings,
     finite,
 )
-from understudy.cli.publish import check_guarantee, some_service, summary
+from understudy.cli.publish import check_guarantee, some_service, summary, told
 from understudy.cli.screen import TerminalScreen
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.order_words import parse_options
@@ -54,9 +56,10 @@ def demo(
         typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the guarantee."),
     ] = 1e-6,
     settings: Settings = None,
+    as_json: AsJson = False,
 ) -> None:
     """Publish a table at epsilon 1 on a stack of its own: simulated hospital admissions, or your own rows."""
-    screen = TerminalScreen(Console())
+    screen = TerminalScreen(Console(stderr=as_json))
     check_guarantee(epsilon, delta)
     if (table is None) != (domain is None):
         raise InputUnusable("your own table needs both --table ROWS and --domain DOMAIN.json")
@@ -78,6 +81,9 @@ def demo(
     )
     with some_service(url=None, key=None, data_folder=out / "data-folder", screen=screen) as connection:
         published = publish_order(connection, order, screen)
+    if as_json:
+        tell(told(published), (), as_json=True)
+        return
     for line in [
         *summary(published, order),
         "",

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from understudy.cli.screen import TerminalScreen
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson
 from understudy.domain_draft import MARK, draft_domain, render_draft
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
@@ -36,6 +36,7 @@ def draft(
         str | None, typer.Option("--delimiter", help="The character between fields.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a first draft of the domain, on this machine, every value from the data marked for you to confirm."""
     if out.exists() and not force:
@@ -47,9 +48,11 @@ def draft(
     else:
         text = render_draft(draft_domain(rows, header=header, delimiter=delimiter))
     out.write_text(text + "\n")
-    screen = TerminalScreen(Console())
-    screen.say(f"Draft: {out.resolve()}")
-    screen.say(
-        f"Values listed under {MARK!r} come from the rows, and a domain is public: look at each one, edit what would "
-        "tell something about somebody, then delete the marks. Publishing refuses a domain that still has them."
-    )
+    lines = [
+        f"Draft: {out.resolve()}",
+        (
+            f"Values listed under {MARK!r} come from the rows, and a domain is public: look at each one, edit what would "
+            "tell something about somebody, then delete the marks. Publishing refuses a domain that still has them."
+        ),
+    ]
+    tell({"file": str(out.resolve()), "to_confirm_under": MARK}, lines, as_json=as_json)

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from understudy.cli.options import MOST_ROWS
-from understudy.cli.screen import TerminalScreen
+from understudy.cli.answers import tell
+from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.dummies.drawing import dummy_file
 from understudy.dummies.refusals import DummyRefusal
 from understudy.errors import InputUnusable, NotInstalled, refusal
@@ -26,6 +25,7 @@ def dummy(
     where: Annotated[
         list[str] | None, typer.Option("--where", metavar="COLUMN=VALUE", help="Fix a column to a value.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write fake rows drawn from the declared domain alone: no data is read, no service asked, nothing charged."""
     document = read_domain(domain)
@@ -45,6 +45,7 @@ def dummy(
     except ModuleNotFoundError as error:
         raise NotInstalled(f"{chosen} needs {error.name}: pip install 'understudy[offline]'") from None
     target.write_bytes(content)
-    TerminalScreen(Console()).say(
-        f"{rows} FAKE records, uniform draws from the declared domain: {target.resolve()}"
+    line = f"{rows} FAKE records, uniform draws from the declared domain: {target.resolve()}"
+    tell(
+        {"file": str(target.resolve()), "rows": rows, "format": chosen, "fake": True}, [line], as_json=as_json
     )

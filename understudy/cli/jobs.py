@@ -1,11 +1,11 @@
 """``understudy quote``, ``status`` and ``ledger``: what a job would cost, how far it is, what was spent."""
 
-import json
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from understudy.cli.answers import tell
 from understudy.cli.options import (
     SMALLEST_DELTA,
     AsJson,
@@ -74,12 +74,7 @@ def quote(
             options=options,
             selection=selection,
         )
-    if as_json:
-        print(json.dumps(answer.document, indent=2))
-        return
-    screen = TerminalScreen(Console())
-    for line in quote_lines(answer):
-        screen.say(line)
+    tell(answer.document, quote_lines(answer), as_json=as_json)
 
 
 def status(
@@ -91,7 +86,7 @@ def status(
     data_folder: DataFolderPath = None,
 ) -> None:
     """Say how far a job is, or list the newest jobs."""
-    screen = TerminalScreen(Console())
+    screen = TerminalScreen(Console(stderr=as_json))
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.any_client() as client:
         if job is not None and watch:
@@ -99,14 +94,9 @@ def status(
                 for found in client.watch_job(job):
                     look(found)
         jobs = client.list_jobs() if job is None else (client.read_job(job),)
-    if as_json:
-        documents = [found.document for found in jobs]
-        print(json.dumps(documents if job is None else documents[0], indent=2))
-        return
-    if not jobs:
-        screen.say("no jobs yet")
-    for found in jobs:
-        screen.say(job_line(found))
+    documents = [found.document for found in jobs]
+    lines = list(map(job_line, jobs)) or ["no jobs yet"]
+    tell(documents if job is None else documents[0], lines, as_json=as_json)
 
 
 def ledger(
@@ -120,12 +110,7 @@ def ledger(
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.any_client() as client:
         statement = client.read_ledger(dataset)
-    if as_json:
-        print(json.dumps(statement.document, indent=2))
-        return
-    screen = TerminalScreen(Console())
-    for line in statement_lines(statement):
-        screen.say(line)
+    tell(statement.document, statement_lines(statement), as_json=as_json)
 
 
 def job_line(job: Job) -> str:

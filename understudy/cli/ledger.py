@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from understudy.cli.answers import tell
 from understudy.cli.jobs import DatasetId, ledger
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
+from understudy.cli.options import AlreadyJson, AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable, VerificationFailed
@@ -34,11 +35,17 @@ app.command("show")(ledger)
 
 
 @app.command("head")
-def head(dataset: DatasetId, url: Url = None, key: Key = None, data_folder: DataFolderPath = None) -> None:
-    """Write the signed head of the ledger as JSON: keep it elsewhere, and give it to `verify --witness` later."""
+def head(
+    dataset: DatasetId,
+    _as_json: AlreadyJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Write the signed head of the ledger, as JSON in any case: keep it elsewhere, and give it to `verify --witness` later."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.any_client() as client:
-        print(json.dumps(client.auditing.read_ledger_head(dataset), indent=1))
+        tell(client.auditing.read_ledger_head(dataset), (), as_json=True)
 
 
 @app.command("verify")

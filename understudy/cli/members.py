@@ -3,10 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from understudy.cli.options import DataFolderPath, Key, Url
-from understudy.cli.screen import TerminalScreen
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.connection import find_connection
 from understudy.governance.results import Member
 
@@ -22,6 +21,7 @@ PrincipalId = Annotated[
 def add(
     dataset: DatasetId,
     principal: PrincipalId,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -29,13 +29,14 @@ def add(
     """Show a dataset to an analyst, who may then file budget requests."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        tell(client.governance.add_member(dataset, principal))
+        tell_members(client.governance.add_member(dataset, principal), as_json=as_json)
 
 
 @app.command("remove")
 def remove(
     dataset: DatasetId,
     principal: PrincipalId,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -43,35 +44,39 @@ def remove(
     """Show a dataset to an analyst no longer; jobs already ordered go on."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        tell(client.governance.remove_member(dataset, principal))
+        tell_members(client.governance.remove_member(dataset, principal), as_json=as_json)
 
 
 @app.command("list")
 def list_members(
-    dataset: DatasetId, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
+    dataset: DatasetId,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
 ) -> None:
     """List the analysts to whom a dataset is shown."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        tell(client.governance.list_members(dataset))
+        tell_members(client.governance.list_members(dataset), as_json=as_json)
 
 
 @app.command("me")
-def me(url: Url = None, key: Key = None, data_folder: DataFolderPath = None) -> None:
+def me(as_json: AsJson = False, url: Url = None, key: Key = None, data_folder: DataFolderPath = None) -> None:
     """Say which principal the analyst's key speaks for: what an owner adds as a member."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("analyst") as client:
-        TerminalScreen(Console()).say(client.governance.who_am_i().principal_id)
+        who = client.governance.who_am_i()
+    tell(who.document, [who.principal_id], as_json=as_json)
 
 
-def tell(members: tuple[Member, ...]) -> None:
+def tell_members(members: tuple[Member, ...], *, as_json: bool) -> None:
     """List members.
 
     Args:
         members: the members.
+        as_json: for programs.
     """
-    screen = TerminalScreen(Console())
-    if not members:
-        screen.say("no members: only its owner, admins and auditors see the dataset")
-    for member in members:
-        screen.say(f"{member.principal_id}  since {member.added_at}")
+    lines = [f"{member.principal_id}  since {member.added_at}" for member in members]
+    nobody = "no members: only its owner, admins and auditors see the dataset"
+    tell([member.document for member in members], lines or [nobody], as_json=as_json)

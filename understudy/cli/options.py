@@ -96,3 +96,4 @@ ChoiceEpsilon = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")]
+AlreadyJson = Annotated[bool, typer.Option("--json", help="Changes nothing: the answer is JSON in any case.")]

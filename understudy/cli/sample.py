@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.options import MOST_ROWS, DataFolderPath, Key, Url
+from understudy.cli.answers import tell
+from understudy.cli.options import MOST_ROWS, AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.client import Client
 from understudy.connection import find_connection
@@ -55,6 +56,7 @@ def sample(
     show: Annotated[
         bool, typer.Option("--show", help="Show the contact sheet in the terminal, too.")
     ] = False,
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -68,13 +70,18 @@ def sample(
     if show and chosen != SHEET:
         raise InputUnusable("--show needs a contact sheet of images: --out FILE.png")
     condition = parse_options(where or [], word="--where")
-    screen = TerminalScreen(Console())
+    if show and as_json:
+        raise InputUnusable("--show and --json exclude each other")
+    screen = TerminalScreen(Console(stderr=as_json))
     if bundle is not None:
         target = sample_offline(bundle, out, rows, chosen, condition, screen)
     else:
         connection = find_connection(url=url, key=key, data_folder=data_folder)
         with connection.any_client() as client:
             target = sample_online(client, str(release), out, rows, chosen, condition, screen)
+    if as_json:
+        facts = {"file": str(target.resolve()), "rows": rows, "format": target.suffix.lstrip(".")}
+        tell(facts, (), as_json=True)
     if show:
         screen.show(target)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.options import AlreadyJson, DataFolderPath, Key, Url
 from understudy.connection import find_connection
 
 
@@ -14,6 +14,7 @@ def signing_keys(
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write; else they go to standard output.")
     ] = None,
+    _as_json: AlreadyJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,

@@ -1,0 +1,94 @@
+"""Key pages look as they did: compared with kept pictures, desktop and phone; `make goldens` takes them anew."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from core.access.roles import Role
+from tests.dashboard.browsing import REQUIRED, browser_path, chromium, served
+from tests.dashboard.goldens import FOLDER, TAKEN_WITH, difference, picture, serve_fonts, write
+from tests.dashboard.scene import lived_in
+from tests.dashboard.screenshots import PAGES, SIZES, enter
+from tests.service.world import World
+
+# Read here: a test sees no setting of who runs it.
+ANEW = os.environ.get("UNDERSTUDY_GOLDENS") == "anew"
+OUT = os.environ.get("UNDERSTUDY_GOLDENS_OUT")
+KEPT = ("overview", "dataset", "request", "ledger", "job", "order", "declare", "certificate")
+WHERE = PAGES | {"certificate": ("auditor", "/releases/{release_id}")}
+"""An auditor's page of a release has no plots, which are drawn afresh from the generator by each process."""
+
+
+def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
+    browser_path()
+    out = Path(OUT) if OUT else tmp_path
+    scene = lived_in(world)
+    keys = {"owner": world.owner.key, "analyst": world.analyst.key, "auditor": world.caller(Role.AUDITOR).key}
+    now = world.clock.now() + timedelta(days=1)
+    found: dict[str, Image.Image] = {}
+    with served(world.app) as address, chromium() as browser:
+        version = browser.version
+        for size, viewport in SIZES.items():
+            for role in dict.fromkeys(WHERE[name][0] for name in KEPT):
+                context = browser.new_context(viewport=viewport, reduced_motion="reduce", bypass_csp=True)
+                serve_fonts(context)
+                tab = context.new_page()
+                tab.clock.set_fixed_time(now)
+                enter(tab, address, keys[role])
+                for name in (name for name in KEPT if WHERE[name][0] == role):
+                    tab.goto(address + WHERE[name][1].format_map(vars(scene)), wait_until="load")
+                    found[f"{name}-{size}.png"] = picture(tab)
+                context.close()
+    if ANEW:
+        for name, shot in found.items():
+            write(shot, FOLDER / name)
+        TAKEN_WITH.write_text(f"{version}\n")
+        return
+    apart = {name: _apart(shot, name, out) for name, shot in found.items()}
+    told = "\n".join(f"{name} {words}" for name, words in apart.items() if words)
+    if told:
+        _tell(told, version, out)
+
+
+def _apart(shot: Image.Image, name: str, out: Path) -> str | None:
+    words = difference(shot, Image.open(FOLDER / name))
+    if words:
+        shot.save(out / name)
+    return words
+
+
+def _tell(told: str, version: str, out: Path) -> None:
+    """Fail, or, where another browser draws, say so."""
+    taken = TAKEN_WITH.read_text().strip()
+    advice = f"Look at the pictures in {out} beside those in tests/dashboard/golden; `make goldens` takes them anew."
+    if version.partition(".")[0] != taken.partition(".")[0] and not REQUIRED:
+        pytest.skip(f"The pictures were taken with Chromium {taken}, and here is {version}. {told}\n{advice}")
+    pytest.fail(f"{told}\nTaken with Chromium {taken}, here {version}. {advice}", pytrace=False)
+
+
+@pytest.mark.parametrize("name", ["dataset-desktop.png", "order-phone.png"])
+def test_a_change_that_one_sees_is_told(name: str) -> None:
+    """Letters drawn a little otherwise pass; a button that is gone, another colour or another length does not."""
+    golden = Image.open(FOLDER / name).convert("RGB")
+    rng = np.random.default_rng(1)
+    noisy = np.asarray(golden, dtype=np.int16) + rng.integers(-12, 13, (golden.height, golden.width, 3))
+    assert difference(Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)), golden) is None
+    covered = golden.copy()
+    _, top, _, bottom = _accented(golden)
+    ImageDraw.Draw(covered).rectangle((0, top, golden.width, bottom), fill=golden.getpixel((40, top)))
+    assert "looks different" in (difference(covered, golden) or "")
+    shorter = golden.crop((0, 0, golden.width, golden.height - 10))
+    assert "pixels, and was" in (difference(shorter, golden) or "")
+
+
+def _accented(shot: Image.Image) -> Any:
+    """Where something large of the accent's colour is: a button, or the bar."""
+    colours = np.asarray(shot, dtype=np.int16)
+    near = (np.abs(colours - np.array([15, 107, 102])).max(axis=2) < 12).sum(axis=1) > 20
+    rows = np.flatnonzero(near)
+    return 0, int(rows.min()), shot.width, int(rows.max())

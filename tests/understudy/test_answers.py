@@ -1,0 +1,77 @@
+"""The command before programs: JSON everywhere in one form, nothing but text in pipes, completion that works."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from understudy.cli import app
+from understudy.cli.answers import tell
+
+WITHOUT_JSON = {
+    "up": "it runs until it is stopped; what it announces stands in the data folder as JSON",
+}
+"""Commands without --json, each with its reason."""
+SHELLS = {
+    "bash": {"COMP_WORDS": "understudy bud", "COMP_CWORD": "1"},
+    "zsh": {"_TYPER_COMPLETE_ARGS": "understudy bud"},
+    "fish": {"_TYPER_COMPLETE_ARGS": "understudy bud", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+}
+
+
+def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    inside = getattr(command, "commands", None)
+    if inside is None:
+        yield " ".join(words), command
+        return
+    for name, one in sorted(inside.items()):
+        yield from _commands(one, (*words, name))
+
+
+def test_every_command_answers_as_json_or_has_a_reason_not_to() -> None:
+    found = dict(_commands(typer.main.get_command(app)))
+    assert len(found) > 30
+    without = {
+        name
+        for name, command in found.items()
+        if not any("--json" in parameter.opts for parameter in command.params)
+    }
+    assert without == set(WITHOUT_JSON), "give it --json (understudy/cli/answers.py), or a reason"
+    assert all(command.help for command in found.values())
+
+
+def test_an_answer_has_two_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "[red]two[/red] " + "wide " * 60 + "end"
+    tell({"a": ["ü"]}, ["one", long], as_json=False)
+    assert capsys.readouterr().out.splitlines() == ["one", long], "as it is: no markup, no folding"
+    tell([{"a": 1}], ["one"], as_json=True)
+    out = capsys.readouterr().out
+    assert json.loads(out) == [{"a": 1}]
+    assert out.startswith("[\n  {")
+
+
+def _understudy(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from understudy.cli import main; main()", *words],
+        capture_output=True, text=True, env=dict(os.environ) | environment, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def test_nothing_but_text_in_a_pipe_and_the_next_step_in_an_error(tmp_path) -> None:
+    """No colours, no bars, no folding by the width of a terminal that is not there."""
+    refused = _understudy("status", "--data-folder", str(tmp_path), TERM="xterm-256color", COLUMNS="40")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "\x1b" not in refused.stderr
+    assert "understudy up" in refused.stderr, "what to do next"
+
+
+def test_completion() -> None:
+    """The script that --install-completion writes, asking what it asks; one process for each shell."""
+    for shell, asked in SHELLS.items():
+        completed = _understudy(_UNDERSTUDY_COMPLETE=f"complete_{shell}", **asked)
+        assert "budget" in completed.stdout, (shell, completed.stderr)

@@ -1,0 +1,29 @@
+"""The two forms of every answer: lines for people, or with ``--json`` one JSON document for programs.
+
+With ``--json`` standard output holds the document and nothing else, indented by two; what happens on the way goes to
+standard error. Lists are arrays. Only ``audit list`` writes one object a line, because it may be long.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+
+from understudy.cli.screen import TerminalScreen
+from understudy.results import Json
+
+
+def tell(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool) -> None:
+    """Write an answer.
+
+    Args:
+        document: for programs.
+        lines: the same for people.
+        as_json: which of the two.
+    """
+    if as_json:
+        print(json.dumps(document, indent=2))
+        return
+    screen = TerminalScreen(Console())
+    for line in lines:
+        screen.say(line)
