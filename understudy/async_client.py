@@ -41,6 +41,7 @@ from understudy.results import (
     Quote,
     Statement,
 )
+from understudy.sealed_reporting.async_client import AsyncSealedReports
 from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
@@ -74,6 +75,9 @@ class AsyncClient(AsyncReleasing):
         self._sleep = sleep
         self.governance = AsyncGovernance(self.run)
         self.auditing = AsyncAuditing(self.run, lambda call, target: self.download(call, target, seen=unseen))
+        self.reports = AsyncSealedReports(
+            self.run, lambda call, target: self.download(call, target, seen=unseen), self._sleep
+        )
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers=dict(headers_of(key)),

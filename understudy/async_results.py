@@ -32,6 +32,9 @@ class AsyncHandling(Protocol):
     async def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
 
+    reports: Any
+    """Sealed reports, for owners; see `understudy.sealed_reporting`."""
+
     async def order_charged_report(
         self,
         release_id: str,
@@ -98,6 +101,11 @@ class AsyncRelease(Release):
         return await self.client.order_charged_report(
             self.id, epsilon=epsilon, delta=delta, target=target, columns=columns
         )
+
+    async def sealed_report(self, target_file: Path | str, *, target: str | None = None) -> Path:  # type: ignore[override]  # awaited
+        """Have the release compared with the real rows and write the report; see `Release.sealed_report`."""
+        file: Path = await self.client.reports.make(self.id, target_file, target=target)
+        return file
 
 
 def _facts(result: Job | Release) -> dict[str, Any]:

@@ -48,6 +48,7 @@ from understudy.results import (
     Release,
     Statement,
 )
+from understudy.sealed_reporting.client import SealedReports
 from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
@@ -81,6 +82,9 @@ class Client(Releasing, Charging):
         self._sleep = sleep
         self.governance = Governance(self.run)
         self.auditing = Auditing(self.run, lambda call, target: self.download(call, target, seen=unseen))
+        self.reports = SealedReports(
+            self.run, lambda call, target: self.download(call, target, seen=unseen), self._sleep
+        )
         self._http = httpx.Client(
             base_url=self.url,
             headers=dict(headers_of(key)),

@@ -31,6 +31,9 @@ class Handling(Protocol):
     def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
 
+    reports: Any
+    """Sealed reports, for owners; see `understudy.sealed_reporting`."""
+
     def order_charged_report(
         self,
         release_id: str,
@@ -356,6 +359,19 @@ class Release:
         return handled(self.client).order_charged_report(
             self.id, epsilon=epsilon, delta=delta, target=target, columns=columns
         )
+
+    def sealed_report(self, target_file: Path | str, *, target: str | None = None) -> Path:
+        """Have the release compared with the real rows and write the report (owner); NOT differentially private.
+
+        Args:
+            target_file: the HTML file; only this user can read it.
+            target: the column to predict from the others; else the domain's target, or the last column.
+
+        Raises:
+            ReportNotMade: it could not be made.
+        """
+        file: Path = handled(self.client).reports.make(self.id, target_file, target=target)
+        return file
 
 
 def handled(client: Handling | None) -> Handling:

@@ -16,6 +16,7 @@ from understudy.cli.keys import app as keys_app
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
 from understudy.cli.quality import app as quality_app
+from understudy.cli.report import report
 from understudy.cli.signing_keys import signing_keys
 from understudy.cli.verify import verify
 from understudy.errors import UnderstudyError
@@ -33,6 +34,7 @@ app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
+app.command("report")(report)
 app.command("dummy")(dummy)
 app.command("verify")(verify)
 app.command("signing-keys")(signing_keys)

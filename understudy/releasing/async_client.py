@@ -20,6 +20,9 @@ Result = TypeVar("Result")
 class AsyncReleasing(AsyncCharging):
     """What an asynchronous client does with releases; how calls are sent is the client's."""
 
+    reports: Any
+    """Sealed reports; the client's, see `understudy.sealed_reporting`."""
+
     @abstractmethod
     async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
         """Send a call and give its result."""

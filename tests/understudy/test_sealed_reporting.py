@@ -1,0 +1,101 @@
+"""What both clients send about sealed reports, how they wait, and how the file is kept."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.understudy.test_exchange import AsyncScript, Script, client_of
+from understudy import AsyncClient
+from understudy.sealed_reporting.results import FAILED_MARK, ReportNotMade
+
+REPORT = {
+    "id": "s",
+    "release_id": "r",
+    "target": "sick",
+    "state": "made",
+    "file": "/v1/sealed-reports/s/file",
+}
+WAITING = REPORT | {"state": "running", "file": None}
+RELEASE = {"id": "r", "job_id": "j", "dataset_id": "d"}
+HTML = b"<!doctype html><p>for the owner</p>"
+CALLS: list[tuple[str, dict[str, Any], Any, str, str, Any]] = [
+    ("order", {"release_id": "r", "target": "sick"}, REPORT, "POST", "/v1/releases/r/sealed-reports", {"target": "sick"}),
+    ("list", {"release_id": "r"}, {"items": [REPORT]}, "GET", "/v1/releases/r/sealed-reports", None),
+    ("read", {"report_id": "s"}, REPORT, "GET", "/v1/sealed-reports/s", None),
+    ("wait", {"report_id": "s"}, REPORT, "GET", "/v1/sealed-reports/s", None),
+    ("delete", {"report_id": "s"}, {}, "DELETE", "/v1/sealed-reports/s", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "answer", "method", "path", "body"), CALLS, ids=[call[0] for call in CALLS]
+)
+def test_both_clients_send_the_documented_request(
+    name: str, arguments: dict[str, Any], answer: Any, method: str, path: str, body: Any
+) -> None:
+    script, async_script = (
+        Script(httpx.Response(200, json=answer)),
+        AsyncScript(httpx.Response(200, json=answer)),
+    )
+    with client_of(script) as client:
+        result = getattr(client.reports, name)(**arguments)
+
+    async def send() -> Any:
+        transport = httpx.MockTransport(async_script.answer)
+        async with AsyncClient("http://service", key="k", transport=transport) as client:
+            return await getattr(client.reports, name)(**arguments)
+
+    assert asyncio.run(send()) == result
+    for request in (*script.requests, *async_script.requests):
+        assert (request.method, str(request.url)) == (method, f"http://service{path}")
+        assert (json.loads(request.content) if request.content else None) == body
+
+
+def answers() -> tuple[httpx.Response, ...]:
+    return (
+        httpx.Response(200, json=RELEASE),
+        httpx.Response(202, json=WAITING),
+        httpx.Response(200, json=WAITING),
+        httpx.Response(200, json=REPORT),
+        httpx.Response(200, content=HTML),
+    )
+
+
+def test_a_release_writes_its_report_where_only_this_user_reads_it(tmp_path: Path) -> None:
+    script, file = Script(*answers()), tmp_path / "report.html"
+    with client_of(script) as client:
+        assert client.read_release("r").sealed_report(file, target="sick") == file
+    assert file.read_bytes() == HTML
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [request.method for request in script.requests] == ["GET", "POST", "GET", "GET", "GET"]
+
+
+def test_so_does_a_release_of_the_asynchronous_client(tmp_path: Path) -> None:
+    script, file = AsyncScript(*answers()), tmp_path / "report.html"
+
+    async def no_pause(_seconds: float) -> None: ...
+
+    async def send() -> Path:
+        transport = httpx.MockTransport(script.answer)
+        async with AsyncClient("http://service", key="k", transport=transport, sleep=no_pause) as client:
+            return await (await client.read_release("r")).sealed_report(file)
+
+    assert asyncio.run(send()) == file
+    assert file.read_bytes() == HTML
+
+
+def test_a_report_that_was_not_made_is_an_error(tmp_path: Path) -> None:
+    failed = REPORT | {"state": "failed", "file": None}
+    with client_of(Script(httpx.Response(200, json=failed))) as client, pytest.raises(ReportNotMade):
+        client.reports.wait("s")
+    file = tmp_path / "report.html"
+    account = b"<!doctype html>" + FAILED_MARK + b"<pre>why</pre>"
+    script = Script(httpx.Response(200, content=account))
+    with client_of(script) as client, pytest.raises(ReportNotMade, match="says why"):
+        client.reports.download("s", file)
+    assert file.read_bytes() == account, "the owner may read why"
+    assert file.stat().st_mode & 0o777 == 0o600

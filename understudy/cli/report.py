@@ -1,0 +1,36 @@
+"""``understudy report``: real rows beside synthetic ones, for the owner of the rows and nobody else."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson, DataFolderPath, Key, Url
+from understudy.connection import find_connection
+
+WARNING = "NOT differentially private: for you alone; whatever you publish because of it is outside the promise"
+
+
+def report(
+    release: Annotated[str, typer.Argument(help="Id of a release of a dataset of yours.")],
+    out: Annotated[Path, typer.Option("--out", help="HTML file to write; only you can read it.")] = Path(
+        "sealed-report.html"
+    ),
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="Column to predict from the others; else the domain's target."),
+    ] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Have a release compared with the real rows, and write the sealed report (owner). It costs no budget."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("owner") as client:
+        ordered = client.reports.order(release, target=target)
+        made = ordered if ordered.ended else client.reports.wait(ordered.id)
+        file = client.reports.download(made.id, out)
+    document = {**made.document, "written_to": str(file.resolve())}
+    tell(document, [f"sealed report: {file.resolve()}", WARNING], as_json=as_json)
