@@ -13,15 +13,16 @@ from typing import Any
 from service.auth.table import TABLE, Reach
 
 Json = dict[str, Any]
+_NOBODY_COUNTS_SO_FAR = 2**53
 _REACH = {
-    Reach.NONE: "names no object",
-    Reach.SEEN: "datasets that the caller sees",
-    Reach.OWNED: "the caller's own datasets",
-    Reach.MINE: "seen by many, done by its author or an admin",
-    Reach.GOVERNED: "datasets that the caller owns; all for an admin",
-    Reach.FILED: "own requests; those on own datasets; all for admins and auditors",
-    Reach.KEY: "the key that is presented; any for an admin",
-    Reach.ANY: "any",
+    Reach.NONE: "",
+    Reach.SEEN: "on datasets that the caller sees",
+    Reach.OWNED: "on the caller's own datasets",
+    Reach.MINE: "done by its author or an admin",
+    Reach.GOVERNED: "on datasets that the caller owns, all for an admin",
+    Reach.FILED: "own requests and those on own datasets, all for admins and auditors",
+    Reach.KEY: "the key that is presented, any for an admin",
+    Reach.ANY: "",
     Reach.SELF: "what belongs to the caller's own principal",
 }
 
@@ -68,7 +69,7 @@ def _operation(document: Json, method: str, path: str, operation: Json) -> Itera
     if access is not None:
         who = ", ".join(sorted(role.value for role in access.roles))
         scope = f"scope `{access.scope.value}`" if access.scope is not None else "any scope"
-        yield f"*Who*: {who}; {scope}; reaches {_REACH[access.reach]}.\n"
+        yield f"*Who*: {'; '.join(filter(None, (who, scope, _REACH[access.reach])))}.\n"
     taken = [*_parameters(operation), *_request(operation)]
     if taken:
         yield "| takes | where | type | meaning |\n|---|---|---|---|"
@@ -150,7 +151,7 @@ def _bounds(schema: Json) -> str:
             ("maximum", "at most"),
             ("exclusiveMaximum", "below"),
         )
-        if name in schema
+        if name in schema and abs(schema[name]) < _NOBODY_COUNTS_SO_FAR
     ]
     return f", {', '.join(found)}" if found else ""
 

@@ -67,3 +67,27 @@ def test_parquet_is_read_alike_by_other_readers(tmp_path):
     pandas = pytest.importorskip("pandas").read_parquet(file)
     assert told == (len(pandas), str(pandas["seen"].min()), pandas["ward"].nunique(), pandas["age"].max())
     assert told[0] == 2500
+
+
+def test_parquet_has_the_same_types_and_nulls_for_polars(tmp_path):
+    polars = pytest.importorskip("polars")
+    columns = {
+        "whole": pa.array([1, None, 3], pa.int64()),
+        "real": pa.array([0.5, float("inf"), None]),
+        "word": pa.array(["a", None, "Ü"]).dictionary_encode(),
+        "flag": pa.array([True, None, False]),
+        "day": pa.array([None, 0, 18_262], pa.date32()),
+        "moment": pa.array([0, None, 1_577_836_800_000_000], pa.timestamp("us")),
+    }
+    batch = pa.RecordBatch.from_pydict(columns)
+    (file := tmp_path / "rows.parquet").write_bytes(b"".join(stream(iter([batch]), "parquet")))
+    frame = polars.read_parquet(file)
+    kinds = [polars.Int64, polars.Float64, polars.Categorical, polars.Boolean, polars.Date, polars.Datetime]
+    assert [kind.base_type() for kind in frame.dtypes] == kinds
+    assert frame.null_count().row(0) == (1,) * 6
+    assert frame.to_dict(as_series=False) == batch.to_pydict()
+    drawn = tmp_path / "drawn.parquet"
+    drawn.write_bytes(_file("parquet"))
+    assert polars.read_parquet(drawn).rows() == [
+        tuple(row.values()) for row in pyarrow.parquet.read_table(drawn).to_pylist()
+    ]

@@ -1,0 +1,66 @@
+"""The code blocks of the documentation, as a reader sees them."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RUN = {"python", "sh"}
+READ = {"json", "toml"}
+_FENCE = re.compile(
+    r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+)
+_EXCUSE = re.compile(r"<!-- not run: (?P<why>(?:(?!-->).)+) -->\n\Z", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block.
+
+    Attributes:
+        page: the file.
+        line: of its first line of code, from 1 on.
+        language: as its fence says.
+        text: the code.
+        excuse: why it is not run, from a comment right above it; None where it is.
+    """
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    excuse: str | None
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        return f"{name_of(self.page)}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """The README, then every page that a person wrote."""
+    written = sorted((ROOT / "docs").rglob("*.md"))
+    return [ROOT / "README.md", *(page for page in written if "reference" not in page.parts)]
+
+
+def name_of(page: Path) -> str:
+    """A page's path in the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The blocks of one page, in order."""
+    text = page.read_text()
+    found = []
+    for match in _FENCE.finditer(text):
+        excuse = _EXCUSE.search(text[: match.start()])
+        found.append(
+            Block(
+                page=page,
+                line=text.count("\n", 0, match.start("text")) + 1,
+                language=match["language"],
+                text=match["text"],
+                excuse=None if excuse is None else " ".join(excuse["why"].split()),
+            )
+        )
+    return found

@@ -1,0 +1,196 @@
+"""A real service with something on it, on which the code blocks of the documentation play."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import understudy.local
+from core.releases.bundle import pack
+from tests.core.releases import image_stand_in
+from tests.docs import quick_command
+from tests.docs.code_blocks import Block
+from tests.system.conftest import Up
+from understudy import Client
+from understudy.simulation import write_table
+
+QUICK = Path(quick_command.__file__)
+ADDRESS = "https://service.example"
+KEYS = {"us_owner...": "owner", "us_analyst...": "analyst", "us_admin...": "admin", "us_...": "analyst"}
+"""What pages write instead of a key, the longest first."""
+ROWS = 600
+MOST_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The running stack, the folder of what was published first, and the loaded command.
+
+    Attributes:
+        up: the stack.
+        published: rows, domain and what the README's own commands left of them.
+        command: folder of the command, first on the path.
+    """
+
+    up: Up
+    published: Path
+    command: Path
+
+    def client(self, role: str) -> Client:
+        """Somebody's client."""
+        return self.up.connection.client(role)
+
+    def environment(self, block: Block) -> dict[str, str]:
+        """What a shell block may name, as the service has it now."""
+        with self.client("analyst") as analyst, self.client("owner") as owner:
+            facts = {"ANALYST": analyst.governance.who_am_i().principal_id}
+            releases = analyst.list_releases()
+            if releases:
+                facts |= {
+                    "RELEASE": releases[0].id,
+                    "JOB": releases[0].job_id,
+                    "DATASET": releases[0].dataset_id,
+                }
+            if "$REQUEST" in block.text:
+                facts["REQUEST"] = analyst.governance.file_request(
+                    facts["DATASET"], epsilon=0.6, delta=2e-6, purpose="To be decided on."
+                ).id
+            if "budget request " in block.text:
+                self._withdraw(analyst)
+            facts["OWNER"] = owner.governance.who_am_i().principal_id
+        path = f"{self.command}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        home = str(self.up.data_folder)
+        kept = {"PATH": path, "HOME": home, "UNDERSTUDY_DATA_FOLDER": home, "LC_ALL": "C.UTF-8"}
+        return kept | facts
+
+    def given(self, folder: Path) -> dict[str, Any]:
+        """What a Python block may name that its page does not make."""
+        domain = json.loads((folder / "domain.json").read_text())
+        domain.pop("declared_size", None)
+        with self.client("analyst") as analyst:
+            dataset_id = analyst.list_releases()[0].dataset_id
+        return {"domain": domain, "dataset_id": dataset_id, "frame": pd.read_csv(folder / "rows.csv")}
+
+    def tidy(self) -> None:
+        """Leave the analyst with one wide grant under a wide cap, nothing open and nothing frozen."""
+        with self.client("analyst") as analyst, self.client("admin") as admin:
+            self._withdraw(analyst)
+            dataset_id = analyst.list_releases()[-1].dataset_id
+            if admin.read_budget(dataset_id).document.get("frozen_at"):
+                admin.governance.unfreeze(dataset_id, reason="the page is read")
+            admin.set_budget(dataset_id, epsilon=9, delta=1e-4, reason="the next page")
+            for grant in analyst.governance.list_grants(dataset_id):
+                if grant.state == "open":
+                    admin.governance.revoke_grant(grant.id)
+            asked = analyst.governance.file_request(
+                dataset_id, epsilon=4, delta=4e-5, purpose="The next page."
+            )
+            admin.governance.approve_request(asked.id)
+
+    @staticmethod
+    def _withdraw(analyst: Client) -> None:
+        for request in analyst.governance.list_requests(state="open"):
+            analyst.governance.withdraw_request(request.id)
+
+    def run(self, block: Block, folder: Path, names: dict[str, Any]) -> None:
+        """Run a block in a folder; its failure is told with its place and what it said."""
+        if block.language == "sh":
+            finished = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block.text],
+                cwd=folder, env=self.environment(block), capture_output=True, text=True, check=False, timeout=MOST_SECONDS,
+            )  # fmt: skip
+            assert finished.returncode == 0, f"{block.place}\n{finished.stdout}\n{finished.stderr}"
+            return
+        code = block.text.replace(ADDRESS, self.up.connection.url)
+        for written, role in KEYS.items():
+            code = code.replace(written, self.up.connection.keys[role])
+        lines = "\n" * (block.line - 1)  # so that a traceback names the page's own line
+        exec(compile(lines + code, str(block.page), "exec"), names)
+
+
+@contextmanager
+def staged(folder: Path, first: Callable[[Stage, Path], None]) -> Iterator[Stage]:
+    """Start the stack and the command, and let the first page fill them.
+
+    Args:
+        folder: an empty folder.
+        first: runs the first page in a folder that holds rows and their domain.
+    """
+    published = folder / "published"
+    write_table(published, rows=ROWS)
+    (command := folder / "bin").mkdir()
+    with quick(folder / "command.socket") as socket:
+        shim = command / "understudy"
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -ISE "{QUICK}" ask "{socket}" "$@"\n')
+        shim.chmod(0o755)
+        up = Up.start(folder / "data").ready()
+        try:
+            stage = Stage(up, published, command)
+            first(stage, published)
+            stage.tidy()
+            yield stage
+        finally:
+            up.end()
+
+
+@contextmanager
+def quick(socket: Path) -> Iterator[Path]:
+    """The loaded command, listening."""
+    root = QUICK.parents[2]
+    server = subprocess.Popen(
+        [sys.executable, str(QUICK), "serve", str(socket)], env=os.environ | {"PYTHONPATH": str(root)}
+    )
+    try:
+        end = time.monotonic() + MOST_SECONDS
+        while not socket.exists():
+            assert server.poll() is None, "the command did not load"
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        yield socket
+    finally:
+        server.kill()
+        server.wait()
+
+
+def page_folder(stage: Stage, folder: Path) -> Path:
+    """A folder as a reader of any page has it: rows, domain, and what was published of them."""
+    for name in ("rows.csv", "domain.json"):
+        shutil.copy(stage.published / name, folder)
+    shutil.copytree(stage.published / "folder", folder, dirs_exist_ok=True)
+    shutil.copytree(stage.published / "folder", folder / "understudy-demo")
+    shutil.copy(folder / "signing-keys.json", folder / "keys.json")
+    return folder
+
+
+def images_folder(stage: Stage, folder: Path) -> Path:
+    """The same for pages on images: a bundle that draws pictures, and some that it drew."""
+    (folder / "bundle.zip").write_bytes(pack(image_stand_in.bundle(), readme="read me"))
+    words = ["sample", "--bundle", "bundle.zip", "--rows", "60", "--out", "synthetic.npz"]
+    subprocess.run([stage.command / "understudy", *words], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@contextmanager
+def few_steps() -> Iterator[None]:
+    """Give trainings of this process few steps, as the loaded command does."""
+    from understudy import calls
+    from understudy.local import fit
+
+    whole = calls._order
+    quick_command.order_little()
+    understudy.local.fit = partial(fit, options=quick_command.SMALL)
+    try:
+        yield
+    finally:
+        calls._order = whole
+        del understudy.local.fit

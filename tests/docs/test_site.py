@@ -1,0 +1,89 @@
+"""The documentation site builds strictly: no page without a place, no link or anchor that leads nowhere, nothing from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.generate import FOLDER, PAGES
+
+ROOT = Path(__file__).parents[2]
+FETCHED = re.compile(
+    r"""<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+"""
+)
+# The canonical address of a page and feeds are read by programs, not fetched by a browser; we have neither.
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; `mkdocs.yml` says what is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    finished = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"},
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return folder
+
+
+def test_every_page_is_built_and_can_be_found(site: Path) -> None:
+    index = (site / "search" / "search_index.json").read_text()
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        place = page.relative_to(ROOT / "docs").with_suffix(".html").as_posix().replace("README", "index")
+        assert (site / place).exists(), place
+        assert f'"{place}"' in index, place
+
+
+def test_a_browser_fetches_nothing_from_elsewhere(site: Path) -> None:
+    built = list(site.rglob("*.html"))
+    assert len(built) > 50
+    assert not {found for page in built for found in FETCHED.findall(page.read_text())}
+    ours = (site / "site" / "site.css").read_text()
+    assert "//" not in ours.replace("http://www.w3.org", "")
+    assert FETCHED.search('<script src="https://unpkg.com/x">'), "it would be seen"
+
+
+def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
+    for name in ("openapi.json", "certificate.schema.json", "selection.schema.json"):
+        assert (site / "reference" / name).read_bytes() == (ROOT / "docs" / "reference" / name).read_bytes()
+
+
+def test_every_metric_that_is_watched_is_on_the_page() -> None:
+    page = (FOLDER / "metrics.md").read_text()
+    watched = {
+        name
+        for file in (ROOT / "docker").rglob("*")
+        if file.suffix in {".yml", ".yaml", ".json"}
+        for name in re.findall(r"\bunderstudy_[a-z_]+\b", file.read_text())
+    }
+    families = {re.sub(r"_(bucket|count|sum)$", "", name) for name in watched}
+    assert len(families) > 10
+    assert "metrics.md" in PAGES
+    assert not [name for name in families if f"`{name}`" not in page]
+
+
+def test_figures_in_the_advice_are_the_measured_ones() -> None:
+    advice = (ROOT / "docs" / "choosing-epsilon.md").read_text()
+    measured = (ROOT / "docs" / "benchmarks.md").read_text()
+    audited = (ROOT / "docs" / "audits.md").read_text()
+    found = [
+        re.search(
+            rf"^\| anchor and critic \| {epsilon} \| \d \| (0\.\d+)[^|]*\|[^|]*\| (0\.\d+)",
+            measured,
+            re.MULTILINE,
+        )
+        for epsilon in (1, 4, 10)
+    ]
+    trees, pairs = ([f"{float(match[group]):.3f}" for match in found if match] for group in (1, 2))
+    assert f"boosted trees | {' | '.join(trees)} |" in advice
+    assert f"two-way counts | {' | '.join(pairs)} |" in advice
+    for epsilon in (1, 10):
+        area = re.search(
+            rf"^\| epsilon {epsilon} \| 64 \| ([^|]+) \| [^|]+ \| ([\d.]+);", audited, re.MULTILINE
+        )
+        assert area is not None
+        assert f"| epsilon {epsilon} | {area[1]} | {area[2]} |" in advice
