@@ -13,6 +13,7 @@ from service.dashboard import (
     ledger_file,
     overview,
     release_pages,
+    sealed_report_pages,
     system_pages,
 )
 from service.dashboard.error_pages import install_error_pages
@@ -29,6 +30,7 @@ GROUPS = (
     decisions,
     job_pages,
     release_pages,
+    sealed_report_pages,
     system_pages,
 )
 

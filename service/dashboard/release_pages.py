@@ -10,6 +10,7 @@ from service.dashboard.overview import dataset_names
 from service.dashboard.release_drawing import IMAGES, ROWS, Pictures
 from service.dashboard.release_pictures import PictureCache
 from service.dashboard.rendering import PAGE_HEADERS, page
+from service.dashboard.sealed_report_pages import sealed_part
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
 from service.jobs.endpoints import read_job
@@ -58,6 +59,7 @@ def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
         release=release,
         names=dataset_names(visit, [release.dataset_id]),
         pictures=pictures,
+        sealed=sealed_part(visit, release_id, dataset),
         rows=ROWS,
         images=IMAGES,
         sentences=certificate_words.in_words(certificate),

@@ -25,12 +25,21 @@ DONE: Final[Mapping[str, str]] = {
     "member-removed": "The analyst is no longer a member.",
     "cancelled": "The job is cancelled, or stops at its next step.",
     "ordered": "The job is ordered, and its budget is reserved.",
+    "report-ordered": "The sealed report is ordered. It is here, for you alone, in a minute or more.",
+    "report-deleted": "The sealed report is deleted.",
     "named": "The principal has its new name.",
     "key-revoked": "The key is revoked, and its sessions have ended.",
     "deleted": "The dataset is deleted: nothing opens its rows any more.",
     "declared": "The dataset is declared. Now its rows can be uploaded.",
 }
 """What a page says at its top after a change, by the code in its address; nothing else of the address is shown."""
+
+REPORT_STATES: Final[Mapping[str, str]] = {
+    "queued": "Waits for a worker",
+    "running": "Being made",
+    "made": "Ready",
+    "failed": "Could not be made",
+}
 
 STATES: Final[Mapping[str, tuple[str, str]]] = {
     "declared": ("waits for its rows", "wait"),

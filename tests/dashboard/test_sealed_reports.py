@@ -1,0 +1,65 @@
+"""Sealed reports on the page of a release: the owner orders, looks again, downloads and deletes; others see nothing of it."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from core.db.tables import Dataset, SealedReport
+from core.reports.sealed_files import write_report
+from tests.dashboard.visitor import Visitor
+from tests.service.world import World
+
+
+def test_the_owner_has_reports_and_nobody_else_sees_that_there_are_any(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id = world.release()
+    path = f"/releases/{release_id}"
+    owner = sign_in("owner")
+    page = owner.page(path)
+    assert "Sealed report, for you alone" in page
+    assert "<option selected>sick</option>" in page
+    page = owner.follow(f"{path}/sealed-report", target="ward")
+    assert "The sealed report is ordered" in page
+    assert "Waits for a worker" in page
+    assert "Look again" in page
+    (report_id,) = world.queue.sent_reports
+    _make(world, report_id)
+    page = owner.page(path)
+    assert f"/v1/sealed-reports/{report_id}/file" in page
+    assert "Look again" not in page
+    answer = owner.get(f"/v1/sealed-reports/{report_id}/file")
+    assert (answer.status_code, answer.text.rstrip()) == (200, "<p>for the owner</p>")
+    for roles in (("analyst",), ("admin",), ("auditor",), ("owner", "admin")):
+        other = sign_in(*roles)
+        seen = other.page(path)
+        assert "ealed report" not in seen, roles
+        assert str(report_id) not in seen, roles
+        assert other.send(f"{path}/sealed-report", target="ward").status_code in {403, 404}
+        assert other.send(f"{path}/sealed-report/{report_id}/delete").status_code in {403, 404}
+    page = owner.follow(f"{path}/sealed-report/{report_id}/delete")
+    assert "The sealed report is deleted" in page
+    assert str(report_id) not in page
+
+
+def test_an_unknown_column_is_a_problem_and_a_deleted_dataset_has_no_reports(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id = world.release()
+    owner = sign_in("owner")
+    answer = owner.send(f"/releases/{release_id}/sealed-report", target="wards")
+    assert answer.status_code == 422
+    assert "names no modelled column" in answer.text
+    dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
+    assert world.owner.delete(f"/v1/datasets/{dataset_id}").status_code == 200
+    assert "ealed report" not in owner.page(f"/releases/{release_id}")
+
+
+def _make(world: World, report_id: UUID) -> None:
+    with world.database.transaction() as session:
+        row = session.get_one(SealedReport, report_id)
+        key = f"datasets/{row.dataset_id}/report-{row.id}-1.sealed"
+        settings = world.app.state.parts.settings
+        wrapped = session.get_one(Dataset, row.dataset_id).wrapped_data_key
+        data_key = settings.master_keys.unwrap(wrapped, context=f"dataset:{row.dataset_id}")
+        write_report(world.store, key, "<p>for the owner</p>", data_key=data_key)
+        row.state, row.object_key, row.finished_at = "made", key, world.clock.now()
