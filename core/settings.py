@@ -156,6 +156,19 @@ class Settings(BaseSettings):
         le=10_080,
         description="Between two e-mails of events to one address at least so many minutes pass; the later one has all.",
     )
+    smtp_host: str | None = Field(None, description="The mail server; without one no e-mail is sent.")
+    smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls",
+        description="starttls demands it, tls speaks it from the first byte; none only in the embedded stack.",
+    )
+    smtp_sender: str | None = Field(None, description="The address that e-mails are from.")
+    smtp_user: str | None = Field(None, description="Whom to log in to the mail server as; left out: nobody.")
+    smtp_password: SecretStr | None = Field(None, description="The password of smtp_user.")
+    smtp_password_file: Path | None = Field(
+        None,
+        description="A file that holds the password, instead of the variable; mode 0600 or 0400, or below /run/secrets.",
+    )
     notification_days: float = Field(
         30.0, ge=1, le=3650, description="How long the log of deliveries is kept, in days."
     )
@@ -245,18 +258,35 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _master_key_may_come_from_a_file(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's signature
-        file = values.get("master_key_file") if isinstance(values, dict) else None
-        if not file:
+    def _secrets_may_come_from_files(cls, values: Any) -> Any:  # noqa: ANN401 - pydantic's signature
+        if not isinstance(values, dict):
             return values
-        if values.get("master_key"):
-            msg = "give master_key or master_key_file, not both"
+        read = dict(values)
+        for name in ("master_key", "smtp_password"):
+            file = values.get(f"{name}_file")
+            if not file:
+                continue
+            if values.get(name):
+                msg = f"give {name} or {name}_file, not both"
+                raise ValueError(msg)
+            try:
+                read[name] = read_secret_file(Path(file))
+            except SecretFileUnusable as refusal:
+                msg = f"{name}_file: {refusal}"
+                raise ValueError(msg) from None
+        return read
+
+    @model_validator(mode="after")
+    def _mail_is_whole_and_secured(self) -> "Settings":
+        if self.smtp_host is None:
+            return self
+        if self.smtp_sender is None or (self.smtp_user is None) != (self.smtp_password is None):
+            msg = "smtp_host needs smtp_sender, and smtp_user and smtp_password come together"
             raise ValueError(msg)
-        try:
-            return {**values, "master_key": read_secret_file(Path(file))}
-        except SecretFileUnusable as refusal:
-            msg = f"master_key_file: {refusal}"
-            raise ValueError(msg) from None
+        if self.smtp_security == "none" and self.mode != "embedded":
+            msg = "smtp_security none is for the embedded stack: anybody on the way could read and write the messages"
+            raise ValueError(msg)
+        return self
 
     @model_validator(mode="after")
     def _tokens_are_for_us(self) -> "Settings":

@@ -30,6 +30,7 @@ from understudy.exchange import (
 )
 from understudy.governance.async_client import AsyncGovernance
 from understudy.handling import bar_if, release_of
+from understudy.notifying.async_client import AsyncNotifications
 from understudy.releasing.async_client import AsyncReleasing
 from understudy.results import (
     POLL_SECONDS,
@@ -78,6 +79,7 @@ class AsyncClient(AsyncReleasing):
         self.reports = AsyncSealedReports(
             self.run, lambda call, target: self.download(call, target, seen=unseen), self._sleep
         )
+        self.notifications = AsyncNotifications(self.run)
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers=dict(headers_of(key)),

@@ -35,6 +35,7 @@ from understudy.exchange import (
 )
 from understudy.governance.client import Governance
 from understudy.handling import bar_if, bound, release_of
+from understudy.notifying.client import Notifications
 from understudy.releasing.client import Releasing
 from understudy.results import (
     POLL_SECONDS,
@@ -85,6 +86,7 @@ class Client(Releasing, Charging):
         self.reports = SealedReports(
             self.run, lambda call, target: self.download(call, target, seen=unseen), self._sleep
         )
+        self.notifications = Notifications(self.run)
         self._http = httpx.Client(
             base_url=self.url,
             headers=dict(headers_of(key)),

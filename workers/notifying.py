@@ -6,6 +6,8 @@ from datetime import timedelta
 from core.clock import Clock
 from core.db.session import Database
 from core.notifications.dispatch import Dispatcher, Transport
+from core.notifications.mail import MailTransport
+from core.notifications.mail_settings import mail_server
 from core.notifications.webhook import WebhookTransport
 from core.settings import Settings
 
@@ -17,6 +19,9 @@ def dispatcher_of(settings: Settings, *, database: Database, clock: Clock) -> Di
             networks=settings.notify_networks, plain_allowed=settings.mode == "embedded"
         )
     }
+    server = mail_server(settings)
+    if server is not None:
+        transports["email"] = MailTransport(server)
     return Dispatcher(
         database,
         master_keys=settings.master_keys,

@@ -215,7 +215,8 @@ class Dispatcher:
     def _pause(self, session: Session, endpoint: NotificationEndpoint, reason: str) -> None:
         """Tell this endpoint nothing more until its owner says otherwise, and give up what waits for it."""
         repository.drop_waiting(session, endpoint.id, outcome=f"paused-{reason}")
-        if endpoint.state in {"active", "unconfirmed"}:
+        # One that was never confirmed stays so: to resume a paused one must not make it active.
+        if endpoint.state == "active":
             endpoint.state, endpoint.paused_because = "paused", reason
             log.append(
                 session,

@@ -54,9 +54,7 @@ def upgrade() -> None:
         sa.CheckConstraint(
             "confirm_tries >= 0", name=op.f("notification_endpoints_tries_not_negative_check")
         ),
-        sa.ForeignKeyConstraint(
-            ["key_id"], ["api_keys.id"], name=op.f("notification_endpoints_key_id_fkey")
-        ),
+        sa.ForeignKeyConstraint(["key_id"], ["api_keys.id"], name=op.f("notification_endpoints_key_id_fkey")),
         sa.PrimaryKeyConstraint("id", name=op.f("notification_endpoints_pkey")),
     )
     op.create_index(
@@ -98,9 +96,7 @@ def upgrade() -> None:
             "state IN ('waiting', 'delivered', 'failed', 'dropped')",
             name=op.f("notification_deliveries_state_known_check"),
         ),
-        sa.CheckConstraint(
-            "attempts >= 0", name=op.f("notification_deliveries_attempts_not_negative_check")
-        ),
+        sa.CheckConstraint("attempts >= 0", name=op.f("notification_deliveries_attempts_not_negative_check")),
         sa.CheckConstraint(
             "(state = 'waiting') = (next_at IS NOT NULL)",
             name=op.f("notification_deliveries_waiting_has_time_check"),

@@ -124,6 +124,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "read_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.SELF),
     "list_deliveries": Access(_EVERYBODY, Scope.NOTIFICATIONS_READ, Reach.SELF),
     "test_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
+    "confirm_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
     "rotate_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
     "resume_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
     "remove_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),

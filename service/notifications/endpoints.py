@@ -5,13 +5,15 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
-from core.notifications import errors, repository
+from core.notifications import codes, errors, repository
 from core.notifications.addresses import parse_target
+from core.notifications.mail import parse_address
 from core.notifications.registering import Registry
 from core.quotas.errors import QuotaExceeded
 from service.audit import record
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.notifications.schemas import (
+    Confirmation,
     DeliveryPage,
     EndpointList,
     EndpointOrder,
@@ -56,6 +58,10 @@ def create_endpoint(
     registry = registry_of(parts)
     if order.channel == "webhook":
         parse_target(order.target, plain_allowed=parts.settings.mode == "embedded")
+    elif parts.settings.smtp_host is None:
+        raise errors.MailNotSet
+    else:
+        parse_address(order.target)
     row, details = registry.register(
         session, principal, channel=order.channel, target=order.target, kinds=sorted(order.kinds)
     )
@@ -114,6 +120,28 @@ def test_endpoint(
 
 
 test_endpoint.__test__ = False  # type: ignore[attr-defined]  # no test of ours, whatever its name
+
+
+@router.post(
+    "/{endpoint_id}/confirm",
+    summary="Confirm an e-mail address",
+    responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.CodeRefused),
+)
+def confirm_endpoint(
+    endpoint_id: UUID, order: Confirmation, principal: CurrentPrincipal, parts: InjectedParts
+) -> EndpointView:
+    """Prove that an address is one's own by the code that was sent there. Five wrong codes, or a day, and it is void."""
+    registry = registry_of(parts)
+    # Not the transaction of the request, which a refusal rolls back: a wrong code counts.
+    with parts.database.transaction() as session:
+        row = registry.confirm(session, principal, endpoint_id, order.code)
+        if row.state == "active":
+            record(
+                session, principal, action="notification.confirm", object_id=endpoint_id, clock=parts.clock
+            )
+    if row.state != "active":
+        raise errors.CodeRefused(tries_left=codes.MAX_TRIES - row.confirm_tries)
+    return EndpointView.of(row, registry.details(row))
 
 
 @router.post(

@@ -54,6 +54,7 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
     "order_sealed_report": lambda _: {"json": {}},
     "create_upload": lambda _: {"json": UPLOAD},
     "put_part": lambda _: {"content": CSV, "headers": {"Content-Digest": f"sha-256=:{DIGEST}:"}},
+    "confirm_endpoint": lambda _: {"json": {"code": "ABCD2345"}},
     "create_endpoint": lambda _: {"json": {"channel": "webhook", "target": "https://example.org/hook"}},
     "complete_upload": lambda _: {"json": {"sha256": hashlib.sha256(CSV).hexdigest()}},
 }

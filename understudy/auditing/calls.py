@@ -6,6 +6,7 @@ from understudy.calls import Call
 from understudy.results import Json, take
 
 EXPORT_FORMATS = ("jsonl", "csv")
+DOSSIER_FORMATS = ("html", "json")
 
 
 def list_events(
@@ -56,6 +57,16 @@ def list_signing_keys() -> Call[tuple[Json, ...]]:
     """Ask for the service's public keys."""
     return Call(
         method="GET", path="/v1/signing-keys", read=lambda document: tuple(take(document, "items")[0])
+    )
+
+
+def export_dossier(dataset_id: str, *, file_format: str) -> Call[None]:
+    """Ask for the dossier of a dataset as a file."""
+    return Call(
+        method="GET",
+        path=f"/v1/datasets/{dataset_id}/dossier",
+        read=lambda _document: None,
+        query={"format": file_format},
     )
 
 

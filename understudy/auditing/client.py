@@ -67,6 +67,10 @@ class Auditing:
         """Give the public keys that verify what the service signs."""
         return self._run(calls.list_signing_keys())
 
+    def export_dossier(self, dataset_id: str, target: Path, *, file_format: str = "html") -> None:
+        """Write the dossier of a dataset to a file: a paper, or signed JSON (owner, admin, auditor)."""
+        self._download(calls.export_dossier(dataset_id, file_format=file_format), target)
+
     def delete_dataset(self, dataset_id: str) -> Json:
         """Destroy the key of a dataset's rows (owner, admin). It cannot be undone."""
         return self._run(calls.delete_dataset(dataset_id))

@@ -11,10 +11,12 @@ from understudy.cli.audit import app as audit_app
 from understudy.cli.budget import app as budget_app
 from understudy.cli.doctor import doctor
 from understudy.cli.domain import app as domain_app
+from understudy.cli.dossier import dossier
 from understudy.cli.dummy import dummy
 from understudy.cli.keys import app as keys_app
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
+from understudy.cli.notify import app as notify_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
 from understudy.cli.signing_keys import signing_keys
@@ -38,6 +40,7 @@ app.command("report")(report)
 app.command("dummy")(dummy)
 app.command("verify")(verify)
 app.command("signing-keys")(signing_keys)
+app.command("dossier")(dossier)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor)
 app.add_typer(audit_app, name="audit")
@@ -47,6 +50,7 @@ app.add_typer(budget_app, name="budget")
 app.add_typer(members_app, name="members")
 app.add_typer(keys_app, name="keys")
 app.add_typer(quality_app, name="quality")
+app.add_typer(notify_app, name="notify")
 
 INTERRUPTED = 130
 

@@ -158,7 +158,7 @@ def test_names_that_are_unknown_closed_ports_and_plain_http_elsewhere():
 def certificate(tmp_path, name):
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = dt.dt.now(dt.UTC)
+    now = dt.datetime.now(dt.UTC)
     made = (
         x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
         .serial_number(1).not_valid_before(now - dt.timedelta(days=1))

@@ -1,0 +1,159 @@
+"""Sending e-mail: plain text, one message with everything that is due, over a connection that must be secured.
+
+No value and no name stands in a message: kinds, minutes and ids. Addresses are of a plain form that cannot carry a
+second header, and headers are set by a library that refuses line breaks.
+"""
+
+import re
+import smtplib
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import EmailMessage
+from email.utils import format_datetime
+from typing import Final, Literal
+
+from core.notifications.attempts import DELIVERED
+from core.notifications.codes import code_of
+from core.notifications.errors import TargetRefused
+from core.notifications.kinds import Kind
+from core.notifications.messages import WORDS, Message, Parcel, full_minute, spelt
+
+Security = Literal["starttls", "tls", "none"]
+
+PATIENCE_SECONDS: Final = 8.0
+LONGEST_ADDRESS: Final = 254
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_LOCAL: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+_ADDRESS: Final = re.compile(rf"(?=.{{1,64}}@){_LOCAL}@(?:{_LABEL}\.)+{_LABEL}", re.ASCII)
+_FOOT: Final = "You registered this address for notifications. The dashboard has the details, and removes the address: Notifications.\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailServer:
+    """The operator's mail server.
+
+    Args:
+        host: Its name.
+        port: Where it listens.
+        security: starttls (required, not offered), tls from the first byte, or none.
+        sender: Who the messages are from.
+        user: Whom to log in as; None for nobody.
+        password: With what.
+        tls: How its certificate is checked; against the machine's authorities where not given.
+    """
+
+    host: str
+    port: int
+    security: Security
+    sender: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = None
+
+    @contextmanager
+    def connected(self) -> Iterator[smtplib.SMTP]:
+        """A connection that is secured and logged in.
+
+        Raises:
+            OSError: No connection, or it is not secure (`ssl.SSLError`).
+            smtplib.SMTPException: The server refuses.
+        """
+        context = self.tls or ssl.create_default_context()
+        server = (
+            smtplib.SMTP_SSL(self.host, self.port, timeout=PATIENCE_SECONDS, context=context)
+            if self.security == "tls"
+            else smtplib.SMTP(self.host, self.port, timeout=PATIENCE_SECONDS)
+        )
+        with server:
+            if self.security == "starttls":
+                server.starttls(context=context)
+            if self.user is not None:
+                server.login(self.user, self.password or "")
+            yield server
+
+    def answers(self) -> bool:
+        """Whether it can be used as the settings say."""
+        try:
+            with self.connected() as server:
+                return server.noop()[0] == 250  # noqa: PLR2004 - SMTP's word for yes
+        except (OSError, smtplib.SMTPException):
+            return False
+
+
+def parse_address(text: str) -> str:
+    """An e-mail address of the plain form name@example.org, as it was given.
+
+    Raises:
+        TargetRefused: It is of another form.
+    """
+    if len(text) > LONGEST_ADDRESS or _ADDRESS.fullmatch(text) is None:
+        raise TargetRefused(
+            "That is not an e-mail address of the plain form.",
+            remedy="Register one such as name@example.org, without display name, quotes or letters beyond ASCII.",
+        )
+    return text
+
+
+class MailTransport:
+    """Delivers to people.
+
+    Args:
+        server: The mail server.
+    """
+
+    def __init__(self, server: MailServer) -> None:
+        self._server = server
+
+    def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+        """Deliver everything in one message. Returns the same code for each event."""
+        return [self._outcome(parcel, at=at)] * len(parcel.messages)
+
+    def _outcome(self, parcel: Parcel, *, at: datetime) -> str:
+        message = written(parcel, sender=self._server.sender, at=at)
+        try:
+            with self._server.connected() as server:
+                server.send_message(message, from_addr=self._server.sender, to_addrs=[parcel.details.target])
+        except (ssl.SSLError, smtplib.SMTPNotSupportedError):
+            return "tls-failed"
+        except (smtplib.SMTPConnectError, smtplib.SMTPServerDisconnected):
+            return "unreachable"
+        except smtplib.SMTPException:
+            return "mail-refused"
+        except OSError:
+            return "unreachable"
+        return DELIVERED
+
+
+def written(parcel: Parcel, *, sender: str, at: datetime) -> EmailMessage:
+    """The message about everything in a parcel."""
+    confirms = [message for message in parcel.messages if message.kind is Kind.CONFIRM]
+    told = [message for message in parcel.messages if message.kind is not Kind.CONFIRM]
+    made = EmailMessage()
+    made["From"] = sender
+    made["To"] = parcel.details.target
+    made["Date"] = format_datetime(full_minute(at))
+    made["Message-ID"] = f"<{parcel.messages[0].event_id.hex}@{sender.rpartition('@')[2]}>"
+    made["Auto-Submitted"] = "auto-generated"
+    if confirms:
+        made["Subject"] = "understudy: confirm this address"
+        code = code_of(parcel.details.secret)
+        made.set_content(
+            f"Somebody has registered this address for notifications of understudy.\n\nIf it was you, the code is\n\n    {code}\n\n"
+            "It holds for a day. If it was not you, do nothing: nothing more is sent.\n"
+        )
+        return made
+    made["Subject"] = (
+        f"understudy: {WORDS[told[0].kind]}" if len(told) == 1 else f"understudy: {len(told)} events"
+    )
+    made.set_content("\n\n".join(map(_line, told)) + f"\n\n-- \n{_FOOT}")
+    return made
+
+
+def _line(message: Message) -> str:
+    ids = "".join(
+        f"\n    {name.removesuffix('_id')} {identity}" for name, identity in sorted(message.ids.items())
+    )
+    return f"{spelt(message.at)}  {WORDS[message.kind]}{ids}"

@@ -1,0 +1,32 @@
+"""``understudy dossier``: one file about a dataset for the data protection officer."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.auditing.calls import DOSSIER_FORMATS
+from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.screen import TerminalScreen
+from understudy.connection import find_connection
+from understudy.errors import InputUnusable
+
+
+def dossier(
+    dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="The file to write: .html for the paper, .json for signed JSON.")
+    ],
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Write promise, budget, requests, releases, certificates and ledger of a dataset to one file (owner, admin, auditor)."""
+    file_format = out.suffix.removeprefix(".")
+    if file_format not in DOSSIER_FORMATS:
+        message = "--out ends in .html (a paper that prints) or in .json (the same, signed)"
+        raise InputUnusable(message)
+    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+        client.auditing.export_dossier(dataset, out, file_format=file_format)
+    TerminalScreen(Console(stderr=True)).say(f"wrote {out}")

@@ -1,0 +1,177 @@
+"""``understudy notify``: be told of what happens, by webhook or e-mail."""
+
+import json
+from itertools import islice
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.screen import TerminalScreen
+from understudy.client import Client
+from understudy.connection import find_connection
+from understudy.results import Json
+
+app = typer.Typer(
+    help="Be told of requests, decisions, jobs and releases by webhook or e-mail.", no_args_is_help=True
+)
+
+EndpointId = Annotated[str, typer.Argument(help="Id of the endpoint; `understudy notify list` shows it.")]
+As = Annotated[
+    str, typer.Option("--as", help="Of the local stack's own keys, whose: owner, analyst or admin.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")]
+
+
+@app.command("add")
+def add(
+    target: Annotated[str, typer.Argument(help="https://... for a program, name@example.org for a person.")],
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only this, such as job.succeeded; may be given several times."),
+    ] = None,
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Register an endpoint. A webhook's secret is printed, once; an e-mail address is sent a code to confirm."""
+    with _client(role, url, key, data_folder) as client:
+        notifications = client.notifications
+        is_web = target.startswith(("https://", "http://"))
+        made = (notifications.add_webhook if is_web else notifications.add_email)(target, kinds=kind or ())
+    TerminalScreen(Console(stderr=True)).say(endpoint_line(made))
+    if made["secret"] is not None:
+        TerminalScreen(Console()).say(made["secret"])
+
+
+@app.command("list")
+def list_endpoints(
+    as_json: AsJson = False,
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """List your endpoints."""
+    with _client(role, url, key, data_folder) as client:
+        for found in client.notifications.list_endpoints():
+            _say(found, endpoint_line(found), as_json=as_json)
+
+
+@app.command("log")
+def log(
+    endpoint: EndpointId,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many deliveries at most.")] = 20,
+    as_json: AsJson = False,
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Show what was told to an endpoint, newest first."""
+    with _client(role, url, key, data_folder) as client:
+        for found in islice(client.notifications.list_deliveries(endpoint), limit):
+            _say(found, delivery_line(found), as_json=as_json)
+
+
+@app.command("test")
+def send_test(
+    endpoint: EndpointId,
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Have a test told; `understudy notify log` shows what became of it."""
+    with _client(role, url, key, data_folder) as client:
+        client.notifications.send_test(endpoint)
+    TerminalScreen(Console()).say("a test is on its way")
+
+
+@app.command("confirm")
+def confirm(
+    endpoint: EndpointId,
+    code: Annotated[str, typer.Argument(help="The code that was sent to the address.")],
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Confirm an e-mail address."""
+    with _client(role, url, key, data_folder) as client:
+        TerminalScreen(Console()).say(endpoint_line(client.notifications.confirm(endpoint, code)))
+
+
+@app.command("rotate")
+def rotate(
+    endpoint: EndpointId,
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Give a webhook a new secret and print it; messages are signed with both for a while."""
+    with _client(role, url, key, data_folder) as client:
+        TerminalScreen(Console()).say(client.notifications.rotate(endpoint)["secret"])
+
+
+@app.command("resume")
+def resume(
+    endpoint: EndpointId,
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Have a paused endpoint told again, from now on."""
+    with _client(role, url, key, data_folder) as client:
+        TerminalScreen(Console()).say(endpoint_line(client.notifications.resume(endpoint)))
+
+
+@app.command("remove")
+def remove(
+    endpoint: EndpointId,
+    role: As = "owner",
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Forget an endpoint, its address and its secret."""
+    with _client(role, url, key, data_folder) as client:
+        client.notifications.remove(endpoint)
+    TerminalScreen(Console()).say(f"removed {endpoint}")
+
+
+def endpoint_line(found: Json) -> str:
+    """Put an endpoint on one line.
+
+    Args:
+        found: the endpoint.
+    """
+    state = found["state"] if found["paused_because"] is None else f"paused: {found['paused_because']}"
+    told = ",".join(found["kinds"]) or "everything"
+    return f"{found['id']}  {found['channel']:<7}  {state:<12}  {found['target']}  {told}"
+
+
+def delivery_line(found: Json) -> str:
+    """Put a delivery on one line.
+
+    Args:
+        found: the delivery.
+    """
+    about = " ".join(f"{name}={identity}" for name, identity in sorted(found["about"].items()))
+    told = f"{found['state']} ({found['outcome'] or 'not tried yet'}, {found['attempts']} tries)"
+    return f"{found['happened_at']}  {found['kind']:<24} {told:<36} {about}"
+
+
+def _client(role: str, url: str | None, key: str | None, data_folder: DataFolderPath) -> Client:
+    return find_connection(url=url, key=key, data_folder=data_folder).client(role)
+
+
+def _say(document: Json, line: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(document))
+    else:
+        TerminalScreen(Console()).say(line)

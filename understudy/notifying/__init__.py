@@ -1,0 +1,1 @@
+"""Notifications, from the client's side."""
