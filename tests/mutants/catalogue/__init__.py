@@ -2,6 +2,7 @@
 
 from tests.mutants.catalogue import (
     accounting,
+    charged,
     clipping,
     filters,
     found,
@@ -23,6 +24,7 @@ CHAPTERS: dict[str, tuple[Mutant, ...]] = {
     "Noise": noise.MUTANTS,
     "Label histogram and anchor": measurement.MUTANTS,
     "Images and selections": images.MUTANTS,
+    "Charged reports": charged.MUTANTS,
     "Accounting": accounting.MUTANTS,
     "Charges and filters": filters.MUTANTS,
     "Ledger": ledger.MUTANTS,

@@ -1,0 +1,103 @@
+"""Bugs in charged reports."""
+
+from tests.mutants.mutant import Mutant
+
+TERMS = "models/reports/charged.py"
+TESTS = "tests/models/reports/test_charged.py"
+WORKER = "tests/workers/test_charged.py"
+LOOP = f"{TESTS}::test_terms_are_those_of_a_plain_loop"
+LAW = f"{TESTS}::test_the_noise_has_the_planned_deviation_and_no_two_numbers_share_it"
+MOVED = f"{TESTS}::test_one_unit_more_moves_all_terms_by_at_most_one_over_the_noise_multiplier"
+
+MUTANTS = (
+    Mutant(
+        name="report-half-the-sensitivity",
+        path="core/synthesis/report_plan.py",
+        before="math.sqrt(terms * whole / SHARES[kind]))",
+        after="math.sqrt(terms * whole / SHARES[kind]) / 2)",
+        bug="all terms of a report get half of the noise that is charged",
+        source="the sensitivity of a share, 1 / (2 n), divided by two once more",
+        killed_by=f"{TESTS}::test_the_sensitivity_that_is_stated_is_the_one_that_is_charged",
+    ),
+    Mutant(
+        name="report-divides-by-the-real-count",
+        path=TERMS,
+        before="_distance(shares.counted(table.codes[:, column], len(counts)), counts, declared_size)",
+        after="_distance(shares.counted(table.codes[:, column], len(counts)), counts, len(table.codes))",
+        bug="the release's shares are scaled by the exact number of rows, which moves every cell with every row",
+        source="DataSynthesizer and others: realised counts as denominators",
+        killed_by=LOOP,
+    ),
+    Mutant(
+        name="report-classifier-learns-from-real-rows",
+        path=TERMS,
+        before="public.right(table.codes)",
+        after="PublicSide(codes=table.codes, cardinalities=public.cardinalities, measured=public.measured, target=public.target).right(table.codes)",
+        bug="the classifier behind the score was trained on the real rows, so one row can change every prediction",
+        source="train-on-real baselines released beside TSTR scores",
+        killed_by=LOOP,
+    ),
+    Mutant(
+        name="report-score-counts-double",
+        path=TERMS,
+        before="np.where(public.right(table.codes), 1.0, -1.0)",
+        after="np.where(public.right(table.codes), 2.0, -2.0)",
+        bug="a unit moves the score by two records",
+        source="right less wrong taken for right alone, and doubled for it",
+        killed_by=LOOP,
+    ),
+    Mutant(
+        name="report-sums-all-records-of-a-unit",
+        path=TERMS,
+        before="return cls(of_record=np.floor(_WHOLE / records))",
+        after="return cls(of_record=np.full(len(records), float(_WHOLE)))",
+        bug="a unit with many records moves every term by all of them",
+        source="unit and record confused",
+        killed_by=f"{MOVED}[1000-usual]",
+    ),
+    Mutant(
+        name="report-pairs-exact",
+        path=TERMS,
+        before="* stds[kind]",
+        after='* (0.0 if kind == "pairs" else stds[kind])',
+        bug="errors of pairs are released without noise",
+        source="noise missing in one part of a release",
+        killed_by=LAW,
+    ),
+    Mutant(
+        name="report-kinds-share-their-noise",
+        path=TERMS,
+        before="KINDS.index(kind)",
+        after="0",
+        bug="columns, pairs and score get the same noise, so differences of errors hold less of it",
+        source="one address of the keyed stream for several draws",
+        killed_by=LAW,
+    ),
+    Mutant(
+        name="report-fresh-noise-on-resume",
+        path="workers/charged.py",
+        before="KeyedStreams(work.randomness_key, releases=record)",
+        after='KeyedStreams(__import__("os").urandom(32), releases=record)',
+        bug="a report that is measured again after a crash has new noise, and the two average",
+        source="retries with fresh randomness",
+        killed_by=f"{WORKER}::test_run_again_it_measures_the_same_to_the_byte_and_spends_once",
+    ),
+    Mutant(
+        name="report-opens-rows-before-its-mark",
+        path="workers/runner.py",
+        before="        charged.mark(work, database=database)\n",
+        after="",
+        bug="rows are read although nothing durable says that measuring has begun, so a cancel gives the charge back",
+        source="refund after the data were seen",
+        killed_by=f"{WORKER}::test_rows_are_opened_after_the_mark_and_only_then_is_it_charged",
+    ),
+    Mutant(
+        name="report-about-any-release",
+        path="workers/charged.py",
+        before="digest != plan.manifest_sha256 or ",
+        after="",
+        bug="what is measured is not what was ordered: a bundle exchanged in the store is compared with the rows",
+        source="plan and run apart",
+        killed_by=f"{WORKER}::test_a_release_that_is_not_the_one_that_was_ordered_about_is_never_compared[manifest]",
+    ),
+)
