@@ -14,7 +14,7 @@ from models.idpgan.checkpoint import inside, under
 from models.idpgan.labels import noisy_law
 from models.images.anchor import noisy_image_moments
 from models.images.generator import ImageGenerator
-from models.images.grain import GRAIN
+from models.images.grain import even_grain
 from models.images.mixture import mixture_of
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
@@ -98,9 +98,12 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     if measured.moments is None or not isinstance(plan.anchor, ImageAnchorPlan):
         mixture, loss, law = plain_mixture(shape, classes), None, measured.law
     else:
-        # A critic of real images would see grain as what tells made ones apart.
-        grain = 0.0 if plan.steps and options.critic_asks == "real" else GRAIN
-        mixture = replace(mixture_of(measured.moments, plan.anchor, shape), grain=grain)
+        mixture = mixture_of(measured.moments, plan.anchor, shape)
+        if not plan.steps:
+            mixture = replace(mixture, grain=even_grain(*shape[:2]))
+        elif options.critic_asks == "real":
+            # A critic of real images would see grain as what tells made ones apart.
+            mixture = replace(mixture, grain=np.zeros(shape[:2]))
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
         law = mixture.law if classes else None
     generator = ImageGenerator(mixture, width=options.generator_width, extra=options.latent_dimension)

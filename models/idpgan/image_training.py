@@ -14,7 +14,8 @@ from models.idpgan.image_measurement import ImageMeasurement, measure_images, re
 from models.idpgan.image_refinement import ImageRefinement
 from models.idpgan.label_warm_up import warm_up
 from models.idpgan.loop import Loop
-from models.images.chosen import ChosenImages, kept_copy
+from models.images.answered import ANSWERED_LABELS, AnsweredImages
+from models.images.chosen import DRAWS, ChosenImages, kept_copy
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedImageGenerator, TrainingHost
 
@@ -100,8 +101,12 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         height, width, channels = self._images.shape
         draws = self._latent_dimension
         if self._labels is not None and self._before is not None:
-            network = ChosenImages(network, kept_copy(self._labels), self._before, draw_dimension=draws)
-            draws = network.latent_dimension
+            critic, before = kept_copy(self._labels), self._before
+            if self._law is not None and self._images.classes <= ANSWERED_LABELS:
+                network = AnsweredImages(network, critic, law=self._law, draw_dimension=draws)
+            else:
+                network = ChosenImages(network, critic, before, draw_dimension=draws)
+            draws = DRAWS * draws
         return TrainedImageGenerator(
             network=network,
             latent_dimension=draws,

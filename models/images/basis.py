@@ -75,6 +75,15 @@ def variances(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Float
     return np.where(seen, lifted, min(rest, smallest))
 
 
+def ring_energies(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan) -> Floats:
+    """Mean squares of the residuals' numbers in every ring of low frequencies, (frequencies,); noise leaves them unbiased."""
+    squares = np.diagonal(basis.products).reshape(-1, plan.frequencies, plan.frequencies)
+    ring = np.maximum(np.arange(plan.frequencies)[:, None], np.arange(plan.frequencies)[None, :])
+    sums = np.array([squares[:, ring == number].mean() for number in range(plan.frequencies)])
+    made: Floats = sums / class_sizes(means, plan).sum()
+    return made
+
+
 def pixel_basis(
     basis: SecondMoments, means: Sums, plan: ImageAnchorPlan, shape: tuple[int, int, int], *, last: int
 ) -> Floats:

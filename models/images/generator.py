@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import torch
+from scipy import fft
 from scipy.special import ndtri
 from torch import Tensor, nn
 
@@ -40,6 +41,9 @@ class ImageGenerator(nn.Module):
     factors: Tensor
     moves: Tensor
     phases: Tensor
+    grain: Tensor
+    down: Tensor
+    right: Tensor
     grid: Tensor
 
     def __init__(
@@ -54,7 +58,7 @@ class ImageGenerator(nn.Module):
         self.classes, self.cells, self.dimensions = mixture.centres.shape
         self._moves_start = 1 + self.dimensions + len(mixture.tail)
         self._grain_start = self._moves_start + MOVES
-        self._grain = mixture.grain * math.sqrt(2.0)
+        self._grained = bool(mixture.grain.any())
         self.latent_dimension = self._grain_start + GRAIN_DRAWS + extra
         upper = np.cumsum(mixture.weights, axis=1)[:, :-1]
         self.register_buffer("thresholds", _float(np.clip(ndtri(upper), -_FAR, _FAR)))
@@ -67,6 +71,9 @@ class ImageGenerator(nn.Module):
         self.register_buffer("factors", _float(mixture.factors.reshape(-1, self.dimensions, self.dimensions)))
         self.register_buffer("moves", _float(mixture.moves.reshape(-1, MOVES, MOVES)))
         self.register_buffer("phases", _float(grain_phases(len(mixture.basis))))
+        self.register_buffer("grain", _float(mixture.grain * math.sqrt(2.0)))
+        self.register_buffer("down", _float(fft.idct(np.eye(self.height), axis=0, norm="ortho")))
+        self.register_buffer("right", _float(fft.idct(np.eye(self.width), axis=0, norm="ortho").T))
         self.register_buffer("grid", _pixel_places(self.height, self.width))
         self._coarse = (math.ceil(self.height / _COARSE), math.ceil(self.width / _COARSE))
         self.enter = nn.Linear(self.latent_dimension + self.classes, width * math.prod(self._coarse))
@@ -80,10 +87,11 @@ class ImageGenerator(nn.Module):
             label = torch.cat([label, torch.ones_like(latent[:, :1])], dim=1)
         start = self.anchor(latent, label)
         images = torch.clamp(start + self._residual(latent, label, start), 0.0, 1.0)
-        if self._grain == 0.0:
+        if not self._grained:
             return images
         waves = torch.sin(latent[:, self._grain_start : self._grain_start + GRAIN_DRAWS] @ self.phases)
-        return torch.clamp(images + self._grain * waves.reshape(images.shape), 0.0, 1.0)
+        grain = torch.matmul(self.down, torch.matmul(self.grain * waves.reshape(images.shape), self.right))
+        return torch.clamp(images + grain, 0.0, 1.0)
 
     def anchor(self, latent: Tensor, label: Tensor) -> Tensor:
         """What the generator draws before any training: a moved picture of the mixture."""

@@ -24,4 +24,5 @@ def plain_mixture(shape: tuple[int, int, int], classes: int) -> Mixture:
         factors=np.zeros((laws, 1, 1, 1)),
         tail=np.zeros(0),
         moves=np.zeros((laws, 1, MOVES, MOVES)),
+        grain=np.zeros(shape[:2]),
     )

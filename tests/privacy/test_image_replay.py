@@ -1,11 +1,14 @@
 """A whole training on images, recorded and replayed on neighbours: what one unit more may change, and what it may not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from models.idpgan.synthesizer import IdpganSynthesizer
+from models.images.answered import AnsweredImages
 from models.randomness import KeyedStreams
-from tests.models.idpgan.image_jobs import SIDE, image_plan, small_images, with_one_more
+from tests.models.idpgan.image_jobs import SIDE, domain, image_plan, small_images, with_one_more
 from tests.models.idpgan.jobs import StubbornHost, generator_bytes
 from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
 
@@ -48,6 +51,24 @@ def test_a_unit_more_moves_every_release_by_no_more_than_is_paid_and_nothing_els
         assert (other.marks, len(other.state or b"")) == (host.marks, len(host.state or b""))
         moved = max(moved, *replayer.distances.values())
     assert moved > 0.0
+
+
+def test_with_two_labels_a_unit_more_changes_nothing_but_the_releases():
+    """The pictures are then chosen by the critic's answer, and its law of the labels is the noisy one."""
+    declared = replace(domain(), labels=("a", "b"))
+    plan = image_plan(declared, **OPTIONS["anchor and critic of labels"])
+    images = replace(small_images(), labels=small_images().labels % 2, classes=2)
+    recorder = Recorder()
+    made = IdpganSynthesizer().fit(images, plan, KeyedStreams(bytes(32), releases=recorder), StubbornHost())
+    require_stated(recorder, plan)
+    assert isinstance(made.network, AnsweredImages)
+    pixels, label = UNITS["all white"]
+    replayer = Replayer(recorder)
+    again = IdpganSynthesizer().fit(
+        with_one_more(images, pixels, label), plan, KeyedStreams(bytes(32), releases=replayer), StubbornHost()
+    )
+    require_within(replayer, recorder, plan)
+    assert generator_bytes(again) == generator_bytes(made)
 
 
 def test_a_release_that_forgets_its_clipping_is_noticed(monkeypatch: pytest.MonkeyPatch):

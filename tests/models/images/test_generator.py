@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import onnxruntime
@@ -35,19 +36,14 @@ def inputs(made: ImageGenerator, rows: int, classes: int) -> tuple[torch.Tensor,
     return latent, torch.eye(max(classes, 1))[torch.arange(rows) % max(classes, 1)][:, :classes]
 
 
-def unmoved(law: Mixture) -> Mixture:
-    return Mixture(
-        **{
-            name: np.zeros_like(law.moves) if name == "moves" else getattr(law, name)
-            for name in law.__dataclass_fields__
-        }
-    )
+def still_and_plain(law: Mixture) -> Mixture:
+    return replace(law, moves=np.zeros_like(law.moves), grain=np.zeros_like(law.grain))
 
 
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize("classes", [0, 3])
 def test_at_the_start_it_draws_the_mixture(classes, cells):
-    law = unmoved(mixture(classes=classes, cells=cells))
+    law = still_and_plain(mixture(classes=classes, cells=cells))
     made = generator(law)
     latent, label = inputs(made, 60, classes)
     with torch.no_grad():
@@ -80,10 +76,7 @@ def test_moves_move_a_picture_by_what_they_say():
     law = mixture()
     moves = np.zeros_like(law.moves)
     moves[..., 4, 4] = 2.0 / 8.0  # one pixel to the side for a draw of one
-    shifted = Mixture(
-        **{name: moves if name == "moves" else getattr(law, name) for name in law.__dataclass_fields__}
-    )
-    still, moving = generator(unmoved(law)), generator(shifted)
+    still, moving = generator(still_and_plain(law)), generator(replace(still_and_plain(law), moves=moves))
     latent, label = inputs(still, 30, 3)
     first = still._moves_start
     latent[:, first : first + 6] = torch.tensor([0.0, 0, 0, 0, 1, 0])

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import fft
 
 from models.encoding import PrivateImages
 from models.images.anchor import noisy_image_moments
-from models.images.basis import class_means, class_sizes, variances
+from models.images.basis import class_means, class_sizes, ring_energies, variances
 from models.images.mixture import mixture_of, positive, shrunk
 from models.randomness import KeyedStreams
 from tests.models.images.pictures import SHAPE, pictures, small_plan
@@ -68,6 +69,29 @@ def test_variances_are_those_of_residuals_less_the_noise():
     assert 0.3 * within < made[1e-6].sum() <= within
     assert (np.diff(made[20.0]) <= 1e-12).all()
     assert made[20.0].sum() == pytest.approx(made[1e-6].sum(), rel=0.35)
+
+
+def test_ring_energies_are_those_of_residuals_and_noise_does_not_lift_them():
+    images = pictures(count=4000)
+    plan = small_plan(**EXACT)
+    moments = noisy_image_moments(images, plan, STREAMS)
+    seen = ring_energies(moments.basis, moments.means, plan)
+    residuals = (
+        images.pixels[..., 0] / 255
+        - np.stack([images.pixels[images.labels == kind, ..., 0].mean(axis=0) / 255 for kind in range(3)])[
+            images.labels
+        ]
+    )
+    energies = (fft.dctn(residuals, axes=(1, 2), norm="ortho") ** 2).mean(axis=0)
+    ring = np.maximum(np.arange(9)[:, None], np.arange(8)[None, :])
+    for number in range(plan.frequencies):
+        assert seen[number] == pytest.approx(energies[ring == number].mean(), rel=0.01)
+    noisy = noisy_image_moments(images, small_plan(**(EXACT | {"basis_noise_multiplier": 0.01})), STREAMS)
+    lifted = ring_energies(noisy.basis, noisy.means, plan) - seen
+    std = 0.01 * plan.basis_sensitivity / 4000
+    # Six deviations of the widest: the first ring is one number.
+    assert np.abs(lifted).max() < 6 * std
+    assert np.abs(lifted).max() > 0.0
 
 
 def test_shrinking_keeps_all_without_noise_and_nothing_under_much():

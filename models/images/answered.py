@@ -1,0 +1,73 @@
+"""Pictures by a critic's answer: of a few draws of whatever label, the first that a critic of labels takes for the one wanted.
+
+Where labels are few, draws of any label are tried. So a made picture has the label that real images taught, not the one it
+was drawn for, and what sets the anchor's laws of two labels apart (noise, for one) says nothing of it: a classifier that
+learns from such pictures learns from the critic. It is post-processing of noisy releases.
+
+With many labels most draws of another label would be in vain; there `models.images.chosen` chooses among draws of the
+label that is wanted.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.special import ndtri
+from torch import Tensor, nn
+
+from models.critic.label_network import LabelCritic
+from models.images.chosen import DRAWS
+
+ANSWERED_LABELS = 2
+"""Up to so many labels it pays (docs/rules-study.md)."""
+
+
+class AnsweredImages(nn.Module):
+    """(latent, label one-hot) to images in [0, 1], each one of `DRAWS` draws of a generator.
+
+    The first draws have labels of the law, the last has the one that is wanted, so that hardly a picture is of none that
+    the critic takes for it (with two labels and a critic that agrees with 9 of 10 pictures, one in a hundred).
+
+    Args:
+        generator: what draws.
+        critic: of the generator's labels, trained on real images.
+        law: (classes,) shares of the labels, positive.
+        draw_dimension: numbers of the generator's latent vector, the last of which moves no picture: it draws the label.
+    """
+
+    lead: Tensor
+    own: Tensor
+    thresholds: Tensor
+
+    def __init__(
+        self,
+        generator: nn.Module,
+        critic: LabelCritic,
+        *,
+        law: npt.NDArray[np.float64],
+        draw_dimension: int,
+    ) -> None:
+        super().__init__()
+        self.generator, self.critic = generator, critic
+        self._draw_dimension = draw_dimension
+        self.latent_dimension = DRAWS * draw_dimension
+        self.register_buffer("lead", torch.arange(DRAWS, 0, -1, dtype=torch.float32))
+        self.register_buffer("own", (torch.arange(DRAWS) == DRAWS - 1).float()[:, None])
+        upper = ndtri(np.cumsum(law / law.sum())[:-1])
+        self.register_buffer("thresholds", torch.from_numpy(upper.astype(np.float32)))
+
+    def forward(self, latent: Tensor, label: Tensor) -> Tensor:
+        """Shapes (rows, latent_dimension) and (rows, classes) to (rows, channels, height, width)."""
+        draws = latent.reshape(-1, self._draw_dimension)
+        classes = label.shape[1]
+        wanted = label[:, None, :].expand(-1, DRAWS, -1)
+        drawn = nn.functional.one_hot((draws[:, -1:] > self.thresholds).sum(dim=1), classes).to(label.dtype)
+        given = self.own * wanted + (1.0 - self.own) * drawn.reshape(-1, DRAWS, classes)
+        pictures = self.generator(draws, given.reshape(-1, classes))
+        shares = torch.softmax(self.critic.logits(pictures), dim=1).reshape(-1, DRAWS, classes)
+        share = (shares * wanted).sum(dim=2)
+        passes = (share >= shares.amax(dim=2)).to(share.dtype)
+        # Earlier draws lead by more than a share can make up for; where none passes the best is taken.
+        merit = share + passes * (1.0 + self.lead)
+        taken = nn.functional.one_hot(merit.argmax(dim=1), DRAWS).to(share.dtype)
+        tried = pictures.reshape(-1, DRAWS, *pictures.shape[1:])
+        return torch.as_tensor((taken[:, :, None, None, None] * tried).sum(dim=1))
