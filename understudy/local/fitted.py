@@ -53,6 +53,24 @@ class Fitted:
             pieces = self._samples.write(rows, file_format, where or {})
             return drawn(b"".join(pieces), form=form)
 
+    def report(self, frame: object, target_file: Path | str, *, target: str | None = None) -> Path:
+        """Compare the generator with the rows, for their owner alone: NOT differentially private, do not share it.
+
+        Args:
+            frame: the rows that it was trained on.
+            target_file: the HTML file; only this user can read it.
+            target: the column to predict from the others; else the domain's target, or the last column.
+
+        Raises:
+            InvalidInput: no modelled column is called so.
+            InputUnusable: the frame cannot be used.
+        """
+        from understudy.local.reporting import write_report
+
+        file = Path(target_file)
+        write_report(self.bundle, frame, file, target=target)
+        return file
+
     def save(self, target: Path | str) -> Path:
         """Write the bundle to a file: what `understudy sample --bundle` and `understudy verify` take.
 

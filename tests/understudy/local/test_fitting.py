@@ -56,6 +56,17 @@ def fitted(ledgers: Path) -> Fitted:
     )
 
 
+def test_the_owner_of_the_rows_has_a_sealed_report(fitted: Fitted, tmp_path: Path) -> None:
+    file = fitted.report(frame(), tmp_path / "report.html", target="ward")
+    html = file.read_text()
+    assert "do not share" in html
+    assert "Privacy attacks" in html
+    assert "<dd>ward</dd>" in html
+    assert file.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(InvalidInput):
+        fitted.report(frame(), file, target="nothing")
+
+
 def test_rows_come_as_a_data_frame_or_as_arrow(fitted: Fitted) -> None:
     table = fitted.sample(40, form="arrow")
     assert table.num_rows == 40

@@ -1,0 +1,47 @@
+"""A sealed report of a training on this machine: what the service makes for owners, from the frame that they hold."""
+
+import os
+from pathlib import Path
+
+from core.domain.table import TableDomain
+from core.releases.bundle import unpack
+from core.releases.sampler import Sampler
+from core.reports.columns import columns_of, target_of
+from core.reports.sealed_contents import measure
+from core.reports.sealed_page import Subject, render
+from understudy.local.accounts import answered
+from understudy.local.frames import coded_frame
+
+
+def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None) -> None:
+    """Compare a generator with rows, and write the report where only this user reads it.
+
+    Args:
+        bundle: the generator.
+        frame: the rows; see `understudy.local.fit`.
+        file: the HTML file.
+        target: the column to predict from the others; None for the domain's target, or the last column.
+
+    Raises:
+        InvalidInput: no modelled column is called so.
+        InputUnusable: the frame cannot be used.
+    """
+    opened = unpack(bundle)
+    with answered():
+        domain = TableDomain.from_json(opened.domain)
+        chosen = target_of(domain, target)
+        rows, _ = coded_frame(frame, domain)
+    contents = measure(
+        rows.codes, rows.unit_of_record, Sampler(opened).codes, columns_of(domain), target=chosen
+    )
+    promised = opened.certificate["privacy_parameters"]
+    facts = (
+        ("Guarantee of the generator", f"ε {promised['epsilon']}, δ {promised['delta']}"),
+        ("Predicted column", chosen),
+    )
+    partial = file.with_name(f"{file.name}.part")
+    html = render(Subject(title="your rows and this generator", facts=facts), contents)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        out.write(html)
+    partial.replace(file)
