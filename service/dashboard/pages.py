@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from service.dashboard import (
     assets,
+    charged_report_pages,
     dataset_pages,
     decisions,
     declaring_pages,
@@ -30,6 +31,7 @@ GROUPS = (
     decisions,
     job_pages,
     release_pages,
+    charged_report_pages,
     sealed_report_pages,
     system_pages,
 )

@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from service.dashboard import certificate_words
+from service.dashboard.charged_report_pages import charged_part
 from service.dashboard.overview import dataset_names
 from service.dashboard.release_drawing import IMAGES, ROWS, Pictures
 from service.dashboard.release_pictures import PictureCache
@@ -59,6 +60,7 @@ def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
         release=release,
         names=dataset_names(visit, [release.dataset_id]),
         pictures=pictures,
+        charged=charged_part(visit, release_id, dataset),
         sealed=sealed_part(visit, release_id, dataset),
         rows=ROWS,
         images=IMAGES,

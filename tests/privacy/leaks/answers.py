@@ -138,10 +138,14 @@ def _rows(content: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every leaf of a JSON value with its path, such as ``items[].state``; what is empty is a leaf."""
+    """Every leaf of a JSON value with its path, such as ``items[].state``; what is empty is a leaf.
+
+    The plan of a charged report names the release that it is about, so its digest is a field of its own.
+    """
     if isinstance(value, dict) and value:
         for name, entry in value.items():
-            yield from leaves(entry, f"{path}.{name}" if path else str(name))
+            told = f"{name} of a report" if name == "plan_digest" and value.get("kind") == "report" else name
+            yield from leaves(entry, f"{path}.{told}" if path else str(told))
     elif isinstance(value, list) and value:
         for entry in value:
             yield from leaves(entry, f"{path}[]")

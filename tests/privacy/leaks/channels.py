@@ -67,6 +67,12 @@ CHANNELS: Final = (
         ("tests/privacy/leaks/test_sampling.py",),
     ),
     Channel(
+        "charged reports",
+        "one Gaussian on terms that one unit moves by one record each; the classifier and all it is read against come from "
+        "the release; denominators are the declared size; nothing is charged before the mark, nothing opened before it",
+        ("tests/models/reports/test_charged.py", "tests/workers/test_charged.py", "tests/privacy/leaks/test_neighbours.py"),
+    ),
+    Channel(
         "uploads",
         "no echo of content to anybody; sealed at rest; deleted by destroying the key, with a tombstone",
         ("tests/privacy/leaks/test_uploads_echo_nothing.py", "tests/privacy/leaks/test_images.py", "tests/core/datasets/test_deletion.py", "tests/service/test_canary.py"),

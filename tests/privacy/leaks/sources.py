@@ -59,10 +59,15 @@ PROBLEM: Final[Fields] = {
     "facts.**": L,
 }  # fmt: skip
 JOB: Final[Fields] = {
-    "id": F, "dataset_id": F, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
+    "id": F, "dataset_id": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
     "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
-    "progress.delta_planned": P, "release_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
+    "progress.delta_planned": P, "release_id": F, "report_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
     "created_at": W, "started_at": E, "finished_at": E,
+}  # fmt: skip
+JOBS: Final[Fields] = {**JOB, "plan_digest of a report": F}
+"""Of a list, which has charged reports in it: their plans name the release."""
+CHARGED_ENTRY: Final[Fields] = {
+    "id": F, "job_id": F, "release_id": F, "dataset_id": F, "epsilon": W, "delta": W, "target": D, "created_at": E,
 }  # fmt: skip
 DATASET: Final[Fields] = {
     "id": F, "population_id": F, "name": D, "domain": D, "domain.**": D, "adjacency": D, "privacy_unit": D, "declared_size": D,
@@ -111,6 +116,19 @@ CERTIFICATE: Final[Fields] = {
     "preprocessing[]": C, "post_processing": C, "composition.**": C, "ledger.reserved.sequence": L, "ledger.reserved.hash": F,
     "ledger.spent.sequence": L, "ledger.spent.hash": F, "ledger.head.sequence": L, "ledger.head.hash": F, "justification[]": C,
     "randomness.**": C, "noise_grid.**": P, "data_domain.**": D, "software.**": C, "not_covered[]": C, "artefacts.**": M,
+}  # fmt: skip
+CHARGED_REPORT: Final[Fields] = {
+    **SIGNED, "schema": C, "report_id": F, "release_id": F, "job_id": F, "dataset_id": F, "population_id": F, "issued_at": W,
+    "dp_flavor": C, "adjacency": D, "privacy_unit.**": D, "declared_size": D, "privacy_parameters.**": P,
+    "privacy_parameters_description": C, "epsilon.**": P, **under("charge.", CHARGE), "mechanisms[].**": P, "mechanism.**": P,
+    "plan.**": P, "plan.release_id": F, "plan.manifest_sha256": M, "plan_digest": F, "releases_heard": C,
+    # Names of columns are declared, the noise is the plan's; all other numbers are noisy, or made of the release alone.
+    "results.**": M, "results.columns[].name": D, "results.pairs[].names[]": D, "results.score.target": D,
+    "results.columns[].noise_std": P, "results.pairs[].noise_std": P, "results.mean_of_columns.noise_std": P,
+    "results.mean_of_pairs.noise_std": P, "results.score.noise_std": P,
+    "reading[]": C, "public_side": C, "composition.**": C, "ledger.reserved.sequence": L, "ledger.reserved.hash": F,
+    "ledger.spent.sequence": L, "ledger.spent.hash": F, "ledger.head.sequence": L, "ledger.head.hash": F, "randomness.**": C,
+    "noise_grid": C, "software.**": C, "unprotected_quantities[]": C, "not_covered[]": C,
 }  # fmt: skip
 NETWORK: Final[Fields] = {
     "ir_version": C, "producer_name": C, "producer_version": C, "opset_import[].domain": C, "opset_import[].version": C,
@@ -168,7 +186,7 @@ WHAT_IF: Final[Fields] = {
 }  # fmt: skip
 
 OPERATIONS: Final[Mapping[str, Fields]] = {
-    "list_jobs": page_of(JOB),
+    "list_jobs": page_of(JOBS),
     "read_job": JOB,
     "watch_job": {**under("data.", JOB), "event.retry": C, "event.event": C, "event.id": F},
     "list_keys": {"items": C, **under("items[].", KEY)},
@@ -192,6 +210,8 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "read_certificate": CERTIFICATE,
     "download_bundle": BUNDLE,
     "draw_samples": {"column.**": M},
+    "list_charged_reports": page_of(CHARGED_ENTRY),
+    "read_charged_report": CHARGED_REPORT,
     "list_signing_keys": {
         "items[].key_id": F, "items[].algorithm": C, "items[].public_key": F, "items[].created_at": W, "items[].retired_at": W,
     },

@@ -2,7 +2,7 @@
 
 Two stages are set up with neighbouring tables and told the same things at the same moments of one clock that stands still
 between them. What happens on one: rows are uploaded; one job trains to its release; another fails among the rows and says
-everything it can about them; a third is cancelled; budget is asked for. On the stage with the canaries the first training is
+everything it can about them; a third is cancelled; budget is asked for; a charged report is measured of the release. On the stage with the canaries the first training is
 shot down on its way and resumed.
 """
 
@@ -149,12 +149,25 @@ class Stage:
         link_waiting(world.database)
         view = world.analyst.get(f"/v1/jobs/{job_id}").json()
         assert view["state"] == "succeeded", self.log.read_text()
+        charged = self.measured(dataset_id, str(view["release_id"]))
         grants = world.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]
         self.ids = {
             "dataset_id": dataset_id, "job_id": job_id, "failed": failed, "cancelled": cancelled,
-            "release_id": str(view["release_id"]), "request_id": asked["id"], "grant_id": grants[0]["id"],
+            "release_id": str(view["release_id"]), "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
             "principal_id": str(world.analyst.principal_id), "number": "1",
         }  # fmt: skip
+
+
+    def measured(self, dataset_id: str, release_id: str) -> str:
+        """A charged report about the release. Returns its id."""
+        world = self.world
+        report = {"release_id": release_id}
+        answer = world.order(dataset_id, key="report", epsilon=0.3, options={}, report=report)
+        assert answer.status_code == 202, answer.text
+        self.train(answer.json()["id"])
+        view = world.analyst.get(f"/v1/jobs/{answer.json()['id']}").json()
+        assert view["state"] == "succeeded", self.log.read_text()
+        return str(view["report_id"])
 
 
 class Watch:

@@ -1,0 +1,136 @@
+"""Charged reports in the browser: what was measured of a release, and ordering one with its price and precision shown before."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Response
+
+from core.domain.declared import domain_from_json
+from core.domain.table import TableDomain
+from service.charged_reports import repository
+from service.charged_reports.endpoints import list_charged_reports, read_charged_report
+from service.charged_reports.schemas import ChargedReportView
+from service.dashboard.forms import Form, order
+from service.dashboard.overview import dataset_names
+from service.dashboard.rendering import page, sent_on
+from service.dashboard.visit import CurrentVisit, Visit
+from service.datasets.schemas import DatasetView
+from service.jobs.endpoints import create_job
+from service.quotes.endpoints import create_quote
+from service.quotes.schemas import GeneratorOrder
+from service.releases.endpoints import read_release
+from service.wire import DEFAULT_PAGE
+
+ORDERED: Final = ("epsilon", "delta", "target")
+"""The fields of an order, carried from its price to the button as they were sent."""
+WORST_PAIRS: Final = 12
+KINDS: Final[Mapping[str, str]] = {
+    "columns": "Error of each column",
+    "pairs": "Error of each pair",
+    "score": "Score",
+}
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargedPart:
+    """What a release's page tells of charged reports.
+
+    Attributes:
+        reports: Those that there are, newest first.
+        columns: What may be predicted.
+        target: What is predicted where nothing is chosen; None where the domain declares none.
+        may_order: Whether the visitor may order one.
+    """
+
+    reports: Sequence[ChargedReportView]
+    columns: Sequence[str]
+    target: str | None
+    may_order: bool
+
+
+def charged_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> ChargedPart | None:
+    """The part of a release's page; None of images, and where there is neither a report nor a way to order one.
+
+    Args:
+        visit: Who looks.
+        release_id: At which release.
+        dataset: Of which dataset.
+    """
+    if dataset is None or not visit.may(list_charged_reports):
+        return None
+    domain = domain_from_json(dataset.domain)
+    if not isinstance(domain, TableDomain):
+        return None
+    found = visit.ask(list_charged_reports, release_id=release_id, limit=DEFAULT_PAGE, before=None)
+    may_order = dataset.state == "ready" and visit.may(create_job)
+    if not found.items and not may_order:
+        return None
+    return ChargedPart(
+        reports=found.items,
+        columns=[column.name for column in domain.modelled],
+        target=domain.target,
+        may_order=may_order,
+    )
+
+
+@router.post("/releases/{release_id}/charged-report/quote")
+def quote(release_id: UUID, visit: CurrentVisit) -> Response:
+    """Price and precision of a report, and the button that orders exactly this one once."""
+    release = visit.ask(read_release, release_id=release_id)
+    wanted = _order(release.dataset_id, release_id, visit.form)
+    return page(
+        visit,
+        "charged_quote.html" if visit.is_fragment else "charged_quote_page.html",
+        release_id=release_id,
+        wanted=wanted,
+        sent={name: visit.form.text(name) for name in ORDERED},
+        quote=visit.ask(create_quote, order=wanted),
+        kinds=KINDS,
+        once=uuid4(),
+    )
+
+
+@router.post("/releases/{release_id}/charged-report")
+def place(release_id: UUID, visit: CurrentVisit) -> Response:
+    """Reserve and queue, or refuse."""
+    release = visit.ask(read_release, release_id=release_id)
+    wanted = _order(release.dataset_id, release_id, visit.form)
+    once = visit.form.identity("once") or uuid4()
+    placed = visit.ask(create_job, order=wanted, idempotency_key=str(once))
+    return sent_on(f"/jobs/{UUID(json.loads(bytes(placed.body))['id'])}?done=ordered")
+
+
+@router.get("/charged-reports/{report_id}")
+def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
+    """One report: score and errors as bars, each with its interval and what it is to be read against."""
+    visit.require(read_charged_report)
+    with visit.parts.database.read_only() as session:
+        row = repository.visible(session, report_id, visit.principal)
+        document: dict[str, Any] = dict(row.document)
+    results = document["results"]
+    dataset_id = UUID(document["dataset_id"])
+    pairs = sorted(results["pairs"], key=lambda pair: -pair["estimate"])
+    return page(
+        visit,
+        "charged_report.html",
+        report=document,
+        results=results,
+        worst=pairs[:WORST_PAIRS],
+        dataset_id=dataset_id,
+        names=dataset_names(visit, [dataset_id]),
+    )
+
+
+def _order(dataset_id: UUID, release_id: UUID, form: Form) -> GeneratorOrder:
+    return order(
+        GeneratorOrder,
+        dataset_id=dataset_id,
+        epsilon=form.number("epsilon"),
+        delta=form.number("delta"),
+        report={"release_id": release_id, "target": form.text("target")},
+    )
