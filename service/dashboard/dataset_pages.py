@@ -32,6 +32,7 @@ from service.dashboard.words import short
 from service.datasets.deleting import delete_dataset
 from service.datasets.endpoints import read_dataset, read_intake_report, upload_rows
 from service.datasets.schemas import DatasetView
+from service.dossier.endpoints import export_dossier
 from service.grants.endpoints import list_grants, revoke_grant
 from service.jobs.endpoints import create_job, list_jobs
 from service.members.endpoints import add_member, list_members
@@ -145,6 +146,7 @@ def ledger_page(
         is_first=before is None,
         verified=visit.ask(verify_ledger, dataset_id=dataset_id) if check else None,
         head=visit.ask(read_ledger_head, dataset_id=dataset_id),
+        may_export=visit.may(export_dossier),
     )
 
 

@@ -9,6 +9,7 @@ from service.dashboard.visit import Visit
 from service.datasets.endpoints import list_datasets
 from service.diagnosis.endpoints import read_health_report
 from service.jobs.endpoints import list_jobs
+from service.notifications.endpoints import list_endpoints
 from service.releases.endpoints import list_releases
 from service.requests.endpoints import list_budget_requests
 
@@ -25,6 +26,7 @@ _PLACES: Final[Sequence[tuple[Item, Callable[..., Any]]]] = (
     (Item("/requests", "Requests"), list_budget_requests),
     (Item("/jobs", "Jobs"), list_jobs),
     (Item("/releases", "Releases"), list_releases),
+    (Item("/notifications", "Notifications"), list_endpoints),
     (Item("/keys", "Keys"), list_keys),
     (Item("/system", "System"), read_health_report),
     (Item("/audit", "Audit log"), list_audit_events),

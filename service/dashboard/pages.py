@@ -12,6 +12,7 @@ from service.dashboard import (
     entrance,
     job_pages,
     ledger_file,
+    notification_pages,
     overview,
     release_pages,
     sealed_report_pages,
@@ -34,6 +35,7 @@ GROUPS = (
     charged_report_pages,
     sealed_report_pages,
     system_pages,
+    notification_pages,
 )
 
 

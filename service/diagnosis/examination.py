@@ -19,6 +19,8 @@ from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.budget import Budget
 from core.ledger import book
+from core.notifications.mail_settings import mail_server
+from core.notifications.repository import undelivered
 from core.settings import Settings
 from core.storage.objects import ObjectStore
 from core.vitals import figures
@@ -65,12 +67,14 @@ class Examination:
         return [*self._servers(), *self._disks(), *self._of_database(), *self._of_settings()]
 
     def _servers(self) -> Iterator[Finding]:
-        asked = probes.probe(
-            {
-                "broker-away": lambda: probes.broker_answers(self._settings.broker_url),
-                "storage-away": self._storage_takes_objects,
-            }
-        )
+        checks: dict[str, Callable[[], bool]] = {
+            "broker-away": lambda: probes.broker_answers(self._settings.broker_url),
+            "storage-away": self._storage_takes_objects,
+        }
+        server = mail_server(self._settings)
+        if server is not None:
+            checks["mail-away"] = server.answers
+        asked = probes.probe(checks)
         yield from (finding(code) for code, verdict in asked.items() if verdict == "failed")
 
     def _storage_takes_objects(self) -> bool:
@@ -114,6 +118,9 @@ class Examination:
             yield from self._processes(session)
             yield from self._queue(session)
             yield from _ledgers(session)
+            paused = undelivered(session).paused
+            if paused:
+                yield finding("endpoints-paused", which=paused)
 
     def _clocks(self, session: Session) -> Iterator[Finding]:
         skew = figures.clock_skew(session, at=self._clock.now())

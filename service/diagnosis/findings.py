@@ -140,6 +140,18 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "No second place outside this machine keeps the heads of the ledgers.",
         "Set UNDERSTUDY_WITNESS_URL: else who restores database and objects together can hide what was spent.",
     ),
+    "mail-away": Entry(
+        "notifications",
+        "problem",
+        "The mail server cannot be used as the settings say.",
+        "Check UNDERSTUDY_SMTP_HOST, _PORT, _SECURITY, _USER and the password; messages wait and are tried again.",
+    ),
+    "endpoints-paused": Entry(
+        "notifications",
+        "note",
+        "{which} endpoints for notifications are paused.",
+        "Their owners see why and resume them; many at once point to this machine's way out to the network.",
+    ),
     "metrics-off": Entry(
         "metrics",
         "note",

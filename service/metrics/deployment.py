@@ -7,6 +7,7 @@ with the longest ledgers are shown, and how many are left out, so that the numbe
 
 import hmac
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from hashlib import sha256
 from typing import Final
 from uuid import UUID
@@ -26,6 +27,7 @@ from core.db.tables.budget import Budget
 from core.errors import Unavailable
 from core.ledger import book
 from core.ledger.statement import Summary
+from core.notifications.repository import Undelivered, undelivered
 from core.vitals import figures
 from core.vitals.figures import ChoreFigures, JobFigures, WorkerFigures
 
@@ -85,6 +87,7 @@ class Deployment(Collector):
         yield from _of_jobs(figures.job_figures(session, at=now))
         yield from _of_workers(figures.worker_figures(session, at=now))
         yield from _of_chores(figures.chore_figures(session))
+        yield from _of_notifications(undelivered(session), now=now)
         yield from self._of_budgets(session)
 
     def _of_budgets(self, session: Session) -> Iterator[Metric]:
@@ -188,6 +191,15 @@ def _of_chores(chores: Sequence[ChoreFigures]) -> Iterator[Metric]:
         "chore",
         ((chore.name, chore.seconds) for chore in chores),
     )
+
+
+def _of_notifications(found: Undelivered, *, now: datetime) -> Iterator[Metric]:
+    waited = 0.0 if found.since is None else max(0.0, (now - found.since).total_seconds())
+    yield _gauge(
+        "understudy_notifications_waiting", "Events and deliveries that wait to be told.", found.waiting
+    )
+    yield _gauge("understudy_notifications_oldest_seconds", "How long the oldest of them has waited.", waited)
+    yield _gauge("understudy_notification_endpoints_paused", "Endpoints that are paused.", found.paused)
 
 
 def _gauge(name: str, words: str, value: float) -> GaugeMetricFamily:

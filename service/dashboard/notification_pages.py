@@ -1,0 +1,127 @@
+"""Where somebody is told of events, and what was told; and the dossier as a file."""
+
+from collections.abc import Mapping
+from typing import Final
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from core.notifications.kinds import CHOSEN, Kind
+from core.notifications.messages import WORDS
+from service.dashboard.forms import order
+from service.dashboard.rendering import page, sent_on
+from service.dashboard.visit import CurrentVisit
+from service.dossier.endpoints import DossierFormat, export_dossier
+from service.notifications.endpoints import (
+    confirm_endpoint,
+    create_endpoint,
+    list_deliveries,
+    list_endpoints,
+    read_endpoint,
+    remove_endpoint,
+    resume_endpoint,
+    rotate_endpoint,
+    test_endpoint,
+)
+from service.notifications.schemas import Confirmation, EndpointOrder
+from service.wire import Before
+
+DELIVERIES: Final = 50
+
+router = APIRouter(include_in_schema=False)
+
+_WHY_PAUSED: Final[Mapping[str, str]] = {
+    "unreachable": "A message failed for about a day, and nothing else got through.",
+    "gone": "The receiver answered that it is gone (410).",
+    "key-ended": "The key that registered it has ended. Resuming makes it speak for the key that you use now.",
+    "sealed": "Its address cannot be opened with the present master key. Remove it, and register it again.",
+}
+
+
+@router.get("/notifications")
+def notifications_page(visit: CurrentVisit) -> Response:
+    """The visitor's endpoints, and a form for one more."""
+    return page(
+        visit,
+        "notifications.html",
+        endpoints=visit.ask(list_endpoints).items,
+        kinds=[(kind.value, WORDS[kind]) for kind in CHOSEN],
+        sends_mail=visit.parts.settings.smtp_host is not None,
+        may_add=visit.may(create_endpoint),
+    )
+
+
+@router.post("/notifications")
+def add_endpoint(visit: CurrentVisit) -> Response:
+    """Register an endpoint. A webhook's secret is in this one answer, which no address leads back to."""
+    form = visit.form
+    wanted = order(
+        EndpointOrder, channel=form.text("channel"), target=form.text("target"), kinds=set(form.all("kinds"))
+    )
+    made = visit.ask(create_endpoint, order=wanted)
+    if made.secret is None:
+        return sent_on(f"/notifications/{made.id}?done=code-sent")
+    return page(visit, "new_endpoint.html", endpoint=made, is_new=True)
+
+
+@router.get("/notifications/{endpoint_id}")
+def endpoint_page(endpoint_id: UUID, visit: CurrentVisit, before: Before = None) -> Response:
+    """One endpoint: where it leads, what was told to it, and what can be done with it."""
+    endpoint = visit.ask(read_endpoint, endpoint_id=endpoint_id)
+    found = visit.ask(list_deliveries, endpoint_id=endpoint_id, limit=DELIVERIES, before=before)
+    return page(
+        visit,
+        "notification.html",
+        endpoint=endpoint,
+        why=_WHY_PAUSED.get(endpoint.paused_because or "", endpoint.paused_because),
+        deliveries=found.items,
+        said={kind.value: WORDS[kind] for kind in Kind},
+        next_before=found.next_before,
+        is_first=before is None,
+        may_change=visit.may(test_endpoint),
+    )
+
+
+@router.post("/notifications/{endpoint_id}/test")
+def have_tested(endpoint_id: UUID, visit: CurrentVisit) -> Response:
+    """Have a test told."""
+    visit.ask(test_endpoint, endpoint_id=endpoint_id)
+    return sent_on(f"/notifications/{endpoint_id}?done=test-sent")
+
+
+@router.post("/notifications/{endpoint_id}/confirm")
+def confirm_address(endpoint_id: UUID, visit: CurrentVisit) -> Response:
+    """Confirm an e-mail address."""
+    visit.ask(
+        confirm_endpoint,
+        endpoint_id=endpoint_id,
+        order=order(Confirmation, code=visit.form.text("code")),
+    )
+    return sent_on(f"/notifications/{endpoint_id}?done=address-confirmed")
+
+
+@router.post("/notifications/{endpoint_id}/rotate")
+def replace_secret(endpoint_id: UUID, visit: CurrentVisit) -> Response:
+    """Give a webhook a new secret, shown once."""
+    made = visit.ask(rotate_endpoint, endpoint_id=endpoint_id)
+    return page(visit, "new_endpoint.html", endpoint=made, is_new=False)
+
+
+@router.post("/notifications/{endpoint_id}/resume")
+def resume(endpoint_id: UUID, visit: CurrentVisit) -> Response:
+    """Have a paused endpoint told again."""
+    visit.ask(resume_endpoint, endpoint_id=endpoint_id)
+    return sent_on(f"/notifications/{endpoint_id}?done=resumed")
+
+
+@router.post("/notifications/{endpoint_id}/remove")
+def remove(endpoint_id: UUID, visit: CurrentVisit) -> Response:
+    """Forget an endpoint."""
+    visit.ask(remove_endpoint, endpoint_id=endpoint_id)
+    return sent_on("/notifications?done=endpoint-removed")
+
+
+@router.get("/datasets/{dataset_id}/dossier.{file_format}")
+def dossier(dataset_id: UUID, file_format: DossierFormat, visit: CurrentVisit) -> Response:
+    """The dossier, as a file."""
+    return visit.ask(export_dossier, dataset_id=dataset_id, file_format=file_format)
