@@ -8,7 +8,7 @@ from typing import Any
 
 from docs.cost_figures import cost
 from docs.image_figures import images
-from docs.load_figures import polling, recovery, reservations, streams
+from docs.load_figures import pages, polling, recovery, reservations, streams
 from docs.tables import machine, table
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -38,6 +38,7 @@ def benchmarks_page() -> str:
         _section("reservations", "Reservations", reservations),
         _section("polling", "Status polling", polling),
         _section("streams", "Event streams", streams),
+        _section("pages", "Pages of the dashboard", pages),
         _section("recovery", "Recovery", recovery),
     ]
     return "\n".join(part for part in parts if part)

@@ -70,6 +70,25 @@ def streams(result: dict[str, Any]) -> list[str]:
     ]
 
 
+def pages(result: dict[str, Any]) -> list[str]:
+    """What a person waits for, page by page."""
+    rows = [
+        [name, *(f"{each[key]:g}" for key in ("median_milliseconds", "p95_milliseconds", "processor_milliseconds", "kilobytes"))]
+        for name, each in result["pages"].items()
+    ]  # fmt: skip
+    return [
+        (
+            f"`make bench-pages`: one process of uvicorn over Postgres, {result['entries']:,} ledger entries and {result['jobs']:,} jobs on one "
+            f"dataset among {result['datasets']}, one visitor, each page {result['times']} times; bar: {result['bar_milliseconds']} ms. The ledger's "
+            f"page with every hash recomputed: {result['ledger_with_every_hash_recomputed_milliseconds']:,} ms. Load before: "
+            f"{result['load_before']}, after: {result['load_after']}.\n"
+        ),
+        *table(["page", "median ms", "95 % ms", "processor ms", "KB"], rows),
+        "",
+        machine(result),
+    ]
+
+
 def recovery(result: dict[str, Any]) -> list[str]:
     """How soon a job runs again after everything was killed."""
     rows = [

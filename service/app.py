@@ -102,7 +102,7 @@ _NO_TELEMETRY: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
-_ROWS_PATH = re.compile(r"/v1/datasets/[^/]+/rows")
+_ROWS_PATH = re.compile(r"(/v1)?/datasets/[^/]+/rows")
 _PART_PATH = re.compile(r"/v1/uploads/[^/]+/parts/[^/]+")
 _EVERYWHERE = (
     KeyMissing,

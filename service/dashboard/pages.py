@@ -14,6 +14,7 @@ from service.dashboard import (
     ledger_file,
     notification_pages,
     overview,
+    plain_upload,
     release_pages,
     sealed_report_pages,
     system_pages,
@@ -28,6 +29,7 @@ GROUPS = (
     ledger_file,
     declaring_pages,  # before the pages of one dataset: “new” is no id
     dataset_pages,
+    plain_upload,
     deleting_pages,
     decisions,
     job_pages,

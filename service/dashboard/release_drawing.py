@@ -4,6 +4,7 @@ Drawn from the generator by the sampler that serves downloads. This is post-proc
 nothing and tells nothing that a download would not.
 """
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,9 @@ ROWS: Final = 2000
 IMAGES: Final = 64
 COLUMNS: Final = 48
 LABELS: Final = 8
+# In the first chunk of every PNG.
+_SIZE: Final = struct.Struct(">II")
+_SIZE_AT: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,12 @@ class Pictures:
     columns: int
     sheet: bytes | None
     formats: Sequence[str]
+
+    @property
+    def sheet_size(self) -> tuple[int, int]:
+        """Width and height of the sheet, as its file says: a page that knows them does not move when it has come."""
+        assert self.sheet is not None
+        return _SIZE.unpack_from(self.sheet, _SIZE_AT)
 
 
 def draw(samples: Samples, domain: dict[str, object]) -> Pictures:

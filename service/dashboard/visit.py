@@ -98,10 +98,7 @@ async def _visit(request: Request) -> Visit:
         CsrfRefused: Another site may have caused a change.
     """
     parts = parts_of(request)
-    cookie = presented_cookie(request, parts.settings)
-    if cookie is None:
-        raise KeyMissing
-    principal = await recognise(parts, Proof(cookie, is_cookie=True))
+    cookie, principal = await _recognised(request)
     form = Form({})
     if request.method not in SAFE_METHODS:
         require_proof_of_origin(request, parts.settings)
@@ -111,4 +108,25 @@ async def _visit(request: Request) -> Visit:
     return Visit(request, principal, csrf_token=parts.sessions.csrf_token(cookie), form=form)
 
 
+async def _streaming_visit(request: Request) -> Visit:
+    """Recognise the visitor before a body that is read as it comes. The token in it is the page's to look at, first.
+
+    Raises:
+        KeyMissing, SessionRefused, RateExceeded, CsrfRefused: As for every visit.
+    """
+    parts = parts_of(request)
+    cookie, principal = await _recognised(request)
+    require_proof_of_origin(request, parts.settings)
+    return Visit(request, principal, csrf_token=parts.sessions.csrf_token(cookie), form=Form({}))
+
+
+async def _recognised(request: Request) -> tuple[str, Principal]:
+    parts = parts_of(request)
+    cookie = presented_cookie(request, parts.settings)
+    if cookie is None:
+        raise KeyMissing
+    return cookie, await recognise(parts, Proof(cookie, is_cookie=True))
+
+
 CurrentVisit = Annotated[Visit, Depends(_visit)]
+StreamingVisit = Annotated[Visit, Depends(_streaming_visit)]

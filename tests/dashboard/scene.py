@@ -21,6 +21,7 @@ class Scene:
     """Ids of what there is to look at."""
 
     dataset_id: str
+    declared_id: str
     request_id: str
     queued_id: str
     running_id: str
@@ -30,12 +31,15 @@ class Scene:
 
 def lived_in(world: World) -> Scene:
     """Make one."""
+    for who, name in ((world.owner, "Hospital registry"), (world.analyst, "Research group, north")):
+        named = world.admin.put(f"/v1/principals/{who.principal_id}", {"name": name})
+        assert named.status_code == 200, named.text
     dataset_id = world.ready(name="Admissions 2020", declared_size=48_000)
     world.set_budget(dataset_id, epsilon=3.0, delta=1e-5)
     for name in ("Intensive care 2019", "Prescriptions, north", "Ward surveys"):
         # Never two at one moment: lists are in the order of time.
         world.clock.advance(seconds=600)
-        world.declare(name=name, declared_size=12_500)
+        declared_id = world.declare(name=name, declared_size=12_500)
     ended = _order(world, dataset_id, 0.5)
     _train(world, ended, state="succeeded")
     release_id = _publish(world, ended)
@@ -66,6 +70,7 @@ def lived_in(world: World) -> Scene:
     return Scene(
         pictures_id=_publish(world, drawn, images),
         dataset_id=dataset_id,
+        declared_id=declared_id,
         request_id=asked["id"],
         queued_id=queued,
         running_id=running,

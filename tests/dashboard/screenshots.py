@@ -35,6 +35,8 @@ PAGES = {
     "system": ("admin", "/system"),
     "audit": ("auditor", "/audit"),
     "declare": ("owner", "/datasets/new"),
+    "upload": ("owner", "/datasets/{declared_id}/upload"),
+    "delete": ("owner", "/datasets/{dataset_id}/delete"),
     "error": ("owner", "/jobs/00000000-0000-4000-8000-000000000000"),
 }
 KEY_PAGES = [

@@ -20,13 +20,21 @@ from tests.service.world import CSV, World
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
 GRAVE = {"serious", "critical"}
 MOST_BYTES = 100_000
+MOST_SHIFT = 0.1
+"""Of what is called cumulative layout shift; from here on pages count as restless."""
+SHIFTS = """() => new Promise((done) => {
+  let sum = 0;
+  const watch = new PerformanceObserver((list) => list.getEntries().forEach((entry) => { sum += entry.value; }));
+  watch.observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(sum), 50);
+})"""
 PART_BYTES = 400
 """So small that the rows of the journey are three parts."""
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1200, "height": 800}
 PAGES = {
     "owner": (
         "/overview", "/datasets/{dataset_id}", "/datasets/{dataset_id}/people", "/datasets/{dataset_id}/facts",
-        "/requests/{request_id}", "/datasets/new", "/datasets/{dataset_id}/delete", "/jobs/00000000-0000-4000-8000-000000000000",
+        "/requests/{request_id}", "/datasets/new", "/datasets/{dataset_id}/delete", "/datasets/{declared_id}/upload", "/jobs/00000000-0000-4000-8000-000000000000",
     ),
     "analyst": (
         "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}",
@@ -113,6 +121,8 @@ def test_pages_and_journeys(here: tuple[World, Scene, str, Any], tmp_path: Path)
 def _hold_to_the_bars(seen: Watched, path: str) -> None:
     tab = seen.tab
     seen.go(path)
+    shifted = tab.evaluate(SHIFTS)
+    assert shifted < MOST_SHIFT, f"{path} moves while it loads, by {shifted:.3f}"
     tab.evaluate(f"(() => {{ {AXE} }})()")
     # Dark differs from light in colours alone.
     for scheme, rules in {"light": {}, "dark": {"runOnly": ["color-contrast"]}}.items():

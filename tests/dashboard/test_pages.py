@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from core.access.roles import Role
+from service.dashboard.assets import assets
+from service.dashboard.rendering import TEMPLATES
 from tests.dashboard.scene import Scene, lived_in
 from tests.dashboard.visitor import Visitor, enter, require_page
 from tests.service.world import World
@@ -31,7 +34,7 @@ SEEN = {
     "/datasets/{dataset_id}/order": ("analyst",),
     "/datasets/{dataset_id}/delete": ("owner", "admin"),
     "/datasets/new": ("owner",),
-    "/datasets/{dataset_id}/upload": ("owner",),
+    "/datasets/{declared_id}/upload": ("owner",),
     "/keys": ("admin",),
     "/system": ("admin", "auditor"),
     "/audit": ("admin", "auditor"),
@@ -50,11 +53,44 @@ def test_every_page_is_for_whom_it_is(world: World, scene: Scene, sign_in: Calla
         for path, roles in SEEN.items():
             text = visitor.page(path.format_map(vars(scene)), 200 if role in roles else 403)
             assert ("role-missing" in text) == (role not in roles), (path, role)
+            _holds_up(text, path)
 
     # On the same scene, which takes longer to make than to look at.
     _what_is_not_ones_own_does_not_exist(world, scene, sign_in)
     _an_auditor_sees_no_synthetic_row(world, scene, sign_in)
     _pictures_of_a_release(world, scene, sign_in)
+
+
+def _holds_up(text: str, path: str) -> None:
+    """What auditors of pages look for in the text itself; contrast, width, weight and shifts are the browser's."""
+    assert text.startswith('<!doctype html>\n<html lang="en">'), path
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+    titles = re.findall(r"<title>([^<]+)</title>", text)
+    assert len(titles) == 1, path
+    assert titles[0].endswith(" · understudy"), path
+    assert not titles[0].startswith(" "), "a page without a name"
+    assert text.count("<h1") == 1, path
+    assert len(re.findall(r"<main\b", text)) == 1
+    levels = [int(level) for level in re.findall(r"<h([1-6])\b", text)]
+    assert all(after <= before + 1 for before, after in pairwise(levels)), f"{path} skips a heading"
+    for image in re.findall(r"<img\b[^>]*>", text):
+        assert all(f"{word}=" in image for word in ("alt", "width", "height")), (
+            f"{image} moves what is below it"
+        )
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids)), f"{path}: an id twice"
+    head = text.partition("</head>")[0]
+    assert text.count('rel="stylesheet"') == head.count('rel="stylesheet"'), "a style that comes late"
+    assert all("defer" in script for script in re.findall(r"<script\b[^>]*>", text)), "a script that blocks"
+
+
+def test_every_file_is_used_and_none_is_big() -> None:
+    templates = "".join(path.read_text() for path in TEMPLATES.glob("*.html"))
+    for name, asset in assets().items():
+        assert f"asset('{name}')" in templates or f'asset("{name}")' in templates, (
+            f"{name} is never asked for"
+        )
+        assert len(asset.packed) < 30_000, f"{name} weighs {len(asset.packed)} bytes"
 
 
 def _what_is_not_ones_own_does_not_exist(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:

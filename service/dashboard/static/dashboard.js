@@ -8,7 +8,7 @@ document.addEventListener("input", (event) => {
 });
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.hasAttribute("hx-post") || form.method !== "post") return;
+  if (event.defaultPrevented || form.hasAttribute("hx-post") || form.method !== "post") return;
   // After the browser has read the form: a disabled button would not be sent along.
   setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }), 0);
 });

@@ -1,0 +1,59 @@
+"""Uploading without scripts: the browser sends the file inside a form, in one request, and nothing can be continued."""
+
+from typing import Final
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from core.access.errors import CsrfRefused
+from service.auth.cookie import presented_cookie
+from service.dashboard.errors import FormInvalid
+from service.dashboard.multipart import MOST_HEADERS, FileForm, boundary_of
+from service.dashboard.rendering import sent_on
+from service.dashboard.visit import TOKEN_FIELD, StreamingVisit
+from service.datasets.endpoints import upload_rows
+from service.datasets.upload import RowsUpload
+from service.edge.body_stream import BodyStream
+
+KINDS: Final = {
+    "csv": "text/csv",
+    "gz": "application/gzip",
+    "parquet": "application/vnd.apache.parquet",
+    "zip": "application/zip",
+    "npz": "application/x-npz",
+}
+"""What a file is, by its ending, as the API names it; upload.js has the same."""
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.post("/datasets/{dataset_id}/rows")
+def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
+    """Take the rows in, as `POST /v1/datasets/{id}/rows` does.
+
+    Raises:
+        CsrfRefused: The form does not carry its token before the file; nothing of the file was looked at.
+        FormInvalid: The file has no known ending.
+        UnderstudyError: As the operation of the API.
+    """
+    visit.require(upload_rows)
+    parts, request = visit.parts, visit.request
+    boundary = boundary_of(request.headers.get("content-type", ""))
+    if boundary is None:
+        raise CsrfRefused
+    upload = RowsUpload(parts, visit.principal, dataset_id)
+    with parts.uploads.pass_through():
+        body = BodyStream(request, max_bytes=parts.settings.max_upload_bytes + MOST_HEADERS)
+        form = FileForm(iter(body), boundary)
+        token = form.fields().get(TOKEN_FIELD, "")
+        if not parts.sessions.proves(token, cookie=presented_cookie(request, parts.settings) or ""):
+            raise CsrfRefused
+        kind = KINDS.get(form.file_name.rpartition(".")[2].lower())
+        if kind is None:
+            raise FormInvalid(
+                "The file has no known ending: CSV, CSV.GZ, Parquet, ZIP and NPZ are read.",
+                remedy="Go back, and pick another file.",
+            )
+        domain, units = upload.require_open()
+        upload.receive(form, domain=domain, units=units, content_type=kind)
+    return sent_on(f"/datasets/{dataset_id}/facts")
