@@ -13,6 +13,7 @@ from core.domain.table import TableDomain
 from core.reports.errors import ReportTargetUnknown
 
 MISSING = "(missing)"
+_WHOLE_FROM = 1000.0
 _KINDS = {
     "numeric": "number",
     "categorical": "category",
@@ -104,5 +105,10 @@ def _bins(column: OrderedColumn) -> Sequence[str]:
         text = day_text if column.kind == "date" else second_text
         return [text(int(low)) for low in bins.lows]
     if bins.grid is not None and (bins.tick_counts == 1).all():
-        return [f"{low:.6g}" for low in bins.grid.points(bins.first_ticks)]
-    return [f"{low:.4g} to {high:.4g}" for low, high in zip(bins.lows, bins.highs, strict=True)]
+        return [_number(low) for low in bins.grid.points(bins.first_ticks)]
+    return [f"{_number(low)} to {_number(high)}" for low, high in zip(bins.lows, bins.highs, strict=True)]
+
+
+def _number(value: float) -> str:
+    """At most six digits, and thousands set apart instead of powers of ten."""
+    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"

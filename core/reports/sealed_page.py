@@ -121,7 +121,7 @@ def _guesses(contents: SealedContents, index: int) -> list[str]:
     if contents.attacks is None:
         return ["–"] * 5
     found = contents.attacks.inferences[index]
-    points = [f"{100 * points:+.1f}" for points in (found.lead, found.excess)]
+    points = [words.signed(points) for points in (found.lead, found.excess)]
     return [percent(found.marginal), percent(found.synthetic), percent(found.others), *points]
 
 
@@ -235,7 +235,7 @@ def _names(contents: SealedContents, shown: list[int]) -> list[str]:
 
 
 def _whole(value: float) -> str:
-    return f"{100 * value:.0f} %" if value >= 0.095 else f"{100 * value:.1f} %"  # noqa: PLR2004 - two digits
+    return f"{100 * value:.0f}" if value >= 0.095 else f"{100 * value:.1f}"  # noqa: PLR2004 - two digits
 
 
 def _hundredths(value: float) -> str:

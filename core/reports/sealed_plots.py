@@ -20,11 +20,13 @@ _HEAD: Final = 22
 _VALUES_UP_TO: Final = 18
 """In maps of more columns than this the values are not written into the cells."""
 _LONGEST_NAME: Final = 20
+_STRONG: Final = 0.6
+"""From this strength on a cell is so dark, or so bright, that its value is written in another colour."""
 
 
 def percent(share: float) -> str:
     """A share for people; tiny ones are not called nothing."""
-    return "< 0.1 %" if 0 < share < 0.001 else f"{100 * share:.1f} %"  # noqa: PLR2004 - a tenth of a percent
+    return "<\u202f0.1\u202f%" if 0 < share < 0.001 else f"{100 * share:.1f}\u202f%"  # noqa: PLR2004 - a tenth of a percent
 
 
 def column_plot(compared: ColumnCompared) -> str:
@@ -106,7 +108,7 @@ def heat_map(
             )
             if count <= _VALUES_UP_TO:
                 parts.append(
-                    f'<text class="v" x="{x + _CELL / 2:g}" y="{y + _CELL / 2 + 3.5:g}">{said(value)}</text>'
+                    f'<text class="v{" on" if strength > _STRONG else ""}" x="{x + _CELL / 2:g}" y="{y + _CELL / 2 + 3.5:g}">{said(value)}</text>'
                 )
     least = min(width, 330)
     return (

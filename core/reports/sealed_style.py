@@ -6,12 +6,12 @@ STYLE: Final = """
 :root {
   color-scheme: light dark;
   --paper: #faf9f7; --card: #ffffff; --ink: #1b2126; --soft: #55606a; --line: #d9dcdd;
-  --real: #2f6db3; --synthetic: #c2560c; --warn: #8f1414; --warn-ink: #ffffff; --note: #fdf4e0;
+  --real: #2f6db3; --synthetic: #c2560c; --warn: #8f1414; --warn-ink: #ffffff; --note: #fdf4e0; --strong: #0c1013;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14181b; --card: #1c2226; --ink: #e8ebed; --soft: #a7b1b8; --line: #343c42;
-    --real: #6fa8e8; --synthetic: #f29a52; --warn: #b32020; --warn-ink: #ffffff; --note: #37290c;
+    --real: #6fa8e8; --synthetic: #f29a52; --warn: #b32020; --warn-ink: #ffffff; --note: #37290c; --strong: #0c1013;
   }
 }
 *, *::before, *::after { box-sizing: border-box; }
@@ -65,6 +65,7 @@ figcaption { font-weight: 600; overflow-wrap: anywhere; }
 .map svg { display: block; width: 100%; height: auto; }
 .map text { font: 11px system-ui, sans-serif; fill: var(--ink); }
 .map .v { font-size: 9.5px; text-anchor: middle; }
+.map .v.on { fill: var(--strong); }
 .map .h { text-anchor: middle; fill: var(--soft); }
 .cell { fill: var(--synthetic); } .cell.a { fill: var(--real); }
 .edge { fill: none; stroke: var(--line); }

@@ -69,6 +69,11 @@ INFERENCE_LIMITS: Final = (
 _NO_LEAK: Final = 0.03
 
 
+def signed(share: float) -> str:
+    """A difference of shares in points of a hundred, with its sign."""
+    return f"{100 * share:+.1f}".replace("-", "\u2212")
+
+
 def in_short(contents: SealedContents) -> Iterator[tuple[str, str, str]]:
     """The figures of the first screen: value, what it is, what to hold it against."""
     count = len(contents.columns)
@@ -103,7 +108,7 @@ def in_short(contents: SealedContents) -> Iterator[tuple[str, str, str]]:
         )
         told = found.inferences[contents.target]
         yield (
-            f"{100 * told.excess:+.1f} points",
+            f"{signed(told.excess)} points",
             f"excess in guessing “{contents.columns[contents.target].column.name}”",
             "above 0: synthetic rows tell more than other people’s records do",
         )
@@ -153,7 +158,7 @@ def inference(found: Inference, name: str) -> str:
         f"<p>An attacker knows all values of a record but “{escape(name)}”, and lets the {NEIGHBOURS} nearest rows vote. With "
         f"synthetic rows the guess is right for <strong>{percent(found.synthetic)}</strong>, with as many records of other people "
         f"for {percent(found.others)}, and for {percent(found.marginal)} by always saying the most frequent value: a lead of "
-        f"{100 * found.lead:+.1f} points, an excess of {100 * found.excess:+.1f} points. The table of columns has every other "
+        f"{signed(found.lead)} points, an excess of {signed(found.excess)} points. The table of columns has every other "
         "column.</p>"
     )
 
