@@ -26,11 +26,11 @@ from tests.models.reports.sides import public_side_of
 from tests.models.tables import small_table
 from tests.workers.charged_jobs import plan_about, publish, report_of
 from tests.workers.support import CANARY, Workshop
-from workers import charged, runner
+from workers import charged, runner, training
 from workers.charged import ChargedRecord
 from workers.charged_publishing import sign_staged
 from workers.host import AttemptEnded
-from workers.outcomes import ExitCode
+from workers.outcomes import ExitCode, Outcome
 from workers.places import report_key
 
 
@@ -54,14 +54,30 @@ def refused(workshop: Workshop, job_id, fence: int = 1) -> ExitCode:
     return ended.value.code
 
 
-def test_a_job_becomes_a_signed_report_that_is_paid_for(workshop, capfd):
+@pytest.fixture
+def at_home(workshop, monkeypatch):
+    """The child's work is done in this process; real children are met in tests/privacy/leaks."""
+
+    def watched(child, **_):
+        child.kill()
+        attempted(workshop, workshop.queue.sent[-1])
+        return Outcome.DONE
+
+    monkeypatch.setattr(training, "watch", watched)
+    monkeypatch.setattr(
+        workshop, "settings", workshop.settings.model_copy(update={"completion_seconds": 0.1})
+    )
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_job_becomes_a_signed_report_that_is_paid_for(workshop):
     plan = plan_about(*publish(workshop))
     job_id = workshop.order(plan)
 
     workshop.train(job_id)
 
     job, report = workshop.job(job_id), report_of(workshop, job_id)
-    assert report is not None, capfd.readouterr()
+    assert report is not None
     assert job.state == "succeeded"
     assert report.id == report_id_of(job_id)
     assert report.release_id == plan.release_id
