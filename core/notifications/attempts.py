@@ -17,7 +17,7 @@ GONE: Final = "http-410"
 def wait_after(attempts: int, *, entropy: Callable[[int], bytes]) -> timedelta:
     """How long to wait after a number of failures: doubled each time, and somewhere in the upper half of that.
 
-    Twelve attempts take about twenty hours. The share that is drawn keeps receivers that fell over together from being
+    Twelve attempts take seven to fifteen hours. The share that is drawn keeps receivers that fell over together from being
     called together.
 
     Args:

@@ -106,7 +106,11 @@ class Dispatcher:
 
     def _spread(self, session: Session) -> None:
         """Make out the deliveries of new events, for everybody who may know of them now."""
-        events = {event.id: event for event in repository.take_unspread(session, limit=EVENTS_AT_ONCE)}
+        taken = repository.take_unspread(session, limit=EVENTS_AT_ONCE)
+        # What happened at one moment, such as at one edge, is told in the order of its names: ids are random.
+        events = {
+            event.id: event for event in sorted(taken, key=lambda event: (event.at, event.kind, event.id))
+        }
         if not events:
             return
         now = self._clock.now()
@@ -116,7 +120,8 @@ class Dispatcher:
                 self._pause(session, endpoint, KEY_ENDED)
                 continue
             told = told_to(session, endpoint, events, principal=principal)
-            repository.add_deliveries(session, told, endpoint.id, at=now)
+            in_order = [event_id for event_id in events if event_id in told]
+            repository.add_deliveries(session, in_order, endpoint.id, at=now)
         repository.mark_spread(session, events.keys(), at=now)
 
     def _take(self, session: Session) -> Sequence[Parcel]:

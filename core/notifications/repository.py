@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -110,20 +110,14 @@ def visible_events(session: Session, principal: Principal, event_ids: Collection
     return set(session.scalars(query))
 
 
-def add_deliveries(
-    session: Session,
-    event_ids: Collection[UUID],
-    endpoint_id: UUID,
-    *,
-    at: datetime,
-) -> None:
-    """Make out deliveries that are due now; those that exist stay as they are."""
+def add_deliveries(session: Session, event_ids: Sequence[UUID], endpoint_id: UUID, *, at: datetime) -> None:
+    """Make out deliveries that are due now, a microsecond apart in the given order; those that exist stay as they are."""
     rows = [
         {
             "id": uuid4(), "event_id": event_id, "endpoint_id": endpoint_id, "state": WAITING,
-            "attempts": 0, "next_at": at, "created_at": at,
+            "attempts": 0, "next_at": at, "created_at": at + timedelta(microseconds=number),
         }
-        for event_id in event_ids
+        for number, event_id in enumerate(event_ids)
     ]  # fmt: skip
     if rows:
         session.execute(insert(NotificationDelivery).values(rows).on_conflict_do_nothing())
@@ -137,7 +131,7 @@ def take_due(
         select(NotificationDelivery, NotificationEvent)
         .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
         .where(NotificationDelivery.state == WAITING, NotificationDelivery.next_at <= at)
-        .order_by(NotificationDelivery.next_at, NotificationEvent.at, NotificationDelivery.id)
+        .order_by(NotificationDelivery.next_at, NotificationDelivery.created_at, NotificationDelivery.id)
         .limit(limit)
         .with_for_update(skip_locked=True, of=NotificationDelivery)
     )

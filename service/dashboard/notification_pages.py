@@ -31,7 +31,7 @@ DELIVERIES: Final = 50
 router = APIRouter(include_in_schema=False)
 
 _WHY_PAUSED: Final[Mapping[str, str]] = {
-    "unreachable": "A message failed for about a day, and nothing else got through.",
+    "unreachable": "A message failed twelve times within hours, and nothing else got through.",
     "gone": "The receiver answered that it is gone (410).",
     "key-ended": "The key that registered it has ended. Resuming makes it speak for the key that you use now.",
     "sealed": "Its address cannot be opened with the present master key. Remove it, and register it again.",

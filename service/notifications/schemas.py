@@ -68,7 +68,7 @@ class EndpointView(BaseModel):
     kinds: list[Kind] = Field(description="What is told; empty for everything.")
     state: EndpointState
     paused_because: str | None = Field(
-        description="`unreachable`: a delivery failed for about a day and nothing else got through; `gone`: the receiver"
+        description="`unreachable`: a delivery failed twelve times within hours and nothing else got through; `gone`: the receiver"
         " answered 410; `key-ended`: the key that registered it has ended; `sealed`: its address cannot be opened."
     )
     created_at: datetime
