@@ -28,8 +28,10 @@ QUICK = Path(quick_command.__file__)
 ADDRESS = "https://service.example"
 KEYS = {"us_owner...": "owner", "us_analyst...": "analyst", "us_admin...": "admin", "us_...": "analyst"}
 """What pages write instead of a key, the longest first."""
+TABLE = "admissions.csv"
+"""The pages' table; a dataset is called after its file, and the same name has the same budget."""
 ROWS = 600
-MOST_SECONDS = 120
+MOST_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Stage:
         """What a shell block may name, as the service has it now."""
         with self.client("analyst") as analyst, self.client("owner") as owner:
             facts = {"ANALYST": analyst.governance.who_am_i().principal_id}
-            releases = analyst.list_releases()
-            if releases:
+            ours = self.dataset_id(analyst)
+            if releases := [one for one in analyst.list_releases() if one.dataset_id == ours]:
                 facts |= {
                     "RELEASE": releases[0].id,
                     "JOB": releases[0].job_id,
@@ -78,14 +80,14 @@ class Stage:
         domain = json.loads((folder / "domain.json").read_text())
         domain.pop("declared_size", None)
         with self.client("analyst") as analyst:
-            dataset_id = analyst.list_releases()[0].dataset_id
-        return {"domain": domain, "dataset_id": dataset_id, "frame": pd.read_csv(folder / "rows.csv")}
+            dataset_id = self.dataset_id(analyst)
+        return {"domain": domain, "dataset_id": dataset_id, "frame": pd.read_csv(folder / TABLE)}
 
     def tidy(self) -> None:
         """Leave the analyst with one wide grant under a wide cap, nothing open and nothing frozen."""
         with self.client("analyst") as analyst, self.client("admin") as admin:
             self._withdraw(analyst)
-            dataset_id = analyst.list_releases()[-1].dataset_id
+            dataset_id = self.dataset_id(analyst)
             if admin.read_budget(dataset_id).document.get("frozen_at"):
                 admin.governance.unfreeze(dataset_id, reason="the page is read")
             admin.set_budget(dataset_id, epsilon=9, delta=1e-4, reason="the next page")
@@ -96,6 +98,12 @@ class Stage:
                 dataset_id, epsilon=4, delta=4e-5, purpose="The next page."
             )
             admin.governance.approve_request(asked.id)
+
+    @staticmethod
+    def dataset_id(client: Client) -> str:
+        """The pages' dataset, or nothing before there is one."""
+        name = TABLE.partition(".")[0]
+        return next((dataset.id for dataset in client.list_datasets() if dataset.name == name), "")
 
     @staticmethod
     def _withdraw(analyst: Client) -> None:
@@ -119,28 +127,26 @@ class Stage:
 
 
 @contextmanager
-def staged(folder: Path, first: Callable[[Stage, Path], None]) -> Iterator[Stage]:
-    """Start the stack and the command, and let the first page fill them.
+def staged(folder: Path, up: Up, first: Callable[[Stage, Path], None]) -> Iterator[Stage]:
+    """Start the command beside a running stack, and let the first page fill both.
 
     Args:
         folder: an empty folder.
+        up: the stack; what others have on it is left alone.
         first: runs the first page in a folder that holds rows and their domain.
     """
     published = folder / "published"
-    write_table(published, rows=ROWS)
+    rows, _ = write_table(published, rows=ROWS)
+    rows.rename(published / TABLE)
     (command := folder / "bin").mkdir()
     with quick(folder / "command.socket") as socket:
         shim = command / "understudy"
         shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -ISE "{QUICK}" ask "{socket}" "$@"\n')
         shim.chmod(0o755)
-        up = Up.start(folder / "data").ready()
-        try:
-            stage = Stage(up, published, command)
-            first(stage, published)
-            stage.tidy()
-            yield stage
-        finally:
-            up.end()
+        stage = Stage(up, published, command)
+        first(stage, published)
+        stage.tidy()
+        yield stage
 
 
 @contextmanager
@@ -164,7 +170,7 @@ def quick(socket: Path) -> Iterator[Path]:
 
 def page_folder(stage: Stage, folder: Path) -> Path:
     """A folder as a reader of any page has it: rows, domain, and what was published of them."""
-    for name in ("rows.csv", "domain.json"):
+    for name in (TABLE, "domain.json"):
         shutil.copy(stage.published / name, folder)
     shutil.copytree(stage.published / "folder", folder, dirs_exist_ok=True)
     shutil.copytree(stage.published / "folder", folder / "understudy-demo")
@@ -186,11 +192,11 @@ def few_steps() -> Iterator[None]:
     from understudy import calls
     from understudy.local import fit
 
-    whole = calls._order
+    whole = calls._order, calls.order_job
     quick_command.order_little()
     understudy.local.fit = partial(fit, options=quick_command.SMALL)
     try:
         yield
     finally:
-        calls._order = whole
+        calls._order, calls.order_job = whole
         del understudy.local.fit

@@ -1,0 +1,51 @@
+"""What the pages of the documentation show is run: every shell and Python block that does not say why it is not.
+
+Shell blocks run in bash with the real command, Python blocks in this process, page by page in the page's order and in one folder, on the stack
+that the tests beside this file share. Where a block names an id as `$DATASET` or `dataset_id`, it has the newest that the pages have made.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.code_blocks import RUN, blocks_of, name_of, pages
+from tests.docs.stage import Stage, few_steps, images_folder, page_folder, staged
+from tests.system.conftest import Up
+
+# The first page trains a generator and starts everything; a busy machine takes its time for it.
+pytestmark = [pytest.mark.system, pytest.mark.timeout(1200)]
+
+PLAYED = {
+    name_of(page): [block for block in blocks_of(page) if block.language in RUN and block.excuse is None]
+    for page in pages()
+}
+OF_IMAGES = {"docs/image-releases.md"}
+
+
+@pytest.fixture(scope="module")
+def stage(shared_up: Up, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    def readme(stage: Stage, folder: Path) -> None:
+        for block in PLAYED["README.md"]:
+            stage.run(block, folder, {})
+
+    with few_steps(), staged(tmp_path_factory.mktemp("stage"), shared_up, readme) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", [name for name, blocks in PLAYED.items() if blocks])
+def test_the_blocks_of_a_page_run(
+    name: str, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "README.md":
+        assert (stage.published / "folder" / "synthetic.csv").exists(), "the stage played it"
+        return
+    folder = images_folder(stage, tmp_path) if name in OF_IMAGES else page_folder(stage, tmp_path)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("UNDERSTUDY_DATA_FOLDER", str(tmp_path / "own"))
+    names = {} if name in OF_IMAGES else stage.given(folder)
+    try:
+        for block in PLAYED[name]:
+            stage.run(block, folder, names)
+    finally:
+        stage.tidy()
