@@ -61,6 +61,13 @@ def idpgan(images: ImageSet, plan: Plan, *, seed: int) -> Pictures:
     )
 
 
+def grain_of(plan: Plan) -> str:
+    """Which grain the made pictures have (`models/images/grain.py`): entries from before it could fall do not say."""
+    if plan.options.critic_asks == "labels":
+        return "falling"
+    return "none" if plan.steps else "even"
+
+
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(
@@ -91,6 +98,7 @@ def main() -> None:
                     "options": options | more,
                     "steps": plan.steps,
                     "spent_epsilon": plan.epsilons.reported,
+                    "grain": grain_of(plan),
                 }
                 entry = record(
                     images,

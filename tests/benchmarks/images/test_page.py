@@ -78,3 +78,9 @@ def test_a_classifier_that_makes_no_images_is_not_held_against_their_bars():
 def test_the_paper_s_claims_are_kept_as_printed():
     claims = {epsilon: bars.paper for (name, epsilon), bars in ACCURACY.items() if name == "mnist"}
     assert claims == {1.0: 0.858, 2.0: 0.927, 4.0: 0.961, 8.0: 0.973, 10.0: None}
+
+
+def test_rows_of_an_older_grain_are_named_until_they_are_scored_again():
+    assert "and not since: epsilon 4 seed 0, epsilon 4 seed 1.\n" in page()
+    again = {"0": run("anchor and critic", 4.0, 0, 0.9) | {"grain": "falling"}}
+    assert "and not since" not in "\n".join(images({"runs": again, "machine": {}}))
