@@ -76,7 +76,7 @@ docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the 
 	$(BIN)/python -m docs.generate
 
 site: $(DEV_INSTALLED) ## build the documentation site into build/site, strictly and offline; open build/site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench-critic: $(DEV_INSTALLED) ## the private critic step against the ordinary one and against vmap(grad)
 	$(BIN)/python -m benchmarks.critic_step --out benchmarks/results/critic_step.json

@@ -22,11 +22,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site; `mkdocs.yml` says what is an error."""
     folder = tmp_path_factory.mktemp("site")
     finished = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
         cwd=ROOT, capture_output=True, text=True, check=False,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"},
     )  # fmt: skip
     assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "Documentation built" in finished.stderr, (
+        "told less, the builder counts no warnings and passes everything"
+    )
     return folder
 
 
