@@ -98,13 +98,12 @@ class Upkeep:
             self._queue.enqueue_training(job_id)
         return len(waiting)
 
-    def resend_reports(self) -> int:
-        """Send sealed reports again that wait without a worker. Returns how many."""
+    def resend_reports(self) -> None:
+        """Send sealed reports again that wait without a worker. How many is counted nowhere: it is their owners' business."""
         with self._database.transaction() as session:
             waiting = overdue_reports(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
         for report_id in waiting:
             self._queue.enqueue_report(report_id)
-        return len(waiting)
 
     def expire(self) -> int:
         """End budget requests and grants whose time is over. Returns how many."""

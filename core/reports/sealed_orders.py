@@ -7,7 +7,7 @@ No ledger entry is made: what is sealed to the owner of the rows leaves nothing 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from sqlalchemy import and_, delete, or_, select, update
@@ -22,17 +22,20 @@ from core.db.tables.sealed_report import SealedReport
 from core.domain.declared import domain_from_json
 from core.domain.table import TableDomain
 from core.jobs.errors import LeaseLost
-from core.jobs.queue import Queue
 from core.logs import current_request_id
 from core.reports.columns import target_of
 from core.reports.errors import ReportForTablesOnly
+
+if TYPE_CHECKING:
+    # A child that makes a report needs no libraries of the broker.
+    from core.jobs.queue import Queue
 
 QUEUED: Final = "queued"
 RUNNING: Final = "running"
 MADE: Final = "made"
 FAILED: Final = "failed"
 REPORT_FAILED: Final = "report-failed"
-"""The one code of a report that was not made, whatever the reason; the owner's note says more."""
+"""The one code of a report that was not made, whatever the reason; what goes wrong among rows is told in the file instead."""
 _BATCH: Final = 100
 
 
@@ -64,7 +67,7 @@ def order_report(
     dataset: Dataset,
     target: str | None,
     ordered_by: UUID,
-    queue: Queue,
+    queue: "Queue",
     clock: Clock,
 ) -> tuple[SealedReport, bool]:
     """Order a report, or find the one that there is. The caller has checked that the dataset is the orderer's own.
@@ -182,7 +185,7 @@ def finish_report(session: Session, claim: ReportClaim, *, object_key: str, cloc
     report.object_key = object_key
 
 
-def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: Queue, clock: Clock) -> None:
+def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: "Queue", clock: Clock) -> None:
     """End a report without one, or give it back to the queue.
 
     Args:

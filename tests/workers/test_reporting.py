@@ -11,7 +11,7 @@ import pytest
 
 from core.clock import FixedClock, SystemClock
 from core.datasets.deletion import finish_deletions, mark_deleted
-from core.db.tables import Dataset, Release, SealedReport
+from core.db.tables import ChoreRun, Dataset, Release, SealedReport
 from core.domain.table import TableDomain
 from core.jobs.queue import MemoryQueue
 from core.releases.bundle import pack
@@ -25,6 +25,7 @@ from workers import reporting_runner
 from workers.orphans import AGE, sweep_orphans
 from workers.outcomes import ExitCode
 from workers.reporting import Reporter
+from workers.upkeep import Upkeep
 
 
 @pytest.fixture
@@ -208,6 +209,27 @@ def test_a_lost_worker_and_a_lost_message_are_made_good(workshop):
     assert first is not None
     assert (row.state, row.fence, row.attempts) == ("made", 2, 2)
     assert row.object_key == report_key(workshop.dataset_id, report_id, 2)
+
+
+def test_upkeep_sends_again_what_waits_and_counts_it_nowhere(workshop):
+    now = FixedClock(datetime.now(UTC))
+    workshop.clock = now
+    report_id = ordered(workshop)
+    upkeep = Upkeep(
+        workshop.settings,
+        database=workshop.database,
+        store=workshop.store,
+        queue=workshop.queue,
+        clock=now,
+    )
+    upkeep.resend_reports()
+    assert workshop.queue.sent_reports == [report_id]
+    now.advance(seconds=workshop.settings.lease_seconds + 1)
+    upkeep.round()
+    assert workshop.queue.sent_reports == [report_id] * 2
+    with workshop.database.read_only() as session:
+        run = session.get_one(ChoreRun, "resend-reports")
+        assert (run.runs, run.failures, run.handled) == (1, 0, 0)
 
 
 def test_a_deletion_ends_the_work_and_leaves_nothing(workshop):
