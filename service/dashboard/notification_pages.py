@@ -47,6 +47,7 @@ def notifications_page(visit: CurrentVisit) -> Response:
         endpoints=visit.ask(list_endpoints).items,
         kinds=[(kind.value, WORDS[kind]) for kind in CHOSEN],
         sends_mail=visit.parts.settings.smtp_host is not None,
+        digest_minutes=round(visit.parts.settings.notify_digest_minutes),
         may_add=visit.may(create_endpoint),
     )
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from core.access import repository as access
 from core.db.tables.audit_event import AuditEvent
 from core.db.tables.budget_request import BudgetRequest
 from core.db.tables.dataset import Dataset
@@ -45,13 +46,21 @@ def collect(
         at: When it is made.
         by: The principal that asks.
     """
+    told = _told(session, row, found=found, head=head, at=at)
+    told["exported_by"] = str(by)
+    told["people"] = _people(session, told)
+    return told
+
+
+def _told(
+    session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime
+) -> dict[str, Any]:
     statement = book.statement(session, row.population_id)
     budget = BudgetView.of(statement.summary).model_dump(mode="json")
     dataset = DatasetView.of(row, rule=datasets.rules_of(session, [row])[row.population_id])
     return {
         "schema": SCHEMA,
         "at": _spelt(at),
-        "exported_by": str(by),
         "dataset": dataset.model_dump(mode="json") | {"owner_id": str(row.owner_id)},
         "promise": {
             "protected": list(protected(row.privacy_unit, budget["cap"])),
@@ -78,6 +87,21 @@ def collect(
         },
         "exports": _exports(session, row.id),
     }
+
+
+def _people(session: Session, told: Mapping[str, Any]) -> dict[str, str]:
+    """What an admin lets people call those principals of the document that have a name, by id."""
+    named = {told["exported_by"], told["dataset"]["owner_id"]}
+    for part, members_of_it in (
+        ("members", ("principal_id", "added_by")),
+        ("grants", ("holder_id",)),
+        ("requests", ("requested_by", "decided_by")),
+        ("jobs", ("ordered_by",)),
+    ):
+        named |= {one[name] for one in told[part] for name in members_of_it if one[name] is not None}
+    named |= {export["actor"].partition("/")[0] for export in told["exports"]}
+    found = access.names_of(session, [UUID(one) for one in named])
+    return {str(identity): name for identity, name in sorted(found.items())}
 
 
 def _requests(session: Session, row: Dataset) -> list[dict[str, Any]]:

@@ -179,6 +179,17 @@ def test_production_is_told_what_it_should_set(well: World) -> None:
     assert codes(examined(well, mode="production")) == ["witness-none", "metrics-off"]
 
 
+def test_a_mail_server_that_is_away_and_endpoints_that_are_paused(well: World) -> None:
+    mail = {"smtp_host": "127.0.0.1", "smtp_port": 1, "smtp_security": "none", "smtp_sender": "u@example.org"}
+    assert codes(examined(well, **mail)) == ["mail-away"]
+    hook = {"channel": "webhook", "target": "https://example.org/"}
+    assert well.owner.post("/v1/notifications/endpoints", hook).status_code == 201
+    with well.database.transaction() as session:
+        session.execute(text("UPDATE notification_endpoints SET state = 'paused', paused_because = 'gone'"))
+    (found,) = examined(well)
+    assert (found.code, found.facts) == ("endpoints-paused", {"which": 1})
+
+
 def test_the_report_is_for_admins_and_auditors(well: World) -> None:
     well.app.state.parts = replace(well.app.state.parts, clock=SystemClock())
     for caller in (well.admin, well.caller(Role.AUDITOR)):

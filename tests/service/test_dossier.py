@@ -50,11 +50,14 @@ def with_history(world: World) -> str:
 def test_the_document_tells_everything_and_is_signed(world: World) -> None:
     dataset_id = with_history(world)
     auditor = world.caller(Role.AUDITOR)
+    who = str(world.analyst.principal_id)
+    assert world.admin.put(f"/v1/principals/{who}", {"name": "Research group, north"}).status_code == 200
     first = dossier(auditor, dataset_id, "json")
     told = dossier(world.owner, dataset_id, "json")
     keys = auditor.get("/v1/signing-keys").json()["items"]
     public_keys = {key["key_id"]: bytes.fromhex(key["public_key"]) for key in keys}
     verify(SignedDocument.from_json(told), context=DOSSIER, public_keys=public_keys)
+    assert told["people"] == {who: "Research group, north"}
     head = told["ledger"]["head"]
     assert head["sequence"] == len(told["ledger"]["statement"]["entries"])
     assert told["ledger"]["statement"]["entries"][-1]["hash"] == head["hash"]

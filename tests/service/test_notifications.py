@@ -24,6 +24,7 @@ from core.notifications.codes import code_of
 from core.notifications.details import Details
 from core.notifications.dispatch import KEPT_FOR, Dispatcher
 from core.notifications.mail import MailServer, MailTransport
+from core.notifications.repository import Undelivered, undelivered
 from core.notifications.webhook import WebhookTransport
 from core.settings import Settings
 from tests.core.notifications.mailbox import Mailbox, mailbox
@@ -262,6 +263,7 @@ def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
     world.owner.post(f"{PATH}/{endpoint['id']}/test")
     with world.database.transaction() as session:
         taken = dispatcher._take(session)
+        assert undelivered(session) == Undelivered(waiting=1, since=world.clock.now(), paused=0)
     assert len(taken) == 1, "as one that dies now has taken it"
     assert dispatcher.round() == 0
     world.clock.advance(seconds=KEPT_FOR.total_seconds())
