@@ -17,6 +17,8 @@ WITHOUT_JSON = {
     "up": "it runs until it is stopped; what it announces stands in the data folder as JSON",
 }
 """Commands without --json, each with its reason."""
+RUN = "import sys; sys.argv[0] = 'understudy'; from understudy.cli import main; main()"
+"""As the script that pip installs, whose name completion goes by."""
 SHELLS = {
     "bash": {"COMP_WORDS": "understudy bud", "COMP_CWORD": "1"},
     "zsh": {"_TYPER_COMPLETE_ARGS": "understudy bud"},
@@ -57,7 +59,7 @@ def test_an_answer_has_two_forms(capsys: pytest.CaptureFixture[str]) -> None:
 
 def _understudy(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from understudy.cli import main; main()", *words],
+        [sys.executable, "-c", RUN, *words],
         capture_output=True, text=True, env=dict(os.environ) | environment, timeout=300, check=False,
     )  # fmt: skip
 

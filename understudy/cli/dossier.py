@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 
 from understudy.auditing.calls import DOSSIER_FORMATS
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable
@@ -18,6 +19,7 @@ def dossier(
     out: Annotated[
         Path, typer.Option("--out", help="The file to write: .html for the paper, .json for signed JSON.")
     ],
+    as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
@@ -29,4 +31,7 @@ def dossier(
         raise InputUnusable(message)
     with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
         client.auditing.export_dossier(dataset, out, file_format=file_format)
-    TerminalScreen(Console(stderr=True)).say(f"wrote {out}")
+    if as_json:
+        tell({"file": str(out.resolve()), "format": file_format}, (), as_json=True)
+    else:
+        TerminalScreen(Console(stderr=True)).say(f"wrote {out}")

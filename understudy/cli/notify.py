@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.client import Client
 from understudy.connection import find_connection
@@ -21,7 +22,7 @@ EndpointId = Annotated[str, typer.Argument(help="Id of the endpoint; `understudy
 As = Annotated[
     str, typer.Option("--as", help="Of the local stack's own keys, whose: owner, analyst or admin.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")]
+AsLines = Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")]
 
 
 @app.command("add")
@@ -31,6 +32,7 @@ def add(
         list[str] | None,
         typer.Option("--kind", help="Only this, such as job.succeeded; may be given several times."),
     ] = None,
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -41,14 +43,14 @@ def add(
         notifications = client.notifications
         is_web = target.startswith(("https://", "http://"))
         made = (notifications.add_webhook if is_web else notifications.add_email)(target, kinds=kind or ())
-    TerminalScreen(Console(stderr=True)).say(endpoint_line(made))
-    if made["secret"] is not None:
-        TerminalScreen(Console()).say(made["secret"])
+    if not as_json:
+        TerminalScreen(Console(stderr=True)).say(endpoint_line(made))
+    tell(made, [] if made["secret"] is None else [made["secret"]], as_json=as_json)
 
 
 @app.command("list")
 def list_endpoints(
-    as_json: AsJson = False,
+    as_json: AsLines = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -64,7 +66,7 @@ def list_endpoints(
 def log(
     endpoint: EndpointId,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many deliveries at most.")] = 20,
-    as_json: AsJson = False,
+    as_json: AsLines = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -79,6 +81,7 @@ def log(
 @app.command("test")
 def send_test(
     endpoint: EndpointId,
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -87,13 +90,14 @@ def send_test(
     """Have a test told; `understudy notify log` shows what became of it."""
     with _client(role, url, key, data_folder) as client:
         client.notifications.send_test(endpoint)
-    TerminalScreen(Console()).say("a test is on its way")
+    tell({"id": endpoint, "test": "sent"}, ["a test is on its way"], as_json=as_json)
 
 
 @app.command("confirm")
 def confirm(
     endpoint: EndpointId,
     code: Annotated[str, typer.Argument(help="The code that was sent to the address.")],
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -101,12 +105,14 @@ def confirm(
 ) -> None:
     """Confirm an e-mail address."""
     with _client(role, url, key, data_folder) as client:
-        TerminalScreen(Console()).say(endpoint_line(client.notifications.confirm(endpoint, code)))
+        found = client.notifications.confirm(endpoint, code)
+    tell(found, [endpoint_line(found)], as_json=as_json)
 
 
 @app.command("rotate")
 def rotate(
     endpoint: EndpointId,
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -114,12 +120,14 @@ def rotate(
 ) -> None:
     """Give a webhook a new secret and print it; messages are signed with both for a while."""
     with _client(role, url, key, data_folder) as client:
-        TerminalScreen(Console()).say(client.notifications.rotate(endpoint)["secret"])
+        found = client.notifications.rotate(endpoint)
+    tell(found, [found["secret"]], as_json=as_json)
 
 
 @app.command("resume")
 def resume(
     endpoint: EndpointId,
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -127,12 +135,14 @@ def resume(
 ) -> None:
     """Have a paused endpoint told again, from now on."""
     with _client(role, url, key, data_folder) as client:
-        TerminalScreen(Console()).say(endpoint_line(client.notifications.resume(endpoint)))
+        found = client.notifications.resume(endpoint)
+    tell(found, [endpoint_line(found)], as_json=as_json)
 
 
 @app.command("remove")
 def remove(
     endpoint: EndpointId,
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -141,7 +151,7 @@ def remove(
     """Forget an endpoint, its address and its secret."""
     with _client(role, url, key, data_folder) as client:
         client.notifications.remove(endpoint)
-    TerminalScreen(Console()).say(f"removed {endpoint}")
+    tell({"id": endpoint, "state": "removed"}, [f"removed {endpoint}"], as_json=as_json)
 
 
 def endpoint_line(found: Json) -> str:
