@@ -2,18 +2,20 @@
 
 import os
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import select, text
 
-from core.access.directory import KeyDirectory
+from core.access.directory import KeyDirectory, principal_of
 from core.access.keys import pepper_from
 from core.access.pepper import kept_pepper
 from core.access.roles import Role
 from core.clock import FixedClock
-from core.db.tables import Dataset
+from core.db.tables import Dataset, NotificationEndpoint
+from core.notifications.details import Details
+from core.notifications.registering import Registry
 from core.signing import keyring
 from core.storage import rotation
 from core.storage.errors import SealBroken
@@ -65,11 +67,17 @@ def test_afterwards_the_new_key_alone_opens_everything_and_the_old_one_nothing(w
     kept, signs = pepper(workshop, old), signer(workshop, old).key_id
     directory = KeyDirectory(pepper=kept, clock=CLOCK, entropy=os.urandom)
     with workshop.database.transaction() as session:
-        _, api_key = directory.issue(session, name="a", roles=[Role.OWNER])
+        row, api_key = directory.issue(session, name="a", roles=[Role.OWNER])
+        registry = Registry(
+            master_keys=old, clock=CLOCK, entropy=os.urandom, limit=10, overlap=timedelta(days=1)
+        )
+        endpoint, details = registry.register(
+            session, principal_of(row), channel="webhook", target="https://example.org/", kinds=()
+        )
     assert pepper(workshop, both) == kept, "during the rotation both keys will do"
     assert data_key(workshop, both) == workshop.data_key
-    assert rotation.remaining(workshop.database, both) == 3
-    assert [progress.done for progress in rotation.rotate(workshop.database, both)] == [1, 0, 1, 1]
+    assert rotation.remaining(workshop.database, both) == 4
+    assert [progress.done for progress in rotation.rotate(workshop.database, both)] == [1, 0, 1, 1, 1]
     assert rotation.remaining(workshop.database, both) == 0
     after = MasterKeys(current=NEW)
     assert data_key(workshop, after) == workshop.data_key
@@ -77,6 +85,8 @@ def test_afterwards_the_new_key_alone_opens_everything_and_the_old_one_nothing(w
     directory = KeyDirectory(pepper=pepper(workshop, after), clock=CLOCK, entropy=os.urandom)
     with workshop.database.read_only() as session:
         assert directory.recognise(session, api_key.text).has(Role.OWNER)
+        wrapped = session.get_one(NotificationEndpoint, endpoint.id).wrapped_details
+        assert Details.open(wrapped, after, endpoint.id) == details
     claim = workshop.claim(job_id)
     work = read_assignment(workshop.database, job_id=job_id, fence=claim.fence, master_keys=after)
     assert work.data_key == workshop.data_key, "a job ordered before runs after"
@@ -113,7 +123,7 @@ def test_a_rotation_goes_on_where_it_was_broken_off(workshop, old, both, monkeyp
             rotation.rotate(workshop.database, both)
     assert rotation.remaining(workshop.database, both) == 2
     assert data_key(workshop, both) == workshop.data_key
-    assert [progress.done for progress in rotation.rotate(workshop.database, both)] == [0, 0, 1, 1]
+    assert [progress.done for progress in rotation.rotate(workshop.database, both)] == [0, 0, 1, 1, 0]
 
 
 def _after(times, first, then):
@@ -152,7 +162,7 @@ def test_a_deleted_dataset_has_nothing_to_rotate(workshop, both):
             )
         )
     assert rotation.remaining(workshop.database, both) == 0
-    assert [progress.done for progress in rotation.rotate(workshop.database, both)] == [0, 0, 0, 0]
+    assert [progress.done for progress in rotation.rotate(workshop.database, both)] == [0, 0, 0, 0, 0]
 
 
 def test_what_no_key_opens_is_counted_and_left(workshop):
