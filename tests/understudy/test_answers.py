@@ -19,11 +19,6 @@ WITHOUT_JSON = {
 """Commands without --json, each with its reason."""
 RUN = "import sys; sys.argv[0] = 'understudy'; from understudy.cli import main; main()"
 """As the script that pip installs, whose name completion goes by."""
-SHELLS = {
-    "bash": {"COMP_WORDS": "understudy bud", "COMP_CWORD": "1"},
-    "zsh": {"_TYPER_COMPLETE_ARGS": "understudy bud"},
-    "fish": {"_TYPER_COMPLETE_ARGS": "understudy bud", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-}
 
 
 def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -73,7 +68,7 @@ def test_nothing_but_text_in_a_pipe_and_the_next_step_in_an_error(tmp_path) -> N
 
 
 def test_completion() -> None:
-    """The script that --install-completion writes, asking what it asks; one process for each shell."""
-    for shell, asked in SHELLS.items():
-        completed = _understudy(_UNDERSTUDY_COMPLETE=f"complete_{shell}", **asked)
-        assert "budget" in completed.stdout, (shell, completed.stderr)
+    """What the script that --install-completion writes asks for, and gets."""
+    asked = {"COMP_WORDS": "understudy bud", "COMP_CWORD": "1"}
+    completed = _understudy(_UNDERSTUDY_COMPLETE="complete_bash", **asked)
+    assert completed.stdout.split() == ["budget"], completed.stderr

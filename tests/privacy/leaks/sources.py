@@ -96,7 +96,7 @@ RELEASE: Final[Fields] = {
     "id": F, "job_id": F, "dataset_id": F, "created_at": E, "links.bundle": F, "links.certificate": F, "links.samples": F,
 }  # fmt: skip
 KEY: Final[Fields] = {
-    "id": F, "principal_id": F, "name": W, "roles[]": W, "scopes": W, "scopes[]": W, "prefix": F, "created_at": W,
+    "id": F, "principal_id": F, "principal_name": W, "name": W, "roles[]": W, "scopes": W, "scopes[]": W, "prefix": F, "created_at": W,
     "expires_at": W, "last_used_at": W, "replaced_by": F, "revoked_at": W,
 }  # fmt: skip
 NEW_KEY: Final[Fields] = {**KEY, "key": F}
@@ -189,6 +189,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "list_jobs": page_of(JOBS),
     "read_job": JOB,
     "watch_job": {**under("data.", JOB), "event.retry": C, "event.event": C, "event.id": F},
+    "list_principal_names": {"items": C, "items[].principal_id": F, "items[].name": W},
     "list_keys": {"items": C, **under("items[].", KEY)},
     "read_session": SESSION,
     "list_datasets": page_of(DATASET),
@@ -247,6 +248,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "freeze_dataset": BUDGET,
     "unfreeze_dataset": BUDGET,
     "revoke_grant": GRANT,
+    "name_principal": {"principal_id": F, "name": W},
     "create_key": NEW_KEY,
     "rotate_key": {**NEW_KEY, "old_key_ends_at": W},
     "revoke_key": KEY,
