@@ -17,10 +17,11 @@ ROWS = 30
 OPTIONS: dict[str, dict[str, Any]] = {
     "watch_job": {"params": {"longest_seconds": 0}},
     "draw_samples": {"params": {"rows": ROWS}},
+    "export_dossier": {"params": {"format": "json"}},
 }
 READING = frozenset({"GET"})
 # What destroys comes last; everything is tried by everybody, so most are refused, and refusals are answers too.
-LAST = ("close_session", "rotate_key", "revoke_grant", "remove_member", "revoke_key", "delete_dataset")
+LAST = ("close_session", "rotate_key", "remove_endpoint", "revoke_grant", "remove_member", "revoke_key", "delete_dataset")
 # Of all jobs of the stage, not of the one that succeeded alone.
 JOBS = ("job_id", "failed", "cancelled")
 

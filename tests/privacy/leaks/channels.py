@@ -67,6 +67,16 @@ CHANNELS: Final = (
         ("tests/privacy/leaks/test_sampling.py",),
     ),
     Channel(
+        "notifications: what they say, when they are sent, and to whom",
+        "kinds, ids and full minutes; written in the transaction of what they tell of, so of a training not before its edge; rights are asked for "
+        "again before every attempt; webhooks lead to public addresses only, and nothing of their answers is kept",
+        (
+            "tests/privacy/leaks/test_notifications.py", "tests/service/test_notifications.py",
+            "tests/core/notifications/test_addresses.py", "tests/core/notifications/test_webhook.py",
+            "tests/core/notifications/test_mail.py",
+        ),
+    ),
+    Channel(
         "charged reports",
         "one Gaussian on terms that one unit moves by one record each; the classifier and all it is read against come from "
         "the release; denominators are the declared size; nothing is charged before the mark, nothing opened before it",

@@ -160,7 +160,8 @@ METRICS: Final[Fields] = {
     "metrics.understudy_database_up": S, "metrics.understudy_jobs": E, "metrics.understudy_jobs_running": E,
     "metrics.understudy_queue_depth": E, "metrics.understudy_queue_oldest_seconds": E, "metrics.understudy_leases_expired": S,
     "metrics.understudy_workers_alive": S, "metrics.understudy_budget_free_share": L, "metrics.understudy_budget_frozen": W,
-    "metrics.understudy_budgets_left_out": S,
+    "metrics.understudy_budgets_left_out": S, "metrics.understudy_notifications_waiting": E,
+    "metrics.understudy_notifications_oldest_seconds": E, "metrics.understudy_notification_endpoints_paused": S,
 }  # fmt: skip
 SESSION: Final[Fields] = {
     "principal_id": F, "roles[]": W, "scopes": W, "scopes[]": W, "via": C, "csrf_token": F,
@@ -183,6 +184,29 @@ BOUND: Final[Fields] = {
 WHAT_IF: Final[Fields] = {
     "epsilon": W, "delta": W, "fits": L, "refusal": L, "cap": L, **under("cap.", BOUND), "grant": L, "grant.id": F,
     **under("grant.", BOUND),
+}  # fmt: skip
+ENDPOINT: Final[Fields] = {
+    "id": F, "channel": W, "target": W, "kinds": W, "kinds[]": W, "state": W, "paused_because": S, "created_at": W,
+}  # fmt: skip
+NEW_ENDPOINT: Final[Fields] = {**ENDPOINT, "secret": F}
+# What was told, and how the receiver took it: the end of a training is told of at its edge, and not sooner.
+DELIVERY: Final[Fields] = {
+    "id": F, "event_id": F, "kind": E, "about.**": F, "happened_at": E, "state": S, "attempts": S, "outcome": S, "tried_at": S,
+    "next_at": E,
+}  # fmt: skip
+STATEMENT: Final[Fields] = {
+    **{path: source for path, source in BUDGET.items() if path != "remaining_epsilon"}, "schema": C, "head.sequence": L,
+    "head.hash": F, "totals.**": L, **under("entries[].", ENTRY),
+}  # fmt: skip
+DOSSIER: Final[Fields] = {
+    **SIGNED, "schema": C, "at": W, "exported_by": F, **under("dataset.", DATASET), "dataset.owner_id": F, "promise.**": W,
+    **under("members[].", MEMBER), **under("budget.", BUDGET), **under("grants[].", GRANT),
+    **under("requests[].", {path: source for path, source in REQUEST.items() if not path.startswith("grant.")}),
+    "jobs[].id": F, "jobs[].ordered_by": F, "jobs[].state": E, "jobs[].created_at": W, "jobs[].finished_at": E,
+    "releases[].id": F, "releases[].job_id": F, "releases[].created_at": E, "releases[].in_words[]": L,
+    "releases[].not_covered[]": C, **under("releases[].certificate.", CERTIFICATE),
+    **under("ledger.verification.", {path: source for path, source in LEDGER_CHECK.items() if path != "witnessed[]"}), **under("ledger.head.", HEAD), **under("ledger.statement.", STATEMENT),
+    "exports[].at": W, "exports[].actor": F, "people": W,
 }  # fmt: skip
 
 OPERATIONS: Final[Mapping[str, Fields]] = {
@@ -232,6 +256,16 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "read_liveness": {"status": C},
     "read_readiness": {"status": S, "checks.**": S},
     "read_metrics": METRICS,
+    "export_dossier": DOSSIER,
+    "list_endpoints": {"items": C, **under("items[].", ENDPOINT)},
+    "read_endpoint": ENDPOINT,
+    "list_deliveries": page_of(DELIVERY),
+    "create_endpoint": NEW_ENDPOINT,
+    "rotate_endpoint": NEW_ENDPOINT,
+    "confirm_endpoint": ENDPOINT,
+    "resume_endpoint": ENDPOINT,
+    "test_endpoint": {"delivery_id": F},
+    "remove_endpoint": {},
     "create_quote": QUOTE,
     "ask_what_if": WHAT_IF,
     "create_job": JOB,

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
@@ -31,6 +32,9 @@ from core.clock import FixedClock
 from core.db.session import Database
 from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
+from core.notifications.attempts import DELIVERED
+from core.notifications.dispatch import Dispatcher
+from core.notifications.messages import Parcel
 from core.settings import Settings
 from core.storage.objects import open_store
 from service.app import create_app
@@ -85,6 +89,7 @@ class Stage:
     tracer: tracing.Tracer
     watches: list["Watch"] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)
+    told: list[bytes] = field(default_factory=list)
 
     @property
     def log(self) -> Path:
@@ -129,6 +134,8 @@ class Stage:
         answer = world.upload(dataset_id, rows)
         assert answer.status_code == 201, answer.text
         world.set_budget(dataset_id, epsilon=6.0)
+        hook = {"channel": "webhook", "target": "https://example.org/hook"}
+        endpoint = world.analyst.post("/v1/notifications/endpoints", hook).json()
         orders = []
         for number in range(3):
             orders.append(world.order(dataset_id, options=OPTIONS, key=str(number)).json()["id"])
@@ -151,7 +158,9 @@ class Stage:
         assert view["state"] == "succeeded", self.log.read_text()
         charged = self.measured(dataset_id, str(view["release_id"]))
         grants = world.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]
+        self.told = notified(self.settings, world)
         self.ids = {
+            "endpoint_id": endpoint["id"],
             "dataset_id": dataset_id, "job_id": job_id, "failed": failed, "cancelled": cancelled,
             "release_id": str(view["release_id"]), "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
             "principal_id": str(world.analyst.principal_id), "number": "1",
@@ -168,6 +177,34 @@ class Stage:
         view = world.analyst.get(f"/v1/jobs/{answer.json()['id']}").json()
         assert view["state"] == "succeeded", self.log.read_text()
         return str(view["report_id"])
+
+
+@dataclass
+class Receiver:
+    """Takes whatever is sent."""
+
+    bodies: list[bytes] = field(default_factory=list)
+
+    def send(self, parcel: Parcel, *, at: datetime) -> list[str]:
+        self.bodies += [message.body for message in parcel.messages]
+        return [DELIVERED] * len(parcel.messages)
+
+
+def notified(settings: Settings, world: World) -> list[bytes]:
+    """What a receiver of the analyst's notifications was sent, in its order."""
+    receiver = Receiver()
+    dispatcher = Dispatcher(
+        world.database,
+        master_keys=settings.master_keys,
+        clock=world.clock,
+        transports={"webhook": receiver},
+        entropy=os.urandom,
+        digest=timedelta(hours=1),
+        retention=timedelta(days=30),
+    )
+    dispatcher.round()
+    dispatcher.close()
+    return receiver.bodies
 
 
 class Watch:
