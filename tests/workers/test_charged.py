@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import replace
+from typing import ClassVar
 from uuid import uuid4
 
+import numpy as np
 import pytest
 import torch
 
@@ -23,10 +25,11 @@ from models.randomness import KeyedStreams, Purpose
 from models.reports import charged as mechanism
 from models.reports import public_side
 from tests.models.reports.sides import public_side_of
-from tests.models.tables import small_table
+from tests.models.tables import small_table, without_unit
 from tests.workers.charged_jobs import plan_about, publish, report_of
 from tests.workers.support import CANARY, Workshop
 from workers import charged, runner, training
+from workers.assignment import read_assignment
 from workers.charged import ChargedRecord
 from workers.charged_publishing import sign_staged
 from workers.host import AttemptEnded
@@ -263,3 +266,55 @@ def test_what_a_child_hands_over_is_held_against_its_claim(workshop):
         workshop.store.put_bytes(report_key(job_id, 1), json.dumps(staged | change).encode())
         with pytest.raises(ExecutionDiffers):
             sign_staged(claim, plan, **parts)
+
+
+class Putting(ChargedRecord):
+    """Keeps what was released, and puts a recorded release back where it has one."""
+
+    recorded: ClassVar[list[torch.Tensor]] = []
+    moved: ClassVar[list[np.ndarray]] = []
+
+    def exact(self, purpose, step, parts, *, sensitivity):
+        held = list(parts)
+        super().exact(purpose, step, held, sensitivity=sensitivity)
+        self.moved.append(np.concatenate([part.numpy() / std for part, std in held]))
+
+    def noisy(self, purpose, step, *released):
+        super().noisy(purpose, step, *released)
+        if not self.recorded:
+            self.recorded.extend(tensor.clone() for tensor in released)
+        for target, source in zip(released, self.recorded, strict=True):
+            target.copy_(source)
+
+
+def test_a_recorded_job_replayed_over_neighbours_hands_over_the_same_bytes(workshop, monkeypatch):
+    plan = plan_about(*publish(workshop))
+    job_id = workshop.order(plan)
+    workshop.claim(job_id)
+    work = read_assignment(
+        workshop.database, job_id=job_id, fence=1, master_keys=workshop.settings.master_keys
+    )
+    public = charged.released_side(work, database=workshop.database, store=workshop.store)
+    rows = runner._opened(work, workshop.store)
+    monkeypatch.setattr(charged, "ChargedRecord", Putting)
+    monkeypatch.setattr(Putting, "recorded", [])
+    monkeypatch.setattr(Putting, "moved", [])
+    first = charged.measure(work, public, lambda: rows)
+    last = np.array(rows.cardinalities, dtype=np.int16) - 1
+    neighbours = [
+        without_unit(rows, 0),
+        without_unit(rows, rows.units - 1),
+        *(
+            replace(
+                rows,
+                codes=np.concatenate([rows.codes, np.tile(code, (records, 1))]).astype(np.int16),
+                unit_of_record=np.concatenate([rows.unit_of_record, np.full(records, rows.units)]),
+            )
+            for code in (np.zeros_like(last), last)
+            for records in (1, 2000)
+        ),
+    ]
+    for neighbour in neighbours:
+        assert charged.measure(work, public, lambda table=neighbour: table) == first
+        gap = np.linalg.norm(Putting.moved[-1] - Putting.moved[0])
+        assert 0 < gap <= 1 / plan.noise_multiplier
