@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 import click
 import typer.main
@@ -46,6 +47,14 @@ _JOB_FAILURES = f"""## Failure codes of jobs
 | `{MACHINERY_FAILED}` | the steps begun | the database, the object store or the machine failed at the last attempt |
 | `{PLAN_ALTERED}` | nothing, if unclaimed | the stored plan is not the one that was reserved; it was never run |
 """
+_KINDS = {
+    "str": "text",
+    "SecretStr": "secret",
+    "Path": "path",
+    "int": "whole number",
+    "float": "number",
+    "bool": "`true` or `false`",
+}
 FOLDER = Path(__file__).parent / "reference"
 # Nothing is connected to: describing the application only needs its shape.
 _UNCONNECTED = Settings(
@@ -63,9 +72,21 @@ def settings_page() -> str:
     rows = ["| variable | type | default | meaning |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
         default = "(required)" if field.is_required() else f"`{field.default}`"
-        kind = getattr(field.annotation, "__name__", str(field.annotation)).replace("|", "\\|")
-        rows.append(f"| `UNDERSTUDY_{name.upper()}` | {kind} | {default} | {field.description} |")
+        rows.append(
+            f"| `UNDERSTUDY_{name.upper()}` | {_kind(field.annotation)} | {default} | {field.description} |"
+        )
     return "# Settings\n\n" + "\n".join(rows) + "\n"
+
+
+def _kind(annotation: Any) -> str:  # noqa: ANN401 - any type
+    """A type in a reader's words."""
+    if get_origin(annotation) is Literal:
+        return " or ".join(f"`{word}`" for word in get_args(annotation))
+    if isinstance(annotation, type):
+        return _KINDS.get(annotation.__name__, annotation.__name__)
+    return " or ".join(_kind(part) for part in get_args(annotation) if part is not NoneType) or str(
+        annotation
+    )
 
 
 def errors_page() -> str:
