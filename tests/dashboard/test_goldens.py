@@ -1,6 +1,7 @@
 """Key pages look as they did: compared with kept pictures, desktop and phone; `make goldens` takes them anew."""
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,8 @@ def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
 
 
 def _apart(shot: Image.Image, name: str, out: Path) -> str | None:
-    words = difference(shot, Image.open(FOLDER / name))
+    with Image.open(FOLDER / name) as golden:
+        words = difference(shot, golden)
     if words:
         shot.save(out / name)
     return words
@@ -74,7 +76,8 @@ def _tell(told: str, version: str, out: Path) -> None:
 @pytest.mark.parametrize("name", ["dataset-desktop.png", "order-phone.png"])
 def test_a_change_that_one_sees_is_told(name: str) -> None:
     """Letters drawn a little otherwise pass; a button that is gone, another colour or another length does not."""
-    golden = Image.open(FOLDER / name).convert("RGB")
+    with Image.open(FOLDER / name) as kept:
+        golden = kept.convert("RGB")
     rng = np.random.default_rng(1)
     noisy = np.asarray(golden, dtype=np.int16) + rng.integers(-12, 13, (golden.height, golden.width, 3))
     assert difference(Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)), golden) is None
@@ -92,3 +95,16 @@ def _accented(shot: Image.Image) -> Any:
     near = (np.abs(colours - np.array([15, 107, 102])).max(axis=2) < 12).sum(axis=1) > 20
     rows = np.flatnonzero(near)
     return 0, int(rows.min()), shot.width, int(rows.max())
+
+
+def test_another_browser_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    taken = TAKEN_WITH.read_text().strip()
+    with pytest.raises(pytest.fail.Exception, match="make goldens"):
+        _tell("a.png looks different", taken, tmp_path)
+    with pytest.raises(
+        pytest.skip.Exception, match=f"taken with Chromium {re.escape(taken)}, and here is 999"
+    ):
+        _tell("a.png looks different", "999.0.1", tmp_path)
+    monkeypatch.setattr("tests.dashboard.test_goldens.REQUIRED", True)
+    with pytest.raises(pytest.fail.Exception, match=r"here 999\.0\.1"):
+        _tell("a.png looks different", "999.0.1", tmp_path)

@@ -152,7 +152,8 @@
       location.assign(form.dataset.then);
     } catch (problem) {
       button.disabled = false;
-      said(form, "No row was stored.");
+      const goesOn = problem.code === "connection" || PASSING.has(problem.code);
+      said(form, goesOn ? "Interrupted. What has arrived is kept for a while." : "No row was stored.");
       refuse(problem);
     }
   }));
