@@ -4,12 +4,10 @@ Nothing is sent while a transaction is open. What is taken is kept from other up
 between has sent perhaps, and noted nothing, so it is sent again: at least once, under the same id.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from typing import Final, Protocol
-from uuid import UUID
 
 from sqlalchemy.orm import Session
 
@@ -19,6 +17,7 @@ from core.db.session import Database
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
+from core.logs import get_logger
 from core.notifications import repository
 from core.notifications.attempts import DELIVERED, GONE, MAX_ATTEMPTS, wait_after
 from core.notifications.details import Details
@@ -30,7 +29,7 @@ from core.storage.master_keys import MasterKeys
 
 ACTOR: Final = "upkeep"
 EVENTS_AT_ONCE: Final = 200
-DELIVERIES_AT_ONCE: Final = 200
+ENDPOINTS_AT_ONCE: Final = 50
 MESSAGES_AT_ONCE: Final = 20
 KEPT_FOR: Final = timedelta(minutes=2)
 SENDING_SECONDS: Final = 20.0
@@ -38,8 +37,7 @@ SENDERS: Final = 8
 KEY_ENDED: Final = "key-ended"
 UNREACHABLE: Final = "unreachable"
 TOO_SLOW: Final = "timeout"
-
-Due = Sequence[tuple[NotificationDelivery, NotificationEvent]]
+BROKE_OFF: Final = "broke-off"
 
 
 class Transport(Protocol):
@@ -127,23 +125,26 @@ class Dispatcher:
     def _take(self, session: Session) -> Sequence[Parcel]:
         """What is due, by endpoint; what may not be told any more is dropped here."""
         now = self._clock.now()
-        by_endpoint: dict[UUID, list[tuple[NotificationDelivery, NotificationEvent]]] = defaultdict(list)
-        for delivery, event in repository.take_due(
-            session, at=now, until=now + KEPT_FOR, limit=DELIVERIES_AT_ONCE
-        ):
-            by_endpoint[delivery.endpoint_id].append((delivery, event))
-        parcels = [
-            self._parcel(session, endpoint_id, due, now=now)
-            for endpoint_id, due in sorted(by_endpoint.items(), key=lambda entry: entry[0])
-        ]
-        return [parcel for parcel in parcels if parcel is not None]
+        waiting = repository.due_endpoints(session, at=now, limit=ENDPOINTS_AT_ONCE)
+        parcels = []
+        for endpoint_id in sorted(waiting):
+            endpoint = repository.lock_endpoint_if_free(session, endpoint_id)
+            parcel = None if endpoint is None else self._parcel(session, endpoint, now=now)
+            if parcel is not None:
+                parcels.append(parcel)
+        return parcels
 
-    def _parcel(self, session: Session, endpoint_id: UUID, due: Due, *, now: datetime) -> Parcel | None:
-        endpoint = repository.lock_endpoint(session, endpoint_id)
+    def _parcel(self, session: Session, endpoint: NotificationEndpoint, *, now: datetime) -> Parcel | None:
         principal = speaks_for(session, endpoint.key_id, at=now)
         if principal is None or endpoint.wrapped_details is None:
             self._pause(session, endpoint, KEY_ENDED)
             return None
+        try:
+            details = Details.open(endpoint.wrapped_details, self._master_keys, endpoint.id)
+        except SealBroken:
+            self._pause(session, endpoint, "sealed")
+            return None
+        due = repository.take_due(session, endpoint.id, at=now, until=now + KEPT_FOR, limit=MESSAGES_AT_ONCE)
         told = set(told_to(session, endpoint, {event.id: event for _, event in due}, principal=principal))
         kept: list[Message] = []
         for delivery, event in due:
@@ -154,18 +155,11 @@ class Dispatcher:
                     repository.DROPPED,
                     outcome="not-visible" if event.id not in told else "not-active",
                 )
-            elif len(kept) == MESSAGES_AT_ONCE:
-                delivery.next_at = now
             elif (held_until := self._held_until(endpoint, event)) > now:
                 delivery.next_at = held_until
             else:
                 kept.append(message_of(event, delivery_id=delivery.id, attempts=delivery.attempts))
         session.flush()
-        try:
-            details = Details.open(endpoint.wrapped_details, self._master_keys, endpoint.id)
-        except SealBroken:
-            self._pause(session, endpoint, "sealed")
-            return None
         if not kept:
             return None
         return Parcel(endpoint_id=endpoint.id, channel=endpoint.channel, details=details, messages=kept)
@@ -219,6 +213,7 @@ class Dispatcher:
 
     def _pause(self, session: Session, endpoint: NotificationEndpoint, reason: str) -> None:
         """Tell this endpoint nothing more until its owner says otherwise, and give up what waits for it."""
+        endpoint = repository.lock_endpoint(session, endpoint.id)
         repository.drop_waiting(session, endpoint.id, outcome=f"paused-{reason}")
         # One that was never confirmed stays so: to resume a paused one must not make it active.
         if endpoint.state == "active":
@@ -239,5 +234,17 @@ def _end(delivery: NotificationDelivery, state: str, *, outcome: str) -> None:
 
 
 def _outcomes(future: Future[Sequence[str]]) -> Sequence[str]:
-    """What a transport says, or that it hung: in a name server, where nothing of ours can break it off."""
-    return future.result() if future.done() else (TOO_SLOW,)
+    """What a transport says; nothing where it was not begun, and that it hung where it was.
+
+    It can hang in a name server, where nothing of ours breaks it off. What it raises is a bug of ours or a setting that
+    cannot be used, and must not keep others waiting.
+    """
+    if future.cancel():
+        return ()
+    if not future.done():
+        return (TOO_SLOW,)
+    error = future.exception()
+    if error is None:
+        return future.result()
+    get_logger().error("notification-broke-off", kind=type(error).__name__)
+    return (BROKE_OFF,)

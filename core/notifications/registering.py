@@ -23,6 +23,7 @@ from core.notifications.errors import (
 )
 from core.notifications.kinds import Kind
 from core.quotas.room import require_endpoint
+from core.storage.errors import SealBroken
 from core.storage.master_keys import MasterKeys
 
 TESTS_APART: Final = timedelta(minutes=1)
@@ -100,6 +101,13 @@ class Registry:
         """The sealed half of an endpoint that is not removed."""
         assert row.wrapped_details is not None
         return Details.open(row.wrapped_details, self.master_keys, row.id)
+
+    def target(self, row: NotificationEndpoint) -> str:
+        """Where an endpoint leads; a dash where its address cannot be opened any more, so that it can be removed still."""
+        try:
+            return self.details(row).target
+        except SealBroken:
+            return "-"
 
     def test(self, session: Session, principal: Principal, endpoint_id: UUID) -> NotificationDelivery:
         """Have a test told to an active endpoint, at most one a minute.

@@ -65,6 +65,12 @@ def active_endpoints(session: Session) -> Sequence[NotificationEndpoint]:
     return session.scalars(query.order_by(NotificationEndpoint.id)).all()
 
 
+def lock_endpoint_if_free(session: Session, endpoint_id: UUID) -> NotificationEndpoint | None:
+    """An endpoint, holding its row's lock; None where somebody else holds it."""
+    query = select(NotificationEndpoint).where(NotificationEndpoint.id == endpoint_id)
+    return session.scalar(query.with_for_update(skip_locked=True).execution_options(populate_existing=True))
+
+
 def lock_endpoint(session: Session, endpoint_id: UUID) -> NotificationEndpoint:
     """An endpoint that exists, holding its row's lock until the transaction ends."""
     query = select(NotificationEndpoint).where(NotificationEndpoint.id == endpoint_id)
@@ -123,17 +129,37 @@ def add_deliveries(session: Session, event_ids: Sequence[UUID], endpoint_id: UUI
         session.execute(insert(NotificationDelivery).values(rows).on_conflict_do_nothing())
 
 
+def due_endpoints(session: Session, *, at: datetime, limit: int) -> Sequence[UUID]:
+    """The endpoints for which something is due, those that wait longest first."""
+    first = func.min(NotificationDelivery.next_at)
+    query = (
+        select(NotificationDelivery.endpoint_id)
+        .where(NotificationDelivery.state == WAITING, NotificationDelivery.next_at <= at)
+        .group_by(NotificationDelivery.endpoint_id)
+        .order_by(first, NotificationDelivery.endpoint_id)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
 def take_due(
-    session: Session, *, at: datetime, until: datetime, limit: int
+    session: Session, endpoint_id: UUID, *, at: datetime, until: datetime, limit: int
 ) -> Sequence[tuple[NotificationDelivery, NotificationEvent]]:
-    """Deliveries whose time has come, oldest first, kept from others until a moment."""
+    """Deliveries to an endpoint whose time has come, in their order, kept from others until a moment.
+
+    Whoever takes them holds the endpoint's row: it comes before its deliveries everywhere, so nobody waits in a circle.
+    """
     query = (
         select(NotificationDelivery, NotificationEvent)
         .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
-        .where(NotificationDelivery.state == WAITING, NotificationDelivery.next_at <= at)
-        .order_by(NotificationDelivery.next_at, NotificationDelivery.created_at, NotificationDelivery.id)
+        .where(
+            NotificationDelivery.endpoint_id == endpoint_id,
+            NotificationDelivery.state == WAITING,
+            NotificationDelivery.next_at <= at,
+        )
+        .order_by(NotificationDelivery.created_at, NotificationDelivery.id)
         .limit(limit)
-        .with_for_update(skip_locked=True, of=NotificationDelivery)
+        .with_for_update(of=NotificationDelivery)
     )
     found = [(delivery, event) for delivery, event in session.execute(query)]
     for delivery, _ in found:

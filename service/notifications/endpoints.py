@@ -74,7 +74,7 @@ def list_endpoints(principal: CurrentPrincipal, parts: InjectedParts, session: O
     """The endpoints of the caller's principal, whichever of its keys registered them, oldest first."""
     registry = registry_of(parts)
     rows = repository.endpoints_of(session, principal.id)
-    return EndpointList(items=[EndpointView.of(row, registry.details(row)) for row in rows])
+    return EndpointList(items=[EndpointView.of(row, registry.target(row)) for row in rows])
 
 
 @router.get("/{endpoint_id}", summary="Read an endpoint", responses=problems(errors.EndpointNotFound))
@@ -84,7 +84,7 @@ def read_endpoint(
     """Where it leads, what it is told, and whether it is paused."""
     registry = registry_of(parts)
     row = registry.found(session, principal, endpoint_id)
-    return EndpointView.of(row, registry.details(row))
+    return EndpointView.of(row, registry.target(row))
 
 
 @router.get(
@@ -141,7 +141,7 @@ def confirm_endpoint(
             )
     if row.state != "active":
         raise errors.CodeRefused(tries_left=codes.MAX_TRIES - row.confirm_tries)
-    return EndpointView.of(row, registry.details(row))
+    return EndpointView.of(row, registry.target(row))
 
 
 @router.post(
@@ -171,7 +171,7 @@ def resume_endpoint(
     registry = registry_of(parts)
     row = registry.resume(session, principal, endpoint_id)
     record(session, principal, action="notification.resume", object_id=endpoint_id, clock=parts.clock)
-    return EndpointView.of(row, registry.details(row))
+    return EndpointView.of(row, registry.target(row))
 
 
 @router.delete(

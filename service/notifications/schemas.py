@@ -74,13 +74,13 @@ class EndpointView(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, row: NotificationEndpoint, details: Details) -> Self:
+    def of(cls, row: NotificationEndpoint, target: str) -> Self:
         """Show a row."""
         return cls.model_validate(
             {
                 "id": row.id,
                 "channel": row.channel,
-                "target": details.target,
+                "target": target,
                 "kinds": row.kinds,
                 "state": row.state,
                 "paused_because": row.paused_because,
@@ -100,7 +100,7 @@ class NewEndpoint(EndpointView):
     def with_secret(cls, row: NotificationEndpoint, details: Details) -> Self:
         """Show a row together with its secret."""
         secret = shown_secret(details.secret) if row.channel == "webhook" else None
-        return cls(**EndpointView.of(row, details).model_dump(), secret=secret)
+        return cls(**EndpointView.of(row, details.target).model_dump(), secret=secret)
 
 
 class EndpointList(BaseModel):
@@ -121,7 +121,7 @@ class DeliveryView(BaseModel):
     attempts: int = Field(description=f"How often it was tried; after {MAX_ATTEMPTS} times it has failed.")
     outcome: str | None = Field(
         description="Of the last attempt: `delivered`, `http-` and a status, `unreachable`, `timeout`, `tls-failed`,"
-        " `name-unknown`, `address-refused`, `answer-broken`, `mail-refused`; or why it was dropped."
+        " `name-unknown`, `address-refused`, `answer-broken`, `mail-refused`, `broke-off`; or why it was dropped."
     )
     tried_at: datetime | None = Field(description="Of the last attempt, rounded up to the minute.")
     next_at: datetime | None = Field(description="When it is tried next, rounded up to the minute.")
