@@ -44,6 +44,7 @@ class Played:
         looked_at: Everything that lay anywhere before that.
         report: The owner's own report on the upload.
         note: The owner's own note on the training that failed, if it left one.
+        sealed: The owner's own sealed report; with the canaries the account of its failure.
         kept: What was in the object store.
     """
 
@@ -52,6 +53,7 @@ class Played:
     looked_at: Mapping[str, list[tuple[str, str | bytes]]]
     report: dict[str, Any]
     note: str
+    sealed: str
     kept: frozenset[str]
 
 
@@ -61,8 +63,9 @@ def _read(stage: Stage) -> Played:
     looked_at = places.of(stage, answers)
     report = owner.get(f"/v1/datasets/{ids['dataset_id']}/intake-report").json()
     note = owner.get(f"/v1/jobs/{ids['failed']}/failure-note").json().get("note", "")
+    sealed = owner.get(f"/v1/sealed-reports/{ids['sealed_report_id']}/file").text
     kept = frozenset(found.key for found in stage.world.store.list(""))
-    return Played(stage, answers + change_all(stage), looked_at, report, note, kept)
+    return Played(stage, answers + change_all(stage), looked_at, report, note, sealed, kept)
 
 
 @pytest.fixture(scope="session")

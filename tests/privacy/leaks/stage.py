@@ -2,7 +2,7 @@
 
 Two stages are set up with neighbouring tables and told the same things at the same moments of one clock that stands still
 between them. What happens on one: rows are uploaded; one job trains to its release; another fails among the rows and says
-everything it can about them; a third is cancelled; budget is asked for; a charged report is measured of the release. On the stage with the canaries the first training is
+everything it can about them; a third is cancelled; budget is asked for; a charged report is measured of the release, and a sealed one made, which on one stage fails among the rows. On the stage with the canaries the first training is
 shot down on its way and resumed.
 """
 
@@ -43,6 +43,7 @@ from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import SMALL, environment_of
 from workers.outcomes import ExitCode
+from workers.reporting import Reporter
 from workers.training import Trainer
 
 LOOK_SECONDS = 0.2
@@ -73,6 +74,16 @@ def tells_all(batches, domain):
     raise ValueError(text)
 runner.coded_table = tells_all
 sys.exit(runner.main(sys.argv[1:]))
+"""
+_FAILING_REPORT = _FAILING.replace("import runner", "import reporting_runner as runner").replace(
+    "coded_table", "coded_rows"
+)
+_SMALL_REPORT = """
+import sys
+from core.reports import sealed_contents
+from workers import reporting_runner
+sealed_contents.SYNTHETIC_ROWS = sealed_contents.LEARNING_ROWS = 200
+sys.exit(reporting_runner.main(sys.argv[1:]))
 """
 
 
@@ -127,6 +138,26 @@ class Stage:
             **words,
         ).train(UUID(job_id))
 
+    def sealed(self, release_id: str, script: str) -> str:
+        """A sealed report, made by a child that runs a script. Returns its id."""
+        world, clock = self.world, self.world.clock
+        answer = world.owner.post(f"/v1/releases/{release_id}/sealed-reports", {})
+        assert answer.status_code == 202, answer.text
+        report_id = str(answer.json()["id"])
+        Reporter(
+            self.settings,
+            database=world.database,
+            store=world.store,
+            queue=world.queue,
+            clock=clock,
+            environment=environment_of(self.settings) | {"PYTHONFAULTHANDLER": "1"},
+            command=lambda report, fence: [
+                sys.executable, "-c", script, str(report), str(fence), "--parent", str(os.getpid()),
+            ],
+            sleep=lambda seconds: clock.advance(seconds=seconds),
+        ).report(UUID(report_id))  # fmt: skip
+        return report_id
+
     def play(self, rows: bytes, *, shot_down: bool) -> None:
         """Everything that happens on a stage."""
         world = self.world
@@ -157,12 +188,14 @@ class Stage:
         view = world.analyst.get(f"/v1/jobs/{job_id}").json()
         assert view["state"] == "succeeded", self.log.read_text()
         charged = self.measured(dataset_id, str(view["release_id"]))
+        # One fails among the rows and tells all, the other is made: to everybody but the owner they are alike.
+        sealed = self.sealed(str(view["release_id"]), _FAILING_REPORT if shot_down else _SMALL_REPORT)
         grants = world.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]
         self.told = notified(self.settings, world)
         self.ids = {
             "endpoint_id": endpoint["id"],
             "dataset_id": dataset_id, "job_id": job_id, "failed": failed, "cancelled": cancelled,
-            "release_id": str(view["release_id"]), "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
+            "release_id": str(view["release_id"]), "sealed_report_id": sealed, "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
             "principal_id": str(world.analyst.principal_id), "number": "1",
         }  # fmt: skip
 

@@ -34,6 +34,7 @@ def test_the_canaries_were_really_there(played):
     assert (report["rows_accepted"], report["rows_refused"]) == (COUNT, REFUSED)
     assert f"{PERSON}0" in note
     assert {PERSON, str(COUNT), f"{COUNT:,}", f"{COUNT:x}"} <= set(in_text(note))
+    assert {PERSON, str(COUNT), f"{COUNT:,}", f"{COUNT:x}"} <= set(in_text(played["canaries"].sealed))
 
 
 @pytest.mark.parametrize("place", PLACES)
