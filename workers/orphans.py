@@ -33,7 +33,7 @@ _LIVE_REPORTS: Final = (QUEUED, RUNNING)
 
 _UUID: Final = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 _ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
-_CHECKPOINT: Final = re.compile(rf"jobs/{_UUID}/checkpoint-\d+\.sealed")
+_ON_THE_WAY: Final = re.compile(rf"jobs/{_UUID}/(?:checkpoint-\d+\.sealed|measured-\d+\.json)")
 _REPORT: Final = re.compile(rf"datasets/{_UUID}/report-[^/]*\.sealed")
 _FAILURE_NOTE: Final = re.compile(rf"jobs/{_UUID}/failure-\d+\.sealed")
 _BUNDLE: Final = re.compile(rf"releases/{_UUID}/bundle-\d+\.zip")
@@ -53,7 +53,7 @@ def sweep_orphans(database: Database, store: ObjectStore, *, clock: Clock) -> in
     for folder, form, wanted in (
         ("datasets", _ROWS, _rows_wanted),
         ("datasets", _REPORT, _reports_wanted),
-        ("jobs", _CHECKPOINT, _checkpoints_wanted),
+        ("jobs", _ON_THE_WAY, _wanted_by_live_jobs),
         ("jobs", _FAILURE_NOTE, _notes_wanted),
         ("releases", _BUNDLE, _bundles_wanted),
     ):
@@ -92,7 +92,7 @@ def _reports_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
     return wanted
 
 
-def _checkpoints_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+def _wanted_by_live_jobs(session: Session, objects: dict[str, UUID]) -> set[str]:
     live = set(
         session.scalars(
             select(Job.id).where(
