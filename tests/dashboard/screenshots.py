@@ -48,7 +48,7 @@ KEY_PAGES = [
 def test_screenshots(world: World) -> None:
     from core.access.roles import Role
 
-    world.clock.at = datetime.now(UTC) - timedelta(days=17)
+    world.clock.at = datetime.now(UTC) - timedelta(days=17, hours=2)
     scene = lived_in(world)
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
     keys["auditor"] = world.caller(Role.AUDITOR).key

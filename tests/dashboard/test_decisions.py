@@ -168,7 +168,9 @@ def test_a_draft_is_declared_once_its_values_are_confirmed(
         headers={"Content-Type": "text/csv", "X-CSRF-Token": token, "Sec-Fetch-Site": "same-origin"},
     )
     assert sent.status_code == 201, sent.text
-    assert "Private: it counts rows." in owner.page(f"/datasets/{dataset['id']}/facts")
+    facts_page = owner.page(f"/datasets/{dataset['id']}/facts")
+    assert "Private: it counts rows." in facts_page
+    assert "Nothing was changed and nothing refused." in facts_page
     assert "Private: it counts rows." not in sign_in("admin").page(f"/datasets/{dataset['id']}/facts")
 
 
