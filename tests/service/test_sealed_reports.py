@@ -1,6 +1,10 @@
 """Sealed reports over the API: for the owner of the rows alone, sealed at rest, in no list, gone with the dataset."""
 
+from pathlib import Path
 from uuid import UUID
+
+import httpx
+import pytest
 
 from core.access.roles import Role
 from core.db.tables import Dataset, SealedReport
@@ -8,6 +12,7 @@ from core.reports.sealed_files import STEP_BYTES, report_key, write_report
 from service.reports.sealed import POLICY
 from tests.core.storage.pictures import images
 from tests.service.world import World, require_problem
+from understudy import Client, NotFound
 
 HTML = "<!doctype html><title>SECRET-OF-THE-ROWS</title>"
 
@@ -160,6 +165,32 @@ def test_refusals_have_codes(world: World) -> None:
         world.owner.get(f"/v1/sealed-reports/{waiting}/file"), status=409, code="sealed-report-not-made"
     )
     assert actions(world) == ["sealed-report.order"]
+
+
+def test_the_client_and_the_service_understand_each_other(world: World, tmp_path: Path) -> None:
+    def served(request: httpx.Request) -> httpx.Response:
+        path = request.url.raw_path.decode()
+        got = world.client.request(
+            request.method, path, headers=dict(request.headers), content=request.content
+        )
+        return httpx.Response(
+            got.status_code,
+            headers={"content-type": got.headers.get("content-type", "")},
+            content=got.content,
+        )
+
+    release_id = world.release()
+    with Client("http://service", key=world.owner.key, transport=httpx.MockTransport(served)) as client:
+        ordered = client.reports.order(release_id, target="sick")
+        assert (ordered.state, ordered.target, ordered.release_id) == ("queued", "sick", release_id)
+        assert made(world, release_id) == ordered.id
+        assert client.reports.wait(ordered.id).state == "made"
+        assert [report.id for report in client.reports.list(release_id)] == [ordered.id]
+        file = client.read_release(release_id).sealed_report(tmp_path / "report.html")
+        assert file.read_text().rstrip() == HTML
+        client.reports.delete(ordered.id)
+        with pytest.raises(NotFound):
+            client.reports.read(ordered.id)
 
 
 def test_images_are_refused_with_what_to_do_instead(world: World) -> None:
