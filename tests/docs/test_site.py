@@ -55,6 +55,22 @@ def test_documents_for_programs_lie_beside_the_pages(site: Path) -> None:
         assert (site / "reference" / name).read_bytes() == (ROOT / "docs" / "reference" / name).read_bytes()
 
 
+def test_a_screenshot_is_shown_as_its_reader_would_have_it(site: Path) -> None:
+    page = (site / "tutorials" / "owner.html").read_text()
+    offered = re.findall(r'<source media="[^"]+" srcset="\.\./(screenshots/[\w-]+\.png)">', page)
+    assert {
+        f"screenshots/declare-{kind}.png" for kind in ("phone-light", "phone-dark", "desktop-dark")
+    } <= set(offered)
+    assert not [name for name in offered if not (site / name).exists()]
+
+
+def test_a_long_name_in_a_table_breaks_between_its_words(site: Path) -> None:
+    assert (
+        "<code>UNDERSTUDY_<wbr>MASTER_<wbr>KEY</code>" in (site / "reference" / "settings.html").read_text()
+    )
+    assert "<wbr>" not in (site / "start.html").read_text().split("<table")[0]
+
+
 def test_every_metric_that_is_watched_is_on_the_page() -> None:
     page = (FOLDER / "metrics.md").read_text()
     watched = {
