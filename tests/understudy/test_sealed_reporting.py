@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 from tests.understudy.test_exchange import AsyncScript, Script, client_of
 from understudy import AsyncClient
+from understudy.cli import app
 from understudy.sealed_reporting.results import FAILED_MARK, ReportNotMade
 
 REPORT = {
@@ -99,3 +102,34 @@ def test_a_report_that_was_not_made_is_an_error(tmp_path: Path) -> None:
         client.reports.download("s", file)
     assert file.read_bytes() == account, "the owner may read why"
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+class Connected:
+    """A connection whose client is scripted; the command must act as the owner."""
+
+    def __init__(self, *answers: httpx.Response) -> None:
+        self.script = Script(*answers)
+
+    def client(self, role: str) -> Any:
+        assert role == "owner"
+        return client_of(self.script)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_command_orders_waits_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
+    file = tmp_path / "report.html"
+    connected = Connected(*answers()[1:])
+    # The package's attribute of this name is the command itself.
+    module = import_module("understudy.cli.report")
+    monkeypatch.setattr(module, "find_connection", lambda **_: connected)
+    words = ["report", "r", "--out", str(file), "--target", "sick", *(["--json"] if as_json else [])]
+    ran = CliRunner().invoke(app, words)
+    assert ran.exit_code == 0, ran.output
+    assert file.read_bytes() == HTML
+    assert json.loads(connected.script.requests[0].content) == {"target": "sick"}
+    if as_json:
+        assert json.loads(ran.stdout) == REPORT | {"written_to": str(file)}
+    else:
+        assert "NOT differentially private" in ran.stdout
