@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
@@ -27,7 +27,11 @@ def _may_be_chosen(kind: Kind) -> Kind:
     return kind
 
 
-ChosenKind = Annotated[Kind, AfterValidator(_may_be_chosen)]
+ChosenKind = Annotated[
+    Kind,
+    AfterValidator(_may_be_chosen),
+    WithJsonSchema({"type": "string", "enum": [kind.value for kind in CHOSEN]}),
+]
 Target = Annotated[str, StringConstraints(min_length=3, max_length=1000, pattern=r"^[\x21-\x7e]+$")]
 
 
