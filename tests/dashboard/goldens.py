@@ -51,11 +51,18 @@ def serve_fonts(context: Any) -> None:
     context.route("**/golden/*.ttf", lambda route: route.fulfill(path=folder / Path(route.request.url).name))
 
 
-def picture(tab: Any) -> Image.Image:
-    """The whole page that is open, made alike and reduced."""
+def make_alike(tab: Any) -> None:
+    """Take from the open page what differs from run to run."""
     tab.add_style_tag(content=_STYLE)
     tab.evaluate(_NOUGHTS)
     tab.evaluate("document.fonts.ready")
+
+
+def picture(tab: Any, viewport: Any) -> Image.Image:
+    """The whole page that is open, at a size of the window, reduced."""
+    tab.set_viewport_size(viewport)
+    # The curve draws itself anew when its place has another width.
+    tab.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     shot = Image.open(io.BytesIO(tab.screenshot(full_page=True, animations="disabled"))).convert("RGB")
     return shot.reduce(REDUCTION)
 

@@ -12,7 +12,15 @@ from PIL import Image, ImageDraw
 
 from core.access.roles import Role
 from tests.dashboard.browsing import REQUIRED, browser_path, chromium, served
-from tests.dashboard.goldens import FOLDER, TAKEN_WITH, difference, picture, serve_fonts, write
+from tests.dashboard.goldens import (
+    FOLDER,
+    TAKEN_WITH,
+    difference,
+    make_alike,
+    picture,
+    serve_fonts,
+    write,
+)
 from tests.dashboard.scene import lived_in
 from tests.dashboard.screenshots import PAGES, SIZES, enter
 from tests.service.world import World
@@ -34,17 +42,19 @@ def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
     found: dict[str, Image.Image] = {}
     with served(world.app) as address, chromium() as browser:
         version = browser.version
-        for size, viewport in SIZES.items():
-            for role in dict.fromkeys(WHERE[name][0] for name in KEPT):
-                context = browser.new_context(viewport=viewport, reduced_motion="reduce", bypass_csp=True)
-                serve_fonts(context)
-                tab = context.new_page()
-                tab.clock.set_fixed_time(now)
-                enter(tab, address, keys[role])
-                for name in (name for name in KEPT if WHERE[name][0] == role):
-                    tab.goto(address + WHERE[name][1].format_map(vars(scene)), wait_until="load")
-                    found[f"{name}-{size}.png"] = picture(tab)
-                context.close()
+        for role in dict.fromkeys(WHERE[name][0] for name in KEPT):
+            context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
+            serve_fonts(context)
+            tab = context.new_page()
+            tab.clock.set_fixed_time(now)
+            enter(tab, address, keys[role])
+            for name in (name for name in KEPT if WHERE[name][0] == role):
+                tab.set_viewport_size(SIZES["desktop"])
+                tab.goto(address + WHERE[name][1].format_map(vars(scene)), wait_until="load")
+                make_alike(tab)
+                for size, viewport in SIZES.items():
+                    found[f"{name}-{size}.png"] = picture(tab, viewport)
+            context.close()
     if ANEW:
         for name, shot in found.items():
             write(shot, FOLDER / name)
