@@ -11,7 +11,7 @@ import pytest
 
 from core.clock import FixedClock, SystemClock
 from core.datasets.deletion import finish_deletions, mark_deleted
-from core.db.tables import ChoreRun, Dataset, Release, SealedReport
+from core.db.tables import ChoreRun, Dataset, Job, Release, SealedReport
 from core.domain.table import TableDomain
 from core.jobs.queue import MemoryQueue
 from core.releases.bundle import pack
@@ -43,10 +43,19 @@ def released(workshop: Workshop, content: bytes | None = None) -> UUID:
         network=network_of(cells),
         domain=DOCUMENT,
     )
-    release_id, job_id = uuid4(), workshop.order()
+    release_id, job_id = uuid4(), uuid4()
     key = f"releases/{release_id}/bundle-1.zip"
     workshop.store.put_bytes(key, pack(made, readme="read me") if content is None else content)
+    now = workshop.clock.now()
     with workshop.database.transaction() as session:
+        # A report looks at no job: none is planned, paid for or run.
+        session.add(
+            Job(
+                id=job_id, dataset_id=workshop.dataset_id, ordered_by=uuid4(), state="succeeded", plan={},
+                plan_digest="", created_at=now, sent_at=now, finished_at=now,
+            )
+        )  # fmt: skip
+        session.flush()
         session.add(
             Release(
                 id=release_id,
@@ -54,7 +63,7 @@ def released(workshop: Workshop, content: bytes | None = None) -> UUID:
                 dataset_id=workshop.dataset_id,
                 bundle_key=key,
                 certificate={"privacy_parameters": {"epsilon": 1.0, "delta": 1e-6}},
-                created_at=workshop.clock.now(),
+                created_at=now,
             )
         )
     return release_id
