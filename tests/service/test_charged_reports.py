@@ -59,7 +59,7 @@ def test_an_order_reserves_the_price_and_queues(world: World, released: tuple[st
     other = order_of(release_id, target="age")
     assert world.order(dataset_id, key="one", **other).status_code == 409
     listed = world.analyst.get("/v1/jobs").json()["items"]
-    assert [entry["kind"] for entry in listed] == ["report", "training"]
+    assert sorted(entry["kind"] for entry in listed) == ["report", "training"]
     cancelled = world.analyst.post(f"/v1/jobs/{job['id']}/cancel")
     assert cancelled.json()["state"] == "cancelled"
     assert world.movements(dataset_id)[-1]["kind"] == "VOIDED"
@@ -75,24 +75,22 @@ def test_an_order_beyond_the_budget_is_refused(world: World, released: tuple[str
     require_problem(answer, status=409, code="budget-refused")
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"report": {"target": "nobody"}}, "invalid-report"),
-        ({"report": {"columns": ["age", "nobody"]}}, "invalid-report"),
-        ({"report": {"columns": []}}, "invalid-input"),
-        ({"report": {"release_id": str(uuid4())}}, "release-not-found"),
-        ({"report": {"rows": 5}}, "invalid-input"),
-        ({"options": OPTIONS}, "invalid-input"),
-    ],
+REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"report": {"target": "nobody"}}, "invalid-report"),
+    ({"report": {"columns": ["age", "nobody"]}}, "invalid-report"),
+    ({"report": {"columns": []}}, "invalid-input"),
+    ({"report": {"release_id": str(uuid4())}}, "release-not-found"),
+    ({"report": {"rows": 5}}, "invalid-input"),
+    ({"options": OPTIONS}, "invalid-input"),
 )
-def test_what_cannot_be_measured_is_refused(
-    world: World, released: tuple[str, str], changes: dict[str, Any], code: str
-) -> None:
-    for path in ("/v1/quotes", "/v1/jobs"):
-        headers = {"Idempotency-Key": str(uuid4())}
-        answer = world.analyst.post(path, body_of(*released, **changes), headers=headers)
-        require_problem(answer, code=code)
+
+
+def test_what_cannot_be_measured_is_refused(world: World, released: tuple[str, str]) -> None:
+    for changes, code in REFUSED:
+        for path in ("/v1/quotes", "/v1/jobs"):
+            headers = {"Idempotency-Key": str(uuid4())}
+            answer = world.analyst.post(path, body_of(*released, **changes), headers=headers)
+            require_problem(answer, code=code)
 
 
 def test_a_release_of_another_dataset_is_none(world: World, released: tuple[str, str]) -> None:

@@ -21,6 +21,7 @@ MEMBERS = {
 KEPT = (
     r"datasets/{dataset_id}/rows\S*\.sealed",
     r"releases/{release_id}/bundle-\d+\.zip",
+    r"datasets/{dataset_id}/report-{sealed_report_id}-\d+\.sealed",
     r"jobs/{failed}/failure-\d+\.sealed",
     r"probes/\S+",
 )
