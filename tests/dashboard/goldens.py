@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib import get_data_path
 from numpy.typing import NDArray
 from PIL import Image
+from starlette.staticfiles import StaticFiles
 
 FOLDER: Final = Path(__file__).parent / "golden"
 TAKEN_WITH: Final = FOLDER / "chromium.txt"
@@ -45,10 +46,9 @@ _NOUGHTS: Final = """() => {
 }"""
 
 
-def serve_fonts(context: Any) -> None:
-    """Let the pages of a browser's context load the fonts; it has to be one that bypasses the content policy."""
-    folder = Path(get_data_path()) / "fonts" / "ttf"
-    context.route("**/golden/*.ttf", lambda route: route.fulfill(path=folder / Path(route.request.url).name))
+def serve_fonts(app: Any) -> None:
+    """Let an application serve the fonts to pages whose context bypasses the content policy."""
+    app.mount("/golden", StaticFiles(directory=Path(get_data_path()) / "fonts" / "ttf"))
 
 
 def make_alike(tab: Any) -> None:

@@ -40,11 +40,11 @@ def test_key_pages_look_as_they_did(world: World, tmp_path: Path) -> None:
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "auditor": world.caller(Role.AUDITOR).key}
     now = world.clock.now() + timedelta(days=1)
     found: dict[str, Image.Image] = {}
+    serve_fonts(world.app)
     with served(world.app) as address, chromium() as browser:
         version = browser.version
         for role in dict.fromkeys(WHERE[name][0] for name in KEPT):
             context = browser.new_context(reduced_motion="reduce", bypass_csp=True)
-            serve_fonts(context)
             tab = context.new_page()
             tab.clock.set_fixed_time(now)
             enter(tab, address, keys[role])
