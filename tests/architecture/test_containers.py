@@ -134,6 +134,17 @@ def test_only_the_api_can_be_reached_and_only_from_this_machine():
     assert {name for name, service in SERVICES.items() if service["networks"] != ["inside"]} == {"api"}
 
 
+def test_who_wants_notifications_gives_upkeep_a_way_out_and_nobody_else():
+    over = yaml.safe_load((ROOT / "docker" / "notifications.yml").read_text())
+    assert {name for name, service in over["services"].items() if "networks" in service} == {"upkeep"}
+    for service in over["services"].values():
+        assert service["environment"].keys() <= {
+            f"UNDERSTUDY_{name.upper()}" for name in Settings.model_fields
+        }
+        assert all(str(value).startswith("${") and ":?" in value for value in service["environment"].values())
+    assert over["services"].keys() <= SERVICES.keys()
+
+
 @pytest.mark.parametrize("name", sorted(SERVICES))
 def test_no_container_has_power_it_does_not_need(name):
     service = SERVICES[name]

@@ -46,7 +46,10 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "file_budget_request": (("422",), "the sum of an epsilon and the cap is the ledger's to judge"),
     "set_budget": (("422",), "raising a cap wants a reason"),
     "order_sealed_report": (("422",), "which columns can be predicted is the domain's to say"),
-    "create_endpoint": (("422",), "what an address may be depends on the channel and on where the service runs"),
+    "create_endpoint": (
+        ("422",),
+        "what an address may be depends on the channel and on where the service runs",
+    ),
     "confirm_endpoint": (("422",), "any short text is a code to the document"),
     "draw_samples": (("422",), "which columns can be fixed, and at what, is the release's to say"),
     "create_session": (("401", "422"), "any short text is a key to the document"),

@@ -124,7 +124,9 @@ def test_an_auditor_reads_facts_and_changes_nothing(world: World) -> None:
     for name, access in TABLE.items():
         if Role.AUDITOR in access.roles:
             own = name == "create_endpoint" or access.reach is Reach.SELF
-            assert served(world)[name].method in SAFE or own or name in {"close_session", "verify_ledger"}, name
+            assert served(world)[name].method in SAFE or own or name in {"close_session", "verify_ledger"}, (
+                name
+            )
             assert name not in {"download_bundle", "draw_samples", "read_intake_report"}
 
 

@@ -9,7 +9,9 @@ from understudy.cli.answers import tell
 from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.connection import find_connection
 
-WARNING = "NOT differentially private: for you alone; whatever you publish because of it is outside the promise"
+WARNING = (
+    "NOT differentially private: for you alone; whatever you publish because of it is outside the promise"
+)
 
 
 def report(

@@ -21,7 +21,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 READING = frozenset({"GET"})
 # What destroys comes last; everything is tried by everybody, so most are refused, and refusals are answers too.
-LAST = ("close_session", "rotate_key", "remove_endpoint", "revoke_grant", "remove_member", "revoke_key", "delete_dataset")
+LAST = (
+    "close_session",
+    "rotate_key",
+    "remove_endpoint",
+    "revoke_grant",
+    "remove_member",
+    "revoke_key",
+    "delete_dataset",
+)
 # Of all jobs of the stage, not of the one that succeeded alone.
 JOBS = ("job_id", "failed", "cancelled")
 

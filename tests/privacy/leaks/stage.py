@@ -199,7 +199,6 @@ class Stage:
             "principal_id": str(world.analyst.principal_id), "number": "1",
         }  # fmt: skip
 
-
     def measured(self, dataset_id: str, release_id: str) -> str:
         """A charged report about the release. Returns its id."""
         world = self.world
