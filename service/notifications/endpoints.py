@@ -5,6 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter
 
+from core.access.errors import RateExceeded
 from core.notifications import codes, errors, repository
 from core.notifications.addresses import parse_target
 from core.notifications.mail import parse_address
@@ -108,7 +109,7 @@ def list_deliveries(
     "/{endpoint_id}/test",
     status_code=202,
     summary="Have a test told",
-    responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.TestedJustNow),
+    responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.TestedJustNow, RateExceeded),
 )
 def test_endpoint(
     endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession

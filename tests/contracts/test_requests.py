@@ -18,6 +18,8 @@ from tests.service.world import World, require_problem
 JSON = {"Content-Type": "application/json"}
 # They take any query, as probes and scrapers like to add some, and no body.
 LENIENT = frozenset({"read_health", "read_liveness", "read_readiness", "read_metrics"})
+# It lists who exported it before, so the second is longer by the first.
+GROWS = frozenset({"export_dossier"})
 
 UNREADABLE = {
     "empty-object-cut": b"{",
@@ -164,7 +166,8 @@ def test_head_is_answered_wherever_get_is(world: World) -> None:
         got, asked = caller.send("GET", path, **options), caller.send("HEAD", path, **options)
         assert (asked.status_code, asked.content) == (got.status_code, b""), operation.name
         for name in ("content-type", "content-length", "content-disposition"):
-            assert asked.headers.get(name) == got.headers.get(name), operation.name
+            if name != "content-length" or operation.name not in GROWS:
+                assert asked.headers.get(name) == got.headers.get(name), operation.name
 
 
 def test_head_of_an_endless_answer_ends(world: World) -> None:

@@ -27,8 +27,8 @@ from tests.privacy.laws.word_battery import fair
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ("core", "service", "workers", "models", "understudy", "migrations")
-ENTROPY = {"os.urandom", "entropy"}
-"""What may be handed on as a source of entropy: the system's, or a parameter of that name."""
+ENTROPY = {"os.urandom", "entropy", "self._entropy", "parts.entropy"}
+"""What may be handed on as a source of entropy: the system's, or a parameter of that name, also one that was kept."""
 KEYS = {
     "work.randomness_key",
     "self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES)",
