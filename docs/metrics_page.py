@@ -10,6 +10,7 @@ from core.clock import SystemClock
 from core.db.tables.job import STATES
 from core.errors import BudgetRefused, Unavailable
 from core.jobs.states import STAGES
+from core.notifications.repository import Undelivered
 from core.vitals.figures import ChoreFigures, JobFigures, WorkerFigures
 from core.vitals.signs import Device
 from service.metrics import deployment
@@ -55,6 +56,7 @@ def _families() -> Iterator[Metric]:
     yield from deployment._of_chores(
         [ChoreFigures(name="chore", runs=0, failures=0, handled=0, seconds=0.0, tried_at=_AT, done_at=_AT)]
     )
+    yield from deployment._of_notifications(Undelivered(waiting=0, since=None, paused=0), now=_AT)
     gauges = deployment.Deployment(_Away(), labels=deployment.Labels(bytes(32)), clock=SystemClock())  # type: ignore[arg-type]
     yield from gauges.collect()
     yield from gauges._of_budgets(_Empty())  # type: ignore[arg-type]
