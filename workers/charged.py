@@ -26,7 +26,7 @@ from models.randomness import KeyedStreams, Purpose
 from models.reports.charged import GRID, noisy_terms
 from models.reports.public_side import PublicSide, public_side
 from workers.assignment import Assignment
-from workers.host import AttemptEnded, machinery
+from workers.attempt import AttemptEnded, machinery
 from workers.outcomes import ExitCode
 from workers.software import software
 

@@ -4,48 +4,16 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
-from obstore.exceptions import BaseError as StoreError
+from collections.abc import Callable
 
 from core.db.session import Database
-from core.errors import Unavailable
 from core.jobs import claims
 from core.jobs.claims import Claim
-from core.jobs.errors import LeaseLost
-from core.storage.errors import ObjectMissing
 from models.recording import Record
+from workers.attempt import AttemptEnded, machinery
 from workers.checkpoints import Checkpoints
 from workers.outcomes import ExitCode
 from workers.selection_recording import SelectionRecord
-
-
-class AttemptEnded(Exception):
-    """The attempt ends for a reason that no row had a part in.
-
-    Args:
-        code: How the child ends.
-    """
-
-    def __init__(self, code: ExitCode) -> None:
-        super().__init__(code.name)
-        self.code = code
-
-
-@contextmanager
-def machinery() -> Iterator[None]:
-    """Failures inside are the database's or the object store's: public, and worth another attempt.
-
-    Raises:
-        AttemptEnded: The lease is lost, or a part does not answer.
-    """
-    try:
-        yield
-    except LeaseLost:
-        raise AttemptEnded(ExitCode.LEASE_LOST) from None
-    except (Unavailable, StoreError, ObjectMissing, OSError) as error:
-        raise AttemptEnded(ExitCode.MACHINERY) from error
 
 
 class JobHost:

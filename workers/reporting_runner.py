@@ -27,9 +27,10 @@ from core.reports.sealed_page import render, render_failure
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
+from workers.attempt import AttemptEnded, machinery
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
-from workers.reporting_work import ReportEnded, ReportWork, machinery, read_report_work
+from workers.reporting_work import ReportWork, read_report_work
 
 
 def make(settings: Settings, *, database: Database, store: ObjectStore, report_id: UUID, fence: int) -> None:
@@ -43,14 +44,14 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
         fence: The claim's fence.
 
     Raises:
-        ReportEnded: Why there is none.
+        AttemptEnded: Why there is none.
     """
     with machinery():
         work = read_report_work(database, report_id=report_id, fence=fence, master_keys=settings.master_keys)
         bundle = store.get_bytes(work.bundle_key)
     try:
         html = _written(work, store, bundle)
-    except ReportEnded:
+    except AttemptEnded:
         raise
     except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; nobody else learns that there was one
         html = render_failure(work.subject, "".join(traceback.format_exception(error)))
@@ -96,7 +97,7 @@ def main(words: Sequence[str]) -> ExitCode:
         with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
             store = open_store(settings.storage_url)
             make(settings, database=database, store=store, report_id=told.report_id, fence=told.fence)
-    except ReportEnded as end:
+    except AttemptEnded as end:
         get_logger().info("report-stopped", code=end.code.name)
         return end.code
     except Exception:  # noqa: BLE001 - no row was open: whatever it is, it is public, but its text is still not ours

@@ -1,51 +1,18 @@
 """What the child that makes a sealed report works on, and how it ends without a word about rows."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
-
-from obstore.exceptions import BaseError as StoreError
 
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
 from core.domain.table import TableDomain
-from core.errors import Unavailable
-from core.jobs.errors import LeaseLost
 from core.reports.sealed_orders import held_report
 from core.reports.sealed_page import Subject
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys
-from workers.outcomes import ExitCode
-
-
-class ReportEnded(Exception):
-    """The attempt ends without a report.
-
-    Args:
-        code: How the child ends.
-    """
-
-    def __init__(self, code: ExitCode) -> None:
-        super().__init__(code.name)
-        self.code = code
-
-
-@contextmanager
-def machinery() -> Iterator[None]:
-    """Failures inside are the database's or the object store's: public, and worth another attempt.
-
-    Raises:
-        ReportEnded: The lease is lost, or a part does not answer.
-    """
-    try:
-        yield
-    except LeaseLost:
-        raise ReportEnded(ExitCode.LEASE_LOST) from None
-    except (Unavailable, StoreError, ObjectMissing, OSError) as error:
-        raise ReportEnded(ExitCode.MACHINERY) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,8 +42,9 @@ from models.selection.selecting import Selection
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers import charged
 from workers.assignment import Assignment, read_assignment
+from workers.attempt import AttemptEnded, machinery
 from workers.checkpoints import Checkpoints
-from workers.host import AttemptEnded, JobHost, machinery
+from workers.host import JobHost
 from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, report_key

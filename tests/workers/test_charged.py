@@ -30,9 +30,9 @@ from tests.workers.charged_jobs import plan_about, publish, report_of
 from tests.workers.support import CANARY, Workshop
 from workers import charged, runner, training
 from workers.assignment import read_assignment
+from workers.attempt import AttemptEnded
 from workers.charged import ChargedRecord
 from workers.charged_publishing import sign_staged
-from workers.host import AttemptEnded
 from workers.outcomes import ExitCode, Outcome
 from workers.places import report_key
 

@@ -19,7 +19,7 @@ from models.devices.errors import DeviceDiffers, OtherDevice
 from tests.workers.support import CANARY, Workshop, environment_of, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers import runner
-from workers.host import AttemptEnded
+from workers.attempt import AttemptEnded
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, checkpoint_key, release_id_of
 from workers.runner import attempt
