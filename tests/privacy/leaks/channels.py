@@ -71,7 +71,7 @@ CHANNELS: Final = (
         "kinds, ids and full minutes; written in the transaction of what they tell of, so of a training not before its edge; rights are asked for "
         "again before every attempt; webhooks lead to public addresses only, and nothing of their answers is kept",
         (
-            "tests/privacy/leaks/test_notifications.py", "tests/service/test_notifications.py",
+            "tests/privacy/leaks/test_notifications.py", "tests/service/notifications/test_telling.py",
             "tests/core/notifications/test_addresses.py", "tests/core/notifications/test_webhook.py",
             "tests/core/notifications/test_mail.py",
         ),

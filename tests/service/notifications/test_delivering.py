@@ -1,0 +1,119 @@
+"""How often a delivery is tried, by whom, and when it is given up and forgotten."""
+
+import threading
+from collections.abc import Sequence
+from datetime import datetime
+
+import pytest
+from sqlalchemy import text
+
+from core.notifications.attempts import MAX_ATTEMPTS
+from core.notifications.dispatch import KEPT_FOR, Dispatcher
+from core.notifications.messages import Parcel
+from core.notifications.repository import Undelivered, undelivered
+from tests.core.notifications.receiver import Receiver
+from tests.service.notifications.support import PATH, deliveries, register
+from tests.service.world import World, require_problem
+
+
+def test_what_fails_is_tried_again_less_and_less_and_then_paused(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    endpoint = register(world.owner, receiver)
+    path = f"{PATH}/{endpoint['id']}"
+    receiver.answer = b"HTTP/1.1 500 No\r\n\r\n"
+    asked = world.owner.post(f"{path}/test")
+    assert asked.status_code == 202
+    problem = require_problem(world.owner.post(f"{path}/test"), status=429, code="tested-just-now")
+    assert problem["facts"]["retry_after_seconds"] == 60
+    attempts = 0
+    for _ in range(60):
+        attempts += dispatcher.round()
+        (entry,) = deliveries(world.owner, endpoint)
+        if entry["state"] != "waiting":
+            break
+        world.clock.advance(seconds=1800)
+    assert attempts == MAX_ATTEMPTS == entry["attempts"] == len(receiver.received)
+    assert len({head["webhook-id"] for head, _ in receiver.received}) == 1, "one id for every attempt"
+    assert len({body for _, body in receiver.received}) == 1
+    assert (entry["state"], entry["outcome"]) == ("failed", "http-500")
+    shown = world.owner.get(path).json()
+    assert (shown["state"], shown["paused_because"]) == ("paused", "unreachable")
+    require_problem(world.owner.post(f"{path}/test"), status=409, code="notification-endpoint-not-ready")
+    assert world.owner.post(f"{path}/resume").json()["state"] == "active"
+    receiver.answer = b"HTTP/1.1 410 Gone\r\n\r\n"
+    assert world.owner.post(f"{path}/test").status_code == 202
+    dispatcher.round()
+    assert world.owner.get(path).json()["paused_because"] == "gone", "at once"
+    with world.database.read_only() as session:
+        noted = session.execute(
+            text(
+                "SELECT action, outcome FROM audit_events WHERE action LIKE 'notification%' ORDER BY sequence"
+            )
+        ).all()
+    assert [tuple(row) for row in noted] == [
+        ("notification.create", "done"), ("notification.test", "done"), ("notification.pause", "unreachable"),
+        ("notification.resume", "done"), ("notification.test", "done"), ("notification.pause", "gone"),
+    ]  # fmt: skip
+
+
+def test_a_sender_that_died_after_sending_sends_again_and_nobody_else_meanwhile(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    endpoint = register(world.owner, receiver)
+    world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    with world.database.transaction() as session:
+        taken = dispatcher._take(session)
+        assert undelivered(session) == Undelivered(waiting=1, since=world.clock.now(), paused=0)
+    assert len(taken) == 1, "as one that dies now has taken it"
+    assert dispatcher.round() == 0
+    world.clock.advance(seconds=KEPT_FOR.total_seconds())
+    assert dispatcher.round() == 1
+    assert [entry["state"] for entry in deliveries(world.owner, endpoint)] == ["delivered"]
+
+
+def test_a_transport_that_breaks_or_hangs_keeps_nobody_else_waiting(
+    world: World, receiver: Receiver, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.notifications.dispatch.SENDING_SECONDS", 0.2)
+    release = threading.Event()
+
+    class Transport:
+        def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+            if "breaks" in parcel.details.target:
+                raise ValueError(at)
+            if "hangs" in parcel.details.target:
+                release.wait(60)
+            return ["delivered"]
+
+    endpoints = {name: register(world.owner, receiver, f"/{name}") for name in ("breaks", "hangs", "fine")}
+    for endpoint in endpoints.values():
+        world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    dispatcher._transports = {"webhook": Transport()}
+    assert dispatcher.round() == 3
+    release.set()
+    outcomes = {name: deliveries(world.owner, endpoint)[0]["outcome"] for name, endpoint in endpoints.items()}
+    assert outcomes == {"breaks": "broke-off", "hangs": "timeout", "fine": "delivered"}
+
+
+def test_one_whose_address_cannot_be_opened_is_paused_and_can_be_removed(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    endpoint = register(world.owner, receiver)
+    world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    with world.database.transaction() as session:
+        session.execute(text("UPDATE notification_endpoints SET wrapped_details = 'x'"))
+    assert dispatcher.round() == 0
+    (shown,) = world.owner.get(PATH).json()["items"]
+    assert (shown["target"], shown["paused_because"]) == ("-", "sealed")
+    assert world.owner.delete(f"{PATH}/{endpoint['id']}").status_code == 204
+
+
+def test_what_ended_long_ago_is_forgotten(world: World, receiver: Receiver, dispatcher: Dispatcher) -> None:
+    endpoint = register(world.owner, receiver)
+    world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    dispatcher.round()
+    assert dispatcher.forget() == 0
+    world.clock.advance(seconds=31 * 86400)
+    assert dispatcher.forget() == 1
+    assert deliveries(world.owner, endpoint) == []
