@@ -39,6 +39,10 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "verify_ledger": (("422",), "a noted head is a sequence and a hash, both or neither"),
     "verify_audit_log": (("422",), "likewise"),
     "create_key": (("422",), "a moment is a date-time to the document, and must lie ahead to the service"),
+    "name_principal": (("422",), "which characters can be seen is Unicode's to say"),
+    "freeze_dataset": (("422",), "a reason of white space alone is none"),
+    "unfreeze_dataset": (("422",), "likewise"),
+    "deny_budget_request": (("422",), "likewise"),
     "approve_budget_request": (
         ("422",),
         "what is granted must not exceed what is asked for, nor end in the past",
