@@ -1,0 +1,43 @@
+"""Pages that repeat scores of images say what was measured, to the last digit that they show."""
+
+import json
+import re
+from pathlib import Path
+
+from benchmarks.images.intervals import interval
+from benchmarks.results_file import RESULTS
+
+DOCS = Path(__file__).parents[2] / "docs"
+SETS = {"MNIST": "mnist", "Fashion-MNIST": "fashion_mnist", "faces": "faces"}
+METHODS = ("anchor only", "critic only", "anchor and critic", "DP-SGD on real images")
+RUNS = json.loads((RESULTS / "images.json").read_text())["runs"].values()
+
+
+def score(title: str, method: str, epsilon: float | None, *, digits: int, absent: str) -> str:
+    found = [
+        run["accuracy_cnn"]
+        for run in RUNS
+        if (run["dataset"], run["method"], run["epsilon"]) == (SETS[title], method, epsilon)
+    ]
+    return interval(found).text(digits, percent=True) if found else absent
+
+
+def test_the_table_of_what_each_part_earns_is_what_was_measured() -> None:
+    page = (DOCS / "idpgan.md").read_text()
+    rows = re.findall(r"^\| (MNIST|Fashion-MNIST|faces), epsilon (\d+) \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) == 6
+    for title, epsilon, cells in rows:
+        made = [score(title, method, float(epsilon), digits=2, absent="not run") for method in METHODS]
+        assert cells.split(" | ") == [*made, score(title, "real images", None, digits=2, absent="not run")]
+
+
+def test_the_advice_on_epsilon_repeats_what_was_measured() -> None:
+    page = (DOCS / "choosing-epsilon.md").read_text()
+    rows = re.findall(r"^\| (MNIST|Fashion-MNIST), 60,000 images[^|]* \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) == 2
+    for title, cells in rows:
+        made = [
+            score(title, "anchor and critic", epsilon, digits=1, absent="not measured")
+            for epsilon in (1, 4, 10)
+        ]
+        assert cells.split(" | ") == [*made, score(title, "real images", None, digits=1, absent="")]
