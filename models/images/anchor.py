@@ -91,8 +91,8 @@ def _release_sums(
     )
     drawn = np.split(streams.normals(*address, counts.size + sums.size), [counts.size])
     noisy = Sums(
-        counts=counts + _on_grid(drawn[0].reshape(counts.shape) * (std / weight), GRID),
-        sums=sums + _on_grid(drawn[1].reshape(sums.shape) * std, grid),
+        counts=_in_steps(counts, drawn[0].reshape(counts.shape) * (std / weight), GRID),
+        sums=_in_steps(sums, drawn[1].reshape(sums.shape) * std, grid),
     )
     streams.releases.noisy(*address, torch.from_numpy(noisy.counts), torch.from_numpy(noisy.sums))
     return noisy
@@ -120,7 +120,7 @@ def _release_products(
     sizes = [values.size for values, _ in parts]
     drawn = np.split(streams.normals(purpose, 0, sum(sizes)), np.cumsum(sizes)[:-1])
     noisy = [
-        values + _on_grid(normals.reshape(values.shape) * noise, GRID)
+        _in_steps(values, normals.reshape(values.shape) * noise, GRID)
         for (values, noise), normals in zip(parts, drawn, strict=True)
     ]
     streams.releases.noisy(purpose, 0, *(torch.from_numpy(values) for values in noisy))
@@ -132,5 +132,11 @@ def _release_products(
     return SecondMoments(products=released, spread=noisy[2] if spread.size else spread)
 
 
-def _on_grid(noise: Floats, grid: float) -> Floats:
-    return np.rint(noise / grid) * grid
+def _in_steps(exact: Floats, noise: Floats, grid: float) -> Floats:
+    """Values on a grid plus noise rounded to it, added as whole steps.
+
+    Steps of `GRID / 255` are no power of two, so values in records are rounded. A sum of two of them would carry in its last
+    bits which two they were, noise or no noise; one product with the sum of the steps carries that sum alone.
+    """
+    made: Floats = (np.rint(exact / grid) + np.rint(noise / grid)) * grid
+    return made

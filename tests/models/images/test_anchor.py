@@ -101,6 +101,17 @@ def test_the_noise_is_normal_with_the_stated_deviation_and_on_the_grid():
     assert len(np.unique(np.round(alls, 9))) == alls.size, "every coordinate has noise of its own"
 
 
+def test_the_last_bits_tell_the_whole_number_of_steps_and_nothing_of_what_it_is_the_sum():
+    listener, _ = heard(pictures(), small_plan(rounds=1))
+    for (purpose, _), released in listener.noisies.items():
+        for number, values in enumerate(released):
+            grid = GRID / 255 if purpose == Purpose.IMAGE_MEANS_NOISE and number == 1 else GRID
+            steps = np.rint(values.numpy() / grid)
+            assert (values.numpy() == steps * grid).all(), (
+                "to the bit: value and noise rounded apart would show"
+            )
+
+
 def test_the_same_key_gives_the_same_release_and_another_key_another():
     images, plan = pictures(count=60), small_plan()
     one, again, other = (

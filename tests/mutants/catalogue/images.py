@@ -40,8 +40,8 @@ MUTANTS = (
     Mutant(
         name="image-sums-without-noise",
         path=ANCHOR,
-        before="sums=sums + _on_grid(drawn[1].reshape(sums.shape) * std, grid),",
-        after="sums=sums + 0.0 * _on_grid(drawn[1].reshape(sums.shape) * std, grid),",
+        before="sums=_in_steps(sums, drawn[1].reshape(sums.shape) * std, grid),",
+        after="sums=_in_steps(sums, 0.0 * drawn[1].reshape(sums.shape) * std, grid),",
         bug="class means and cells are released exactly, beside noisy counts",
         source="noise missing in one part of a release",
         killed_by=NOISE,
