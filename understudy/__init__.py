@@ -8,7 +8,9 @@ and nothing of the server; ``understudy.local`` and ``understudy.embedded`` reac
 from typing import TYPE_CHECKING
 
 from understudy.async_client import AsyncClient
+from understudy.budgets.results import Budget, Statement
 from understudy.client import Client
+from understudy.datasets.results import Dataset, IntakeReport
 from understudy.dummies import async_dummy, dummy
 from understudy.errors import (
     ApprovalPending,
@@ -37,17 +39,9 @@ from understudy.errors import (
 )
 from understudy.exchange import Repetitions
 from understudy.governance.results import BudgetRequest, Grant, Identity, Member, WhatIf
-from understudy.results import (
-    Budget,
-    Dataset,
-    IntakeReport,
-    Job,
-    NewKey,
-    Progress,
-    Quote,
-    Release,
-    Statement,
-)
+from understudy.jobs.results import Job, Progress, Quote
+from understudy.keys import NewKey
+from understudy.releasing.results import Release
 
 if TYPE_CHECKING:
     from understudy.local import fit as fit

@@ -14,11 +14,12 @@ from typing import Self, TypeVar
 
 import httpx
 
-from understudy import calls
+from understudy import calls, keys
 from understudy.auditing.client import Auditing
+from understudy.budgets.client import Budgets
 from understudy.calls import Call
-from understudy.charged.client import Charging
-from understudy.errors import Refused
+from understudy.datasets.client import Datasets
+from understudy.documents import Json
 from understudy.exchange import (
     FIRST_ERROR,
     PIECE_BYTES,
@@ -34,28 +35,16 @@ from understudy.exchange import (
     unseen,
 )
 from understudy.governance.client import Governance
-from understudy.handling import bar_if, bound, release_of
+from understudy.handling import bound
+from understudy.keys import NewKey
 from understudy.notifying.client import Notifications
 from understudy.releasing.client import Releasing
-from understudy.results import (
-    POLL_SECONDS,
-    Budget,
-    Dataset,
-    IntakeReport,
-    Job,
-    Json,
-    NewKey,
-    Quote,
-    Release,
-    Statement,
-)
 from understudy.sealed_reporting.client import SealedReports
-from understudy.uploading import RESUMABLE_FROM_BYTES, Done, Pause, UploadSteps, upload_flow
 
 Result = TypeVar("Result")
 
 
-class Client(Releasing, Charging):
+class Client(Releasing, Datasets, Budgets):
     """One API key at one service. Safe to use from several threads; close it or use it as a context manager."""
 
     def __init__(
@@ -150,210 +139,10 @@ class Client(Releasing, Charging):
             headers=dict(call.headers),
         )
 
-    def declare_dataset(
-        self,
-        *,
-        name: str,
-        domain: Json,
-        declared_size: int,
-        rule: str | None = None,
-        parent_dataset_id: str | None = None,
-    ) -> Dataset:
-        """Declare a private table (owner). See `calls.declare_dataset`."""
-        return self.run(
-            calls.declare_dataset(
-                name=name,
-                domain=domain,
-                declared_size=declared_size,
-                rule=rule,
-                parent_dataset_id=parent_dataset_id,
-            )
-        )
-
-    def list_datasets(self) -> tuple[Dataset, ...]:
-        """Give all datasets that the key may see, newest first."""
-        found: list[Dataset] = []
-        before: str | None = None
-        while True:
-            page, before = self.run(calls.list_datasets(before=before))
-            found += page
-            if before is None:
-                return tuple(found)
-
-    def read_dataset(self, dataset_id: str) -> Dataset:
-        """Give a dataset's public facts."""
-        return self.run(calls.read_dataset(dataset_id))
-
-    def upload_rows(
-        self,
-        dataset_id: str,
-        rows: Path,
-        *,
-        seen: Seen = unseen,
-        resumable_from: int = RESUMABLE_FROM_BYTES,
-        declaration: str = "",
-    ) -> IntakeReport:
-        """Send a file of rows to the service (owner).
-
-        A large file goes in parts: what is lost on the way is sent again, and after an interruption, even of this
-        process, the same call on the same file goes on where it was. Which upload a file belongs to stands next to it.
-
-        Args:
-            dataset_id: the dataset.
-            rows: a ``.csv``, ``.csv.gz`` or ``.parquet`` file.
-            seen: told the number of bytes of each piece sent, or found to be there.
-            resumable_from: files of at least so many bytes go in parts; smaller ones at once, and are never repeated.
-            declaration: remembered next to a large file; see `understudy.uploading.Remembered`.
-        """
-        call = calls.upload_rows(dataset_id, rows)
-        if int(call.headers["Content-Length"]) >= max(1, resumable_from):
-            return self._upload_in_parts(dataset_id, rows, seen=seen, declaration=declaration)
-        try:
-            response = self._http.request(
-                call.method,
-                call.path,
-                content=pieces(rows, seen),
-                headers=dict(call.headers),
-                timeout=UPLOAD_TIMEOUT,
-            )
-        except httpx.HTTPError as error:
-            raise unreachable(self.url, error) from error
-        return result_of(call, response)
-
-    def _upload_in_parts(self, dataset_id: str, rows: Path, *, seen: Seen, declaration: str) -> IntakeReport:
-        steps = UploadSteps(
-            upload_flow(url=self.url, dataset_id=dataset_id, rows=rows, seen=seen, declaration=declaration)
-        )
-        step = steps.after(None)
-        while not isinstance(step, Done):
-            answer: object = None
-            if isinstance(step, Pause):
-                self._sleep(step.seconds)
-            else:
-                try:
-                    answer = self.run(step, repetitions=self._patient)
-                except Refused as refusal:
-                    answer = refusal
-            step = steps.after(answer)
-        return step.report
-
-    def read_intake_report(self, dataset_id: str) -> IntakeReport:
-        """Give what happened to the uploaded rows (owner)."""
-        return self.run(calls.read_intake_report(dataset_id))
-
-    def set_budget(
-        self, dataset_id: str, *, epsilon: float, delta: float, reason: str | None = None
-    ) -> Budget:
-        """Set the cap of the dataset's population (admin); to raise one, say why."""
-        return self.run(calls.set_budget(dataset_id, epsilon=epsilon, delta=delta, reason=reason))
-
-    def read_budget(self, dataset_id: str) -> Budget:
-        """Give the cap of the dataset's population."""
-        return self.run(calls.read_budget(dataset_id))
-
-    def ask_quote(
-        self,
-        dataset_id: str,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        synthesizer: str = "idpgan",
-        options: Json | None = None,
-        selection: Json | None = None,
-        grant_id: str | None = None,
-    ) -> Quote:
-        """Ask what a job would do and cost (analyst); nothing is spent."""
-        return self.run(
-            calls.ask_quote(
-                dataset_id,
-                epsilon=epsilon,
-                delta=delta,
-                synthesizer=synthesizer,
-                options=options,
-                selection=selection,
-                grant_id=grant_id,
-            )
-        )
-
-    def order_job(
-        self,
-        dataset_id: str,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        synthesizer: str = "idpgan",
-        options: Json | None = None,
-        selection: Json | None = None,
-        grant_id: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> Job:
-        """Order a publication (analyst), drawing on a grant. A lost answer is asked for again under one idempotency key."""
-        return self.run(
-            calls.order_job(
-                dataset_id,
-                epsilon=epsilon,
-                delta=delta,
-                synthesizer=synthesizer,
-                options=options,
-                selection=selection,
-                grant_id=grant_id,
-                idempotency_key=idempotency_key,
-            )
-        )
-
-    def list_jobs(self) -> tuple[Job, ...]:
-        """Give the newest jobs."""
-        return self.run(calls.list_jobs())
-
-    def read_job(self, job_id: str) -> Job:
-        """Give how far a job is."""
-        return self.run(calls.read_job(job_id))
-
-    def cancel_job(self, job_id: str) -> Job:
-        """Cancel a job."""
-        return self.run(calls.cancel_job(job_id))
-
-    def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Iterator[Job]:
-        """Yield the job again and again until it has ended; the last one has.
-
-        Args:
-            job_id: the job.
-            poll_seconds: pause between two looks.
-        """
-        while True:
-            job = self.read_job(job_id)
-            yield job
-            if job.ended:
-                return
-            self._sleep(poll_seconds)
-
-    def wait_for_release(
-        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
-    ) -> Release:
-        """Wait for a job's release.
-
-        Args:
-            job_id: the job.
-            poll_seconds: pause between two looks.
-            progress: whether a bar shows how far it is, in a terminal or a notebook.
-
-        Raises:
-            JobFailed: if it failed.
-            JobCancelled: if it was cancelled.
-        """
-        job = self.read_job(job_id)
-        with bar_if(progress) as look:
-            for job in self.watch_job(job_id, poll_seconds=poll_seconds):
-                look(job)
-        return self.read_release(release_of(job))
-
-    def read_ledger(self, dataset_id: str) -> Statement:
-        """Give the ledger statement of the dataset's population."""
-        return self.run(calls.read_ledger(dataset_id))
-
     def create_key(self, *, name: str, roles: tuple[str, ...]) -> NewKey:
         """Make an API key (admin)."""
-        return self.run(calls.create_key(name=name, roles=roles))
+        made = self.run(keys.create_key(name=name, roles=roles))
+        return NewKey.from_json(made.document)
 
     def read_health_report(self) -> Json:
         """Examine the deployment: what is wrong with it and what to do. For admins and auditors."""
@@ -362,6 +151,31 @@ class Client(Releasing, Charging):
     def check_health(self) -> Json:
         """Ask whether the service lives."""
         return self.run(calls.check_health())
+
+    def send_file(self, call: Call[Result], file: Path, *, seen: Seen) -> Result:
+        """Send a call whose body is a file, once.
+
+        Args:
+            call: the call.
+            file: the file.
+            seen: told the number of bytes of each piece sent.
+
+        Raises:
+            ServiceUnreachable: if no answer came.
+            Refused: if the service said no.
+            UnexpectedAnswer: if the answer is not of the documented form.
+        """
+        try:
+            response = self._http.request(
+                call.method,
+                call.path,
+                content=pieces(file, seen),
+                headers=dict(call.headers),
+                timeout=UPLOAD_TIMEOUT,
+            )
+        except httpx.HTTPError as error:
+            raise unreachable(self.url, error) from error
+        return result_of(call, response)
 
     def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:
         """Write a streamed answer beside the target, then move it there.

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 from understudy.client import Client
 from understudy.connection import announced_connection, named_connection
+from understudy.documents import Json
 from understudy.embedded import roles
 from understudy.embedded.errors import EmbeddedError, FolderInUse
 from understudy.embedded.folder import DataFolder, FolderLock
@@ -31,7 +32,6 @@ from understudy.errors import (
     UnexpectedAnswer,
 )
 from understudy.exchange import Repetitions
-from understudy.results import Json
 
 Grade = Literal["problem", "warning", "note"]
 ADMIN: Final = "admin"

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 from understudy.client import Client
+from understudy.datasets.results import Dataset
+from understudy.documents import Json
 from understudy.handling import release_of
+from understudy.jobs.results import Job
 from understudy.publication import Order, Published, Screen, sample_files
-from understudy.results import Dataset, Job, Json
 
 BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
 KEYS = "signing-keys.json"

@@ -3,12 +3,17 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from understudy.errors import JobCancelled, JobFailed
-from understudy.results import Handling, Job, Release
+from understudy.jobs.results import Job, Waiting
+from understudy.releasing.results import Offering, Release
 
 Result = TypeVar("Result")
+
+
+class Handling(Waiting, Offering, Protocol):
+    """What jobs and releases ask of the client that gave them."""
 
 
 def bound(result: Result, client: Handling) -> Result:
@@ -18,7 +23,9 @@ def bound(result: Result, client: Handling) -> Result:
         result: any result of a call.
         client: the client.
     """
-    if isinstance(result, (Job, Release)):
+    if isinstance(result, Job):
+        return replace(result, client=client)
+    if isinstance(result, Release):
         return replace(result, client=client)
     if isinstance(result, tuple):
         return cast("Result", tuple(bound(each, client) for each in result))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from understudy.calls import Call
-from understudy.results import Json, take
+from understudy.documents import Json, take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,24 @@ class ApiKey:
             key=document.get("key"),
             document=document,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A new API key, shown once.
+
+    Attributes:
+        key: the key in plain text.
+        document: the whole answer.
+    """
+
+    key: str
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        return cls(key=take(document, "key")[0], document=document)
 
 
 def create_key(

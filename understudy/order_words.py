@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from understudy.documents import Json
 from understudy.errors import InputUnusable
-from understudy.results import Json
 
 BY_RULES = "rules"
 """A candidate of which the public rules pick everything."""

@@ -9,8 +9,11 @@ from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
+from understudy.budgets.results import Statement
+from understudy.datasets.results import Dataset
+from understudy.documents import Json
 from understudy.exchange import Seen
-from understudy.results import Dataset, Job, Json, Statement
+from understudy.jobs.results import Job
 from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 

@@ -8,15 +8,17 @@ from contextlib import suppress
 
 from understudy.client import Client
 from understudy.connection import Connection
+from understudy.datasets.results import Dataset, IntakeReport
+from understudy.datasets.uploading import Remembered
+from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
 from understudy.fetching import fetch
 from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
 from understudy.handling import release_of
+from understudy.jobs.results import Job
 from understudy.publication import Order, Published, Screen, smallest_budget
 from understudy.quote_text import quote_lines
-from understudy.results import Dataset, IntakeReport, Job, Json, take
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
-from understudy.uploading import Remembered
 
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from understudy.results import Json, Quote, take
+from understudy.documents import Json, take
+from understudy.jobs.results import Quote
 
 SELECTION = "selection"
 

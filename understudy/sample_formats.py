@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from understudy.results import Json
+from understudy.documents import Json
 
 TABLE_FORMATS = ("csv", "parquet", "jsonl", "arrow")
 IMAGE_FORMATS = ("npz", "zip", "png")

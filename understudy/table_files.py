@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.calls import CONTENT_TYPES
+from understudy.datasets.calls import CONTENT_TYPES
 from understudy.errors import InputUnusable
 
 DECLARED_SIZE = "declared_size"

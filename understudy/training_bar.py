@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from understudy.results import Job
+from understudy.jobs.results import Job
 
 MINUTE_SECONDS = 60
 

@@ -37,7 +37,7 @@ def order_little() -> None:
     The service answers an order that is sent again under its key with the job that it has: a page that orders what
     another page has ordered goes the whole way, and nothing is trained twice.
     """
-    from understudy import calls
+    from understudy.jobs import calls
 
     whole, order = calls._order, calls.order_job
 

@@ -189,7 +189,7 @@ def images_folder(stage: Stage, folder: Path) -> Path:
 @contextmanager
 def few_steps() -> Iterator[None]:
     """Give trainings of this process few steps, as the loaded command does."""
-    from understudy import calls
+    from understudy.jobs import calls
     from understudy.local import fit
 
     whole = calls._order, calls.order_job

@@ -14,7 +14,7 @@ from understudy.client import Client
 from understudy.errors import Conflict, ServiceFailed, ServiceUnreachable
 from understudy.exchange import Repetitions
 from understudy.governance.obtaining import introduce
-from understudy.results import Job
+from understudy.jobs.results import Job
 
 Result = TypeVar("Result")
 

@@ -47,7 +47,7 @@ def test_endpoints_from_the_command_line(world: World, command) -> None:
     secret = ok("add", "https://example.org/hook", "--kind", "job.failed")
     assert secret.startswith("whsec_")
     assert secret.count("\n") == 1, "the secret alone, so that it can be piped"
-    (found,) = [json.loads(line) for line in ok("list", "--json").splitlines()]
+    (found,) = json.loads(ok("list", "--json"))
     assert (found["target"], found["kinds"], found["state"]) == (
         "https://example.org/hook",
         ["job.failed"],
@@ -56,7 +56,7 @@ def test_endpoints_from_the_command_line(world: World, command) -> None:
     endpoint = found["id"]
     assert "https://example.org/hook" in ok("list")
     ok("test", endpoint)
-    (entry,) = [json.loads(line) for line in ok("log", endpoint, "--json").splitlines()]
+    (entry,) = json.loads(ok("log", endpoint, "--json"))
     assert (entry["kind"], entry["state"]) == ("test", "waiting")
     assert "not tried yet" in ok("log", endpoint)
     assert ok("rotate", endpoint) != secret
@@ -68,6 +68,7 @@ def test_endpoints_from_the_command_line(world: World, command) -> None:
         assert fault in errors
     ok("remove", endpoint)
     assert ok("list") == ""
+    assert json.loads(ok("list", "--json")) == []
 
 
 def test_the_dossier_from_the_command_line(world: World, command, tmp_path: Path) -> None:

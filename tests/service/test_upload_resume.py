@@ -22,7 +22,7 @@ from core.db.session import Database
 from core.settings import Settings
 from tests.core.releases.stand_in import DOMAIN
 from understudy import Client
-from understudy.uploading import Remembered, place_of
+from understudy.datasets.uploading import Remembered, place_of
 
 PART = 64 * 1024
 ROOT = Path(__file__).parents[2]
@@ -162,7 +162,7 @@ def test_a_killed_sender_and_a_killed_api_cost_only_the_parts_on_the_way(
 
 
 def parts_there(client: Client, upload_id: str) -> set[int]:
-    from understudy import calls
+    from understudy.datasets import calls
 
     return set(client.run(calls.read_upload(upload_id)).parts)
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.understudy.test_exchange import AsyncScript, Script, client_of
 from understudy import AsyncClient, BudgetRequest, Grant, WhatIf
+from understudy.budgets.results import Budget
 from understudy.cli.budget import budget_lines, request_line, what_if_lines
-from understudy.results import Budget
 
 GRANT = {
     "id": "g", "population_id": "p", "holder_id": "a", "epsilon": 1.0, "delta": 2e-6, "state": "open",

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from understudy.auditing import calls
 from understudy.calls import Call
-from understudy.results import Json
+from understudy.documents import Json
 
 Result = TypeVar("Result")
 AsyncDownload = Callable[[Call[None], Path], Awaitable[None]]

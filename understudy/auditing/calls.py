@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from understudy.calls import Call
-from understudy.results import Json, take
+from understudy.documents import Json, take
 
 EXPORT_FORMATS = ("jsonl", "csv")
 DOSSIER_FORMATS = ("html", "json")

@@ -1,35 +1,17 @@
 """Charged reports, as methods of the asynchronous client; the methods are those of `understudy.charged.client`."""
 
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
-from understudy.async_results import AsyncJob, AsyncRelease
-from understudy.calls import Call
 from understudy.charged import calls
 from understudy.charged.ended import report_of
 from understudy.charged.results import ChargedReport, ReportEntry, ReportJob
-from understudy.exchange import Repetitions
 from understudy.handling import bar_if
-from understudy.results import POLL_SECONDS, Quote
+from understudy.jobs.async_client import AsyncJobs
+from understudy.jobs.results import POLL_SECONDS, Quote
 
-Result = TypeVar("Result")
 
-
-class AsyncCharging(ABC):
-    """What an asynchronous client does with charged reports; how calls are sent is the client's."""
-
-    @abstractmethod
-    async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
-        """Send a call and give its result."""
-
-    @abstractmethod
-    async def read_release(self, release_id: str) -> AsyncRelease:
-        """Give a release."""
-
-    @abstractmethod
-    def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[AsyncJob]:
-        """Yield the job again and again until it has ended."""
+class AsyncCharging(AsyncJobs):
+    """What an asynchronous client does with charged reports, which jobs measure; how calls are sent is the client's."""
 
     async def quote_charged_report(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 from understudy.calls import Call, items
 from understudy.charged.results import ChargedReport, ReportEntry, ReportJob
-from understudy.results import Quote
+from understudy.jobs.results import Quote
 
 
 def terms(

@@ -1,34 +1,17 @@
 """Charged reports, as methods of the client."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
-from understudy.calls import Call
 from understudy.charged import calls
 from understudy.charged.ended import report_of
 from understudy.charged.results import ChargedReport, ReportEntry, ReportJob
-from understudy.exchange import Repetitions
 from understudy.handling import bar_if
-from understudy.results import POLL_SECONDS, Job, Quote, Release
+from understudy.jobs.client import Jobs
+from understudy.jobs.results import POLL_SECONDS, Quote
 
-Result = TypeVar("Result")
 
-
-class Charging(ABC):
-    """What a client does with charged reports; how calls are sent is the client's."""
-
-    @abstractmethod
-    def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
-        """Send a call and give its result."""
-
-    @abstractmethod
-    def read_release(self, release_id: str) -> Release:
-        """Give a release."""
-
-    @abstractmethod
-    def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Iterator[Job]:
-        """Yield the job again and again until it has ended."""
+class Charging(Jobs):
+    """What a client does with charged reports, which jobs measure; how calls are sent is the client's."""
 
     def quote_charged_report(
         self,

@@ -1,7 +1,7 @@
 """Telling a job that has measured from one that ended otherwise."""
 
 from understudy.errors import JobCancelled, JobFailed
-from understudy.results import Job
+from understudy.jobs.results import Job
 
 
 def report_of(job: Job) -> str:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
+from understudy.documents import Json, take
 from understudy.errors import InputUnusable
-from understudy.results import POLL_SECONDS, Job, Json, take
+from understudy.jobs.results import POLL_SECONDS, Job
 
 
 class Measuring(Protocol):

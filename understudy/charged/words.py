@@ -3,7 +3,8 @@
 from typing import Final
 
 from understudy.charged.results import ChargedReport, Measured
-from understudy.results import Quote, take
+from understudy.documents import take
+from understudy.jobs.results import Quote
 
 _BAR: Final = 20
 _SHOWN_PAIRS: Final = 10

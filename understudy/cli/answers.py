@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 
 from understudy.cli.screen import TerminalScreen
-from understudy.results import Json
+from understudy.documents import Json
 
 
 def tell(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool) -> None:

@@ -13,8 +13,8 @@ from understudy.cli.answers import tell
 from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
+from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed
-from understudy.results import Json
 
 app = typer.Typer(
     help="Search, export and verify the audit log; for auditors (with --key or UNDERSTUDY_KEY) and admins.",

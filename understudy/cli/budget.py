@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from understudy.budgets.results import Budget
 from understudy.cli.answers import tell
 from understudy.cli.options import (
     LARGEST_EPSILON,
@@ -16,8 +17,8 @@ from understudy.cli.options import (
     finite,
 )
 from understudy.connection import find_connection
+from understudy.documents import Json
 from understudy.governance.results import BudgetRequest, Grant, WhatIf
-from understudy.results import Budget, Json
 
 app = typer.Typer(help="Ask for budget, grant it, and see what is left.", no_args_is_help=True)
 

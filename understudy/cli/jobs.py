@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from understudy.budgets.results import Statement
 from understudy.cli.answers import tell
 from understudy.cli.options import (
     SMALLEST_DELTA,
@@ -22,9 +23,10 @@ from understudy.cli.options import (
 )
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
+from understudy.documents import Json
+from understudy.jobs.results import Job
 from understudy.order_words import parse_options, parse_selection
 from understudy.quote_text import quote_lines
-from understudy.results import Job, Json, Statement
 from understudy.training_bar import left_text, stage_text
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]

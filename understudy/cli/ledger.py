@@ -13,8 +13,8 @@ from understudy.cli.jobs import DatasetId, ledger
 from understudy.cli.options import AlreadyJson, AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
+from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed
-from understudy.results import Json
 
 
 class _ShowByDefault(TyperGroup):

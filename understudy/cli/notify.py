@@ -1,6 +1,5 @@
 """``understudy notify``: be told of what happens, by webhook or e-mail."""
 
-import json
 from itertools import islice
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.client import Client
 from understudy.connection import find_connection
-from understudy.results import Json
+from understudy.documents import Json
 
 app = typer.Typer(
     help="Be told of requests, decisions, jobs and releases by webhook or e-mail.", no_args_is_help=True
@@ -22,7 +21,6 @@ EndpointId = Annotated[str, typer.Argument(help="Id of the endpoint; `understudy
 As = Annotated[
     str, typer.Option("--as", help="Of the local stack's own keys, whose: owner, analyst or admin.")
 ]
-AsLines = Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")]
 
 
 @app.command("add")
@@ -50,7 +48,7 @@ def add(
 
 @app.command("list")
 def list_endpoints(
-    as_json: AsLines = False,
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -58,15 +56,15 @@ def list_endpoints(
 ) -> None:
     """List your endpoints."""
     with _client(role, url, key, data_folder) as client:
-        for found in client.notifications.list_endpoints():
-            _say(found, endpoint_line(found), as_json=as_json)
+        found = client.notifications.list_endpoints()
+    tell(found, map(endpoint_line, found), as_json=as_json)
 
 
 @app.command("log")
 def log(
     endpoint: EndpointId,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many deliveries at most.")] = 20,
-    as_json: AsLines = False,
+    as_json: AsJson = False,
     role: As = "owner",
     url: Url = None,
     key: Key = None,
@@ -74,8 +72,8 @@ def log(
 ) -> None:
     """Show what was told to an endpoint, newest first."""
     with _client(role, url, key, data_folder) as client:
-        for found in islice(client.notifications.list_deliveries(endpoint), limit):
-            _say(found, delivery_line(found), as_json=as_json)
+        found = list(islice(client.notifications.list_deliveries(endpoint), limit))
+    tell(found, map(delivery_line, found), as_json=as_json)
 
 
 @app.command("test")
@@ -178,10 +176,3 @@ def delivery_line(found: Json) -> str:
 
 def _client(role: str, url: str | None, key: str | None, data_folder: DataFolderPath) -> Client:
     return find_connection(url=url, key=key, data_folder=data_folder).client(role)
-
-
-def _say(document: Json, line: str, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(document))
-    else:
-        TerminalScreen(Console()).say(line)

@@ -37,12 +37,12 @@ from understudy.connection import (
     named_connection,
     running_connection,
 )
+from understudy.documents import Json
 from understudy.embedded.background import background_stack
 from understudy.errors import InputUnusable, NoService
 from understudy.order_words import parse_options, parse_selection
 from understudy.publication import Order, Published, Screen
 from understudy.publishing import publish as publish_order
-from understudy.results import Json
 from understudy.table_files import read_table_files
 
 

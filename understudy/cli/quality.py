@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from understudy.charged.words import quote_lines, report_lines
+from understudy.cli.answers import tell
 from understudy.cli.options import SMALLEST_DELTA, AsJson, DataFolderPath, Epsilon, Key, Url, finite
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
@@ -56,7 +57,7 @@ def quote(
         answer = client.quote_charged_report(
             release, epsilon=epsilon, delta=delta, target=target, columns=columns
         )
-    _tell(answer.document, quote_lines(answer), as_json=as_json)
+    tell(answer.document, quote_lines(answer), as_json=as_json)
 
 
 @app.command("order")
@@ -81,11 +82,10 @@ def order(
         )
         screen.say(f"job {job.id}: {job.state}; epsilon {epsilon:g} is reserved")
         if not wait:
-            if as_json:
-                print(json.dumps(job.document, indent=2))
+            tell(job.document, [], as_json=as_json)
             return
         report = client.wait_for_charged_report(job.id, progress=not as_json)
-    _tell(report.document, report_lines(report), as_json=as_json)
+    tell(report.document, report_lines(report), as_json=as_json)
 
 
 @app.command("list")
@@ -104,7 +104,7 @@ def list_reports(
         f"{entry.id}  epsilon {entry.epsilon:g}, delta {entry.delta:g}  predicted: {entry.target or 'nothing'}"
         for entry in found
     ]
-    _tell([entry.document for entry in found], lines or ["nothing was measured of it yet"], as_json=as_json)
+    tell([entry.document for entry in found], lines or ["nothing was measured of it yet"], as_json=as_json)
 
 
 @app.command("show")
@@ -124,7 +124,7 @@ def show(
         found = client.read_charged_report(report)
     if out is not None:
         out.write_text(json.dumps(found.document, indent=2) + "\n", encoding="utf-8")
-    _tell(found.document, report_lines(found), as_json=as_json)
+    tell(found.document, report_lines(found), as_json=as_json)
 
 
 @app.command("verify")
@@ -164,14 +164,5 @@ def verify(
     told = [{"name": check.name, "holds": check.holds, "detail": check.detail} for check in checked.checks]
     words = {True: "holds", False: "REFUSED", None: "open"}
     lines = [f"{words[check.holds]:>8}  {check.name:<11} {check.detail}" for check in checked.checks]
-    _tell({"outcome": checked.outcome.name.lower(), "checks": told}, lines, as_json=as_json)
+    tell({"outcome": checked.outcome.name.lower(), "checks": told}, lines, as_json=as_json)
     raise typer.Exit(int(checked.outcome))
-
-
-def _tell(document: Any, lines: list[str], *, as_json: bool) -> None:  # noqa: ANN401 - any JSON
-    if as_json:
-        print(json.dumps(document, indent=2))
-        return
-    screen = TerminalScreen(Console())
-    for line in lines:
-        screen.say(line)

@@ -12,9 +12,9 @@ from understudy.cli.options import MOST_ROWS, AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.client import Client
 from understudy.connection import find_connection
+from understudy.documents import Json, take
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.order_words import parse_options
-from understudy.results import Json, take
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, formats_of
 
 SHEET = "png"

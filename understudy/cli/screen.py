@@ -17,7 +17,7 @@ from rich.progress import (
 
 from understudy.contact_sheet import half_blocks, read_sheet
 from understudy.exchange import Seen
-from understudy.results import Job
+from understudy.jobs.results import Job
 from understudy.training_bar import left_text, stage_text, training_bar
 
 LINE_SECONDS = 15.0

@@ -10,9 +10,9 @@ the right names, types and values, and say nothing about anybody.
 
 from understudy.async_client import AsyncClient
 from understudy.client import Client
+from understudy.documents import Json
 from understudy.dummies.service import DummyService
 from understudy.dummies.transport import DummyTransport
-from understudy.results import Json
 
 URL = "http://dummy"
 

@@ -1,9 +1,9 @@
 """A file of fake records of a domain, or why there is none."""
 
+from understudy.documents import Json
 from understudy.dummies.files import MOST_PIXELS, MOST_ROWS, WRITERS, fake_images
 from understudy.dummies.refusals import DummyRefusal
 from understudy.dummies.values import fake_columns, fake_rows, require_condition
-from understudy.results import Json
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 
 

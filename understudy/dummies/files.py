@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, Final
 
+from understudy.documents import Json
 from understudy.dummies.values import FakeColumn
-from understudy.results import Json
 
 MOST_ROWS: Final = 1_000_000
 """All fake rows of a file are in memory at once."""

@@ -1,6 +1,6 @@
 """What dummy mode refuses, in the form and with the codes of the service."""
 
-from understudy.results import Json
+from understudy.documents import Json
 
 
 class DummyRefusal(Exception):

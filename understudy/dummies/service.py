@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from understudy.documents import Json
 from understudy.dummies.drawing import dummy_file
 from understudy.dummies.refusals import DummyRefusal
 from understudy.dummies.values import fake_columns
 from understudy.errors import InputUnusable
-from understudy.results import Json
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 
 ME: Final = "00000000-0000-0000-0000-00000000d003"

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import httpx
 
+from understudy.documents import Json
 from understudy.dummies.refusals import DummyRefusal
 from understudy.dummies.service import DummyService
-from understudy.results import Json
 
 Handler = Callable[..., "Json | bytes | None"]
 _ID: Final = r"([^/]+)"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
+from understudy.documents import Json
 from understudy.errors import InputUnusable
-from understudy.results import Json
 
 _COINS: Final = secrets.SystemRandom()
 _RARE: Final = 0.1

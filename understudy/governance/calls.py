@@ -3,9 +3,10 @@
 import uuid
 from typing import Any
 
+from understudy.budgets.results import Budget
 from understudy.calls import Call, items
+from understudy.documents import Json, take
 from understudy.governance.results import BudgetRequest, Grant, Identity, Member, WhatIf
-from understudy.results import Budget, Json, take
 
 
 def who_am_i() -> Call[Identity]:

@@ -2,10 +2,10 @@
 
 from typing import Protocol, TypeVar
 
+from understudy.budgets.results import Budget
 from understudy.calls import Call
 from understudy.governance import calls
 from understudy.governance.results import BudgetRequest, Grant, Identity, Member, WhatIf
-from understudy.results import Budget
 
 Result = TypeVar("Result")
 

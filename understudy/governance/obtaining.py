@@ -9,9 +9,9 @@ from typing import Any
 
 from understudy.client import Client
 from understudy.connection import Connection
+from understudy.datasets.results import Dataset
 from understudy.errors import ApprovalPending, Conflict, Forbidden, JobDoesNotFit, NotFound
 from understudy.governance.results import BudgetRequest
-from understudy.results import Dataset
 
 Say = Callable[[str], None]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from understudy.results import Json, take
+from understudy.documents import Json, take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

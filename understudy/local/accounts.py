@@ -19,9 +19,9 @@ from core.privacy.mechanism import to_json
 from core.privacy.remaining import remaining_epsilon
 from core.synthesis.plan import Plan
 from understudy.connection import default_data_folder
+from understudy.documents import Json
 from understudy.errors import Conflict, refusal
 from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
-from understudy.results import Json
 
 OWNER = "the owner of the file"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from core.releases.samples import Samples, open_samples
+from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
-from understudy.results import Json
 from understudy.tables import drawn, require_form
 
 

@@ -35,12 +35,12 @@ from models.randomness import KEY_BYTES, KeyedStreams
 from models.recording import Record
 from models.registry import make_synthesizer
 from models.software import software_of
+from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import Payment, answered, default_ledgers, pay, settle
 from understudy.local.fitted import Fitted
 from understudy.local.frames import coded_frame
 from understudy.local.ledger_file import ledger_path
-from understudy.results import Json
 from understudy.table_files import DECLARED_SIZE, MARK, marked, read_domain
 from understudy.verifying.local_form import localised
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from core.errors import UnderstudyError as EngineError
 from core.releases.samples import Samples, open_samples
+from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.exchange import Seen
-from understudy.results import Json
 
 
 def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, TypeVar
 
 from understudy.calls import Call
+from understudy.documents import Json
 from understudy.notifying import calls
-from understudy.results import Json
 
 Result = TypeVar("Result")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from understudy.calls import Call
-from understudy.results import Json, take
+from understudy.documents import Json, take
 
 _ENDPOINTS = "/v1/notifications/endpoints"
 

@@ -4,17 +4,15 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from understudy import calls
-from understudy.async_results import AsyncRelease
 from understudy.calls import Call
 from understudy.charged.async_client import AsyncCharging
-from understudy.exchange import Repetitions, Seen, unseen
-from understudy.results import POLL_SECONDS, Json
+from understudy.documents import Json
+from understudy.exchange import Seen, unseen
+from understudy.releasing import calls
+from understudy.releasing.async_results import AsyncRelease
 from understudy.tables import drawn, require_form
-
-Result = TypeVar("Result")
 
 
 class AsyncReleasing(AsyncCharging):
@@ -24,18 +22,8 @@ class AsyncReleasing(AsyncCharging):
     """Sealed reports; the client's, see `understudy.sealed_reporting`."""
 
     @abstractmethod
-    async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
-        """Send a call and give its result."""
-
-    @abstractmethod
     async def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:
         """Write a streamed answer to a file, whole or not at all."""
-
-    @abstractmethod
-    async def wait_for_release(
-        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
-    ) -> AsyncRelease:
-        """Wait for a job's release."""
 
     @abstractmethod
     def _stream(self, call: Call[None]) -> AsyncIterator[bytes]:

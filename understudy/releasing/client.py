@@ -1,25 +1,21 @@
 """Releases, as methods of the client: lists, certificates, bundles, and synthetic records in files or in memory."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from understudy import calls
 from understudy.calls import Call
-from understudy.exchange import Repetitions, Seen, unseen
-from understudy.results import Json, Release
+from understudy.charged.client import Charging
+from understudy.documents import Json
+from understudy.exchange import Seen, unseen
+from understudy.releasing import calls
+from understudy.releasing.results import Release
 from understudy.tables import drawn, require_form
 
-Result = TypeVar("Result")
 
-
-class Releasing(ABC):
+class Releasing(Charging):
     """What a client does with releases; how calls are sent is the client's."""
-
-    @abstractmethod
-    def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
-        """Send a call and give its result."""
 
     @abstractmethod
     def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:

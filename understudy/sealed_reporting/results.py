@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from understudy.documents import Json, take
 from understudy.errors import UnderstudyError
-from understudy.results import Json, take
 
 FAILED_MARK: Final = b'<meta name="understudy-report" content="failed">'
 

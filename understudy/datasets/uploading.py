@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from understudy import calls
 from understudy.calls import Call
+from understudy.datasets import calls
+from understudy.datasets.results import IntakeReport, Upload
 from understudy.errors import InputUnusable, NotFound, Refused
-from understudy.results import IntakeReport, Upload
 
 RESUMABLE_FROM_BYTES = 64 << 20
 POLL_SECONDS = 1.0

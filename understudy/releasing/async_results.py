@@ -1,23 +1,19 @@
-"""Jobs and releases that an asynchronous client gives: the same facts, and methods to await."""
+"""Releases that an asynchronous client gives: the same facts, and methods to await."""
 
 from collections.abc import Awaitable, Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from understudy.results import POLL_SECONDS, Job, Json, Release
+from understudy.documents import Json, facts
+from understudy.releasing.results import Release
 
 if TYPE_CHECKING:
     from understudy.charged.results import ReportJob
 
 
-class AsyncHandling(Protocol):
-    """What jobs and releases ask of the client that gave them; see `understudy.results.Handling`."""
-
-    async def wait_for_release(
-        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
-    ) -> "AsyncRelease":
-        """Wait for a job's release."""
+class AsyncOffering(Protocol):
+    """What a release asks of the client that gave it; see `understudy.releasing.results.Offering`."""
 
     async def sample_release(
         self, release_id: str, *, rows: int, form: str = "pandas", where: Json | None = None
@@ -48,31 +44,15 @@ class AsyncHandling(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsyncJob(Job):
-    """A `Job` whose release is awaited."""
-
-    client: AsyncHandling  # type: ignore[assignment]  # the twin of the base's
-
-    @classmethod
-    def of(cls, job: Job, client: AsyncHandling) -> Self:
-        """The job, as a client gives it."""
-        return cls(**_facts(job), client=client)
-
-    async def wait(self, *, poll_seconds: float = POLL_SECONDS, progress: bool = True) -> "AsyncRelease":  # type: ignore[override]  # awaited
-        """Wait for the release, with a progress bar in a terminal or a notebook; see `Job.wait`."""
-        return await self.client.wait_for_release(self.id, poll_seconds=poll_seconds, progress=progress)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncRelease(Release):
     """A `Release` whose parts are awaited."""
 
-    client: AsyncHandling  # type: ignore[assignment]  # the twin of the base's
+    client: AsyncOffering  # type: ignore[assignment]  # the twin of the base's
 
     @classmethod
-    def of(cls, release: Release, client: AsyncHandling) -> Self:
+    def of(cls, release: Release, client: AsyncOffering) -> Self:
         """The release, as a client gives it."""
-        return cls(**_facts(release), client=client)
+        return cls(**facts(release), client=client)
 
     @property
     def certificate(self) -> Awaitable[Json]:  # type: ignore[override]  # awaited
@@ -106,7 +86,3 @@ class AsyncRelease(Release):
         """Have the release compared with the real rows and write the report; see `Release.sealed_report`."""
         file: Path = await self.client.reports.make(self.id, target_file, target=target)
         return file
-
-
-def _facts(result: Job | Release) -> dict[str, Any]:
-    return {part.name: getattr(result, part.name) for part in fields(result) if part.name != "client"}

@@ -1,0 +1,1 @@
+"""Budgets: the cap of a population, and the ledger of what was spent."""

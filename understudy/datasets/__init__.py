@@ -1,0 +1,1 @@
+"""Datasets: declaring private tables, and sending their rows."""

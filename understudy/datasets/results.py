@@ -1,0 +1,89 @@
+"""Datasets as frozen values, and what becomes of their rows. Fields are the documented ones; ``document`` is the answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from understudy.documents import Json, take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """A declared private table. Everything here is public.
+
+    Attributes:
+        id: its id.
+        population_id: whose ledger it draws on.
+        name: what people call it.
+        state: ``declared`` or ``ready``.
+        declared_size: the public number of privacy units.
+        document: the whole answer.
+    """
+
+    id: str
+    population_id: str
+    name: str
+    state: str
+    declared_size: int
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "population_id", "name", "state", "declared_size")
+        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeReport:
+    """What happened to the uploaded rows. For the owner only: not differentially private.
+
+    Attributes:
+        rows_accepted: rows kept.
+        rows_refused: rows left out.
+        document: the whole report.
+    """
+
+    rows_accepted: int
+    rows_refused: int
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        accepted, refused = take(document, "rows_accepted", "rows_refused")
+        return cls(rows_accepted=accepted, rows_refused=refused, document=document)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file that is sent in parts.
+
+    Attributes:
+        id: its id.
+        dataset_id: where its rows go.
+        state: ``open``, ``completing``, ``completed``, ``refused``, ``aborted`` or ``expired``.
+        part_bytes: size of every part but the last.
+        parts_total: how many parts it has.
+        parts: SHA-256 in hexadecimal of each part that has arrived, by number.
+        document: the whole answer.
+    """
+
+    id: str
+    dataset_id: str
+    state: str
+    part_bytes: int
+    parts_total: int
+    parts: Mapping[int, str]
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "dataset_id", "state", "part_bytes", "parts_total")
+        (listed,) = take(document, "parts")
+        return cls(
+            **dict(zip(known, take(document, *known), strict=True)),
+            parts=dict(take(part, "number", "sha256") for part in listed),
+            document=document,
+        )

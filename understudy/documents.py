@@ -1,0 +1,53 @@
+"""The JSON documents of the service: reading fields of them, and results that are more than a document."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from understudy.errors import InputUnusable, UnexpectedAnswer
+
+Json = Mapping[str, Any]
+Giver = TypeVar("Giver")
+
+
+def take(document: object, *names: str) -> tuple[Any, ...]:
+    """Take fields out of a JSON object.
+
+    Args:
+        document: the parsed JSON.
+        names: the fields.
+
+    Raises:
+        UnexpectedAnswer: if it is not an object or lacks one of them.
+    """
+    missing = [name for name in names if not isinstance(document, Mapping) or name not in document]
+    if missing or not isinstance(document, Mapping):
+        message = f"the answer lacks {', '.join(missing)}; is this the address of an understudy service?"
+        raise UnexpectedAnswer(message)
+    return tuple(document[name] for name in names)
+
+
+def handled(client: Giver | None) -> Giver:
+    """Give the client of a result, such as a job or a release.
+
+    Args:
+        client: the client that gave it, if one did.
+
+    Raises:
+        InputUnusable: it was made from a document, not given by a client.
+    """
+    if client is None:
+        message = (
+            "this was read from a document; ask a client for it, then it can be waited for or drawn from"
+        )
+        raise InputUnusable(message)
+    return client
+
+
+def facts(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any result
+    """Give what a result says, by field, without the client that gave it.
+
+    Args:
+        result: a frozen dataclass such as a job or a release.
+    """
+    return {part.name: getattr(result, part.name) for part in fields(result) if part.name != "client"}

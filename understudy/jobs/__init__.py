@@ -1,0 +1,1 @@
+"""Jobs: what a publication would cost, ordering one, and waiting for it."""

@@ -1,0 +1,135 @@
+"""Quotes and jobs as frozen values. Fields are the documented ones; ``document`` keeps the whole JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, Self
+
+from understudy.documents import Json, handled, take
+
+if TYPE_CHECKING:
+    from understudy.releasing.results import Release
+
+POLL_SECONDS = 0.5
+
+
+class Waiting(Protocol):
+    """What a job asks of the client that gave it."""
+
+    def wait_for_release(self, job_id: str, *, poll_seconds: float, progress: bool) -> "Release":
+        """Wait for a job's release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """What a job would do and cost, computed without the private rows.
+
+    Attributes:
+        document: the whole answer.
+    """
+
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        take(document)
+        return cls(document=document)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the ledger would admit the job now, under the cap and under the analyst's grant."""
+        return bool(take(self.document, "fits")[0])
+
+    @property
+    def refusal(self) -> str | None:
+        """The code that an order would be refused with, or None where it fits."""
+        refusal: str | None = take(self.document, "refusal")[0]
+        return refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a job is; nothing in it is computed from private rows.
+
+    Attributes:
+        stage: what it is doing.
+        step: steps done of this stage.
+        total: steps of this stage.
+        percent: of the whole job, 0 to 100.
+        eta_seconds: estimated time to the end, or None.
+        epsilon_planned: what the whole job spends.
+    """
+
+    stage: str | None
+    step: int
+    total: int
+    percent: float
+    eta_seconds: float | None
+    epsilon_planned: float | None
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the part of an answer."""
+        known = ("stage", "step", "total", "percent", "eta_seconds", "epsilon_planned")
+        values = dict(zip(known, take(document, *known), strict=True))
+        for name in ("step", "total", "percent"):
+            values[name] = values[name] or 0
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One ordered publication.
+
+    Attributes:
+        id: its id.
+        dataset_id: its dataset.
+        state: ``queued``, ``running``, ``succeeded``, ``failed`` or ``cancelled``.
+        progress: how far it is.
+        release_id: the release, once it succeeded.
+        failure: stable code of a failure.
+        document: the whole answer.
+        client: the client that gave it.
+    """
+
+    id: str
+    dataset_id: str
+    state: str
+    progress: Progress
+    release_id: str | None
+    failure: str | None
+    document: Json
+    client: Waiting | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        job_id, dataset_id, state, progress = take(document, "id", "dataset_id", "state", "progress")
+        release_id, failure = take(document, "release_id", "failure")
+        return cls(
+            id=job_id,
+            dataset_id=dataset_id,
+            state=state,
+            progress=Progress.from_json(progress),
+            release_id=release_id,
+            failure=failure.get("code") if isinstance(failure, Mapping) else failure,
+            document=document,
+        )
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state in {"succeeded", "failed", "cancelled"}
+
+    def wait(self, *, poll_seconds: float = POLL_SECONDS, progress: bool = True) -> "Release":
+        """Wait for the release, with a progress bar in a terminal or a notebook.
+
+        Args:
+            poll_seconds: pause between two looks.
+            progress: whether there is a bar; in a pipe there never is.
+
+        Raises:
+            JobFailed: if it failed.
+            JobCancelled: if it was cancelled.
+        """
+        return handled(self.client).wait_for_release(self.id, poll_seconds=poll_seconds, progress=progress)

@@ -1,0 +1,50 @@
+"""Every request about releases as a value; see `understudy.calls`."""
+
+import json
+
+from understudy.calls import Call, items, read_nothing, read_object
+from understudy.documents import Json
+from understudy.errors import InputUnusable
+from understudy.releasing.results import Release
+from understudy.sample_formats import FORMATS
+
+
+def list_releases() -> Call[tuple[Release, ...]]:
+    """Ask for the newest releases."""
+    return Call(method="GET", path="/v1/releases", read=items(Release.from_json))
+
+
+def read_release(release_id: str) -> Call[Release]:
+    """Ask for a release."""
+    return Call(method="GET", path=f"/v1/releases/{release_id}", read=Release.from_json)
+
+
+def read_certificate(release_id: str) -> Call[Json]:
+    """Ask for a release's certificate."""
+    return Call(method="GET", path=f"/v1/releases/{release_id}/certificate", read=read_object)
+
+
+def download_bundle(release_id: str) -> Call[None]:
+    """Ask for the generator bundle; the answer is streamed."""
+    return Call(method="GET", path=f"/v1/releases/{release_id}/bundle", read=read_nothing)
+
+
+def draw_samples(
+    release_id: str, *, rows: int, file_format: str | None, where: Json | None = None
+) -> Call[None]:
+    """Ask for synthetic rows or images; the answer is streamed. Without a format the usual one of their kind comes.
+
+    `where` fixes columns to values.
+
+    Raises:
+        InputUnusable: if the format is none of ``FORMATS``.
+    """
+    if file_format is not None and file_format not in FORMATS:
+        message = f"unknown format {file_format!r}; it is one of {', '.join(FORMATS)}"
+        raise InputUnusable(message)
+    query: dict[str, str | int] = {"rows": rows}
+    if file_format is not None:
+        query["format"] = file_format
+    if where:
+        query["where"] = json.dumps(dict(where), ensure_ascii=False)
+    return Call(method="GET", path=f"/v1/releases/{release_id}/samples", read=read_nothing, query=query)
