@@ -18,6 +18,8 @@ Network = IPv4Network | IPv6Network
 
 LONGEST_URL: Final = 1000
 _NAT64: Final = ip_network("64:ff9b::/96")
+# All that was ever assigned to the open internet (RFC 4291); beside it lie old ways to wrap IPv4, such as ::10.0.0.1.
+_UNICAST: Final = ip_network("2000::/3")
 # Not global by some registries' reckoning, or global and still nobody's business.
 _NEVER: Final = tuple(
     ip_network(text)
@@ -97,7 +99,8 @@ def allowed_addresses(found: Sequence[str], networks: Sequence[Network]) -> Sequ
 
 
 def _is_public(address: Address) -> bool:
-    return address.is_global and not any(address in network for network in _NEVER)
+    outside = isinstance(address, IPv4Address) or address in _UNICAST or address in _NAT64
+    return outside and address.is_global and not any(address in network for network in _NEVER)
 
 
 def _reached_by(address: Address) -> Sequence[Address]:

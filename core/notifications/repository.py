@@ -17,6 +17,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
+from core.notifications.kinds import Kind, scope_of
 
 WAITING: Final = "waiting"
 DROPPED: Final = "dropped"
@@ -97,21 +98,27 @@ def mark_spread(session: Session, event_ids: Collection[UUID], *, at: datetime) 
     session.execute(update(NotificationEvent).where(NotificationEvent.id.in_(event_ids)).values(spread_at=at))
 
 
-def visible_events(session: Session, principal: Principal, event_ids: Collection[UUID]) -> set[UUID]:
-    """Those of these events that a principal may know of at this moment."""
+def known_to(principal: Principal) -> ColumnElement[bool]:
+    """The condition on events, joined with their datasets, of which a principal may know at this moment."""
     roles, identity = principal.roles, principal.id
     about_it = NotificationEvent.about == identity
     shown: ColumnElement[bool] = and_(
         visibility.seen_by(roles, identity),
         or_(NotificationEvent.about.is_(None), about_it, visibility.overseen_by(roles, identity)),
     )
+    kinds = [kind.value for kind in Kind if (scope := scope_of(kind)) is None or principal.within(scope)]
+    return and_(
+        NotificationEvent.kind.in_(kinds),
+        or_(and_(NotificationEvent.dataset_id.is_(None), about_it), shown),
+    )
+
+
+def visible_events(session: Session, principal: Principal, event_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these events that a principal may know of at this moment."""
     query = (
         select(NotificationEvent.id)
         .outerjoin(Dataset, Dataset.id == NotificationEvent.dataset_id)
-        .where(
-            NotificationEvent.id.in_(event_ids),
-            or_(and_(NotificationEvent.dataset_id.is_(None), about_it), shown),
-        )
+        .where(NotificationEvent.id.in_(event_ids), known_to(principal))
     )
     return set(session.scalars(query))
 
@@ -185,13 +192,14 @@ def drop_waiting(session: Session, endpoint_id: UUID, *, outcome: str) -> None:
 
 
 def deliveries_page(
-    session: Session, endpoint_id: UUID, *, limit: int, before: UUID | None
+    session: Session, endpoint_id: UUID, principal: Principal, *, limit: int, before: UUID | None
 ) -> Sequence[tuple[NotificationDelivery, NotificationEvent]]:
-    """A page of an endpoint's deliveries, newest first."""
+    """A page of an endpoint's deliveries, newest first: of what who asks may know at this moment."""
     query = (
         select(NotificationDelivery, NotificationEvent)
         .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
-        .where(NotificationDelivery.endpoint_id == endpoint_id)
+        .outerjoin(Dataset, Dataset.id == NotificationEvent.dataset_id)
+        .where(NotificationDelivery.endpoint_id == endpoint_id, known_to(principal))
     )
     if before is not None:
         last = (

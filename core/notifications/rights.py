@@ -12,7 +12,7 @@ from core.access.roles import Principal
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
 from core.notifications import repository
-from core.notifications.kinds import Kind, scope_of
+from core.notifications.kinds import Kind
 
 _LONGEST_CHAIN: Final = 1000
 
@@ -48,9 +48,4 @@ def told_to(
         for event_id, event in events.items()
         if not endpoint.kinds or event.kind in endpoint.kinds or Kind(event.kind) in {Kind.TEST, Kind.CONFIRM}
     ]
-    allowed = [
-        event_id
-        for event_id in wanted
-        if (scope := scope_of(Kind(events[event_id].kind))) is None or principal.within(scope)
-    ]
-    return repository.visible_events(session, principal, allowed) if allowed else ()
+    return repository.visible_events(session, principal, wanted) if wanted else ()

@@ -7,6 +7,7 @@ body of the answer is not read: nothing of it is needed, and nothing of it is ke
 
 import socket
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
@@ -24,6 +25,8 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 CONNECT_SECONDS: Final = 3.0
 WHOLE_SECONDS: Final = 6.0
+PARCEL_SECONDS: Final = 10.0
+"""After so long no further message of a parcel is begun, so that the last one ends within what a round waits for."""
 _AGENT: Final = "understudy-webhooks/1"
 _SUCCESS: Final = range(200, 300)
 
@@ -47,6 +50,7 @@ class WebhookTransport:
         resolver: Resolves names.
         tls: How certificates are checked; against the machine's authorities where not given.
         whole_seconds: After which one delivery is broken off, however lively it is.
+        parcel_seconds: After which no further delivery to one receiver is begun.
     """
 
     def __init__(
@@ -57,19 +61,22 @@ class WebhookTransport:
         resolver: Resolve = resolve,
         tls: ssl.SSLContext | None = None,
         whole_seconds: float = WHOLE_SECONDS,
+        parcel_seconds: float = PARCEL_SECONDS,
     ) -> None:
         self._networks = networks
         self._plain_allowed = plain_allowed
         self._resolve = resolver
         self._tls = tls
         self._whole_seconds = whole_seconds
+        self._parcel_seconds = parcel_seconds
 
     def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
-        """Deliver messages in their order until one fails. Returns a code for each that was tried."""
+        """Deliver messages in their order until one fails or time is up. Returns a code for each that was tried."""
         outcomes: list[str] = []
+        until = time.monotonic() + self._parcel_seconds
         for message in parcel.messages:
             outcomes.append(self._outcome(parcel, message, at=at))
-            if outcomes[-1] != DELIVERED:
+            if outcomes[-1] != DELIVERED or time.monotonic() >= until:
                 break
         return outcomes
 

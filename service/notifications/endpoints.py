@@ -99,9 +99,12 @@ def list_deliveries(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> DeliveryPage:
-    """What was told to an endpoint, newest first, with the outcome of the last attempt. What receivers answer is not kept."""
+    """What was told to an endpoint, newest first, with the outcome of the last attempt. What receivers answer is not kept.
+
+    Listed is what the key that asks may know now, whichever key registered the endpoint.
+    """
     registry_of(parts).found(session, principal, endpoint_id)
-    rows = repository.deliveries_page(session, endpoint_id, limit=limit + 1, before=before)
+    rows = repository.deliveries_page(session, endpoint_id, principal, limit=limit + 1, before=before)
     return DeliveryPage.of(rows, limit=limit)
 
 

@@ -17,10 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from core.notifications.attempts import FIRST_WAIT, LONGEST_WAIT, wait_after
 from core.notifications.details import Details, shown_secret
+from core.notifications.dispatch import SENDING_SECONDS
 from core.notifications.kinds import Kind
 from core.notifications.messages import Message, Parcel
 from core.notifications.signature import headers, mark_of
-from core.notifications.webhook import WebhookTransport
+from core.notifications.webhook import CONNECT_SECONDS, PARCEL_SECONDS, WHOLE_SECONDS, WebhookTransport
 from tests.core.notifications.receiver import receiving
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -123,6 +124,16 @@ def test_a_receiver_that_drips_is_broken_off():
         started = time.monotonic()
         assert transport(whole_seconds=0.3).send(parcel(receiver.url()), at=NOW) == ["timeout"]
         assert time.monotonic() - started < 20
+
+
+def test_a_slow_receiver_is_not_sent_more_than_a_round_waits_for():
+    """Otherwise what it took would be noted as a timeout, and sent again until it is paused."""
+    assert PARCEL_SECONDS + CONNECT_SECONDS + WHOLE_SECONDS < SENDING_SECONDS
+    with receiving() as receiver:
+        sent = parcel(receiver.url(), count=3)
+        assert transport(parcel_seconds=0).send(sent, at=NOW) == ["delivered"]
+        assert len(receiver.received) == 1
+        assert transport().send(sent, at=NOW) == ["delivered"] * 3
 
 
 def test_nothing_inside_is_connected_to_whatever_its_name_says():

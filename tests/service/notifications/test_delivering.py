@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from datetime import datetime
+from ipaddress import ip_network
 
 import pytest
 from sqlalchemy import text
@@ -11,6 +12,7 @@ from core.notifications.attempts import MAX_ATTEMPTS
 from core.notifications.dispatch import KEPT_FOR, Dispatcher
 from core.notifications.messages import Parcel
 from core.notifications.repository import Undelivered, undelivered
+from core.notifications.webhook import WebhookTransport
 from tests.core.notifications.receiver import Receiver
 from tests.service.notifications.support import PATH, deliveries, register
 from tests.service.world import World, require_problem
@@ -94,6 +96,25 @@ def test_a_transport_that_breaks_or_hangs_keeps_nobody_else_waiting(
     release.set()
     outcomes = {name: deliveries(world.owner, endpoint)[0]["outcome"] for name, endpoint in endpoints.items()}
     assert outcomes == {"breaks": "broke-off", "hangs": "timeout", "fine": "delivered"}
+
+
+def test_what_a_slow_receiver_leaves_over_goes_out_with_the_next_round(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    dataset_id = world.ready()
+    endpoint = register(world.owner, receiver)
+    world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})
+    world.owner.post(f"{PATH}/{endpoint['id']}/test")
+    dispatcher._transports = {
+        "webhook": WebhookTransport(
+            networks=[ip_network("127.0.0.0/8")], plain_allowed=True, parcel_seconds=0
+        )
+    }
+    assert [dispatcher.round() for _ in range(3)] == [1, 1, 0]
+    assert len({head["webhook-id"] for head, _ in receiver.received}) == 2
+    assert {(entry["state"], entry["attempts"]) for entry in deliveries(world.owner, endpoint)} == {
+        ("delivered", 1)
+    }
 
 
 def test_one_whose_address_cannot_be_opened_is_paused_and_can_be_removed(

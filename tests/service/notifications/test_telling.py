@@ -14,8 +14,8 @@ from core.db.tables import Job, NotificationDelivery, NotificationEvent
 from core.jobs import claims
 from core.notifications.dispatch import Dispatcher
 from tests.core.notifications.receiver import Receiver
-from tests.service.notifications.support import ASKED, deliveries, finish, register, told
-from tests.service.world import World
+from tests.service.notifications.support import ASKED, PATH, deliveries, finish, register, told
+from tests.service.world import Caller, World
 
 
 def test_from_a_request_to_a_release(world: World, receiver: Receiver, dispatcher: Dispatcher) -> None:
@@ -111,6 +111,29 @@ def test_rights_are_asked_for_again_when_it_is_told(
     with world.database.read_only() as session:
         outcomes = session.execute(select(NotificationDelivery.state, NotificationDelivery.outcome)).all()
     assert sorted(tuple(row) for row in outcomes) == [("delivered", "delivered"), ("dropped", "not-visible")]
+
+
+def test_the_log_shows_what_the_key_that_asks_may_know_and_no_more(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    dataset_id = world.ready()
+    endpoint = register(world.analyst, receiver)
+    world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})
+    world.analyst.post(f"{PATH}/{endpoint['id']}/test")
+    dispatcher.round()
+
+    def kinds(caller: Caller) -> list[str]:
+        return sorted(entry["kind"] for entry in deliveries(caller, endpoint))
+
+    key = {
+        "name": "narrow", "roles": ["analyst"], "principal_id": str(world.analyst.principal_id),
+        "scopes": ["notifications:read", "jobs:read"],
+    }  # fmt: skip
+    narrow = Caller(world.client, world.admin.post("/v1/keys", key).json()["key"], world.analyst.principal_id)
+    assert kinds(world.analyst) == ["dataset.frozen", "test"]
+    assert kinds(narrow) == ["test"], "a key without budget:read sees no freeze anywhere else"
+    world.owner.delete(f"/v1/datasets/{dataset_id}/members/{world.analyst.principal_id}")
+    assert kinds(world.analyst) == ["test"], "it may see the dataset no longer"
 
 
 def test_jobs_that_are_cancelled_are_told_of_once(world: World) -> None:
