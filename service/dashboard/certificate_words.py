@@ -1,10 +1,10 @@
 """A certificate in plain words. Each sentence stands on a member of the certificate; where it lacks one, none is said."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from service.dashboard.words import count, delta, epsilon
+from service.dashboard.bounds import delta_up, epsilon_up, factor_up
+from service.dashboard.words import count
 
 _MECHANISMS: Final[Mapping[str, str]] = {
     "anchor": "measuring columns and pairs of columns, or images, once, under noise",
@@ -41,11 +41,10 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
     promised = certificate.get("privacy_parameters")
     if promised:
         stated = certificate.get("epsilon", {}).get("reported", promised["epsilon"])
-        # Rounded up: the sentence must not promise more than the number.
-        factor = math.ceil(math.exp(min(promised["epsilon"], 100.0)) * 10) / 10
         yield (
-            f"Whether or not one unit was in the data, every outcome is at most {factor:g} times as likely (epsilon "
-            f"{epsilon(promised['epsilon'])}), but for a probability of {delta(promised['delta'])} (delta)."
+            f"Whether or not one unit was in the data, every outcome is at most {factor_up(promised['epsilon'])} times as "
+            f"likely (epsilon {epsilon_up(promised['epsilon'])}), but for a probability of {delta_up(promised['delta'])} "
+            f"(delta)."
         )
         yield f"Worked out again from what ran, epsilon is {epsilon_up(stated)}."
         yield "This holds for the generator and for everything ever drawn from it, whoever holds it and whatever they know."
@@ -59,8 +58,3 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
         link = certificate["ledger"].get("spent", {})
         if "sequence" in link:
             yield f"The price was spent in entry {link['sequence']} of the ledger before the first record was opened."
-
-
-def epsilon_up(amount: float) -> str:
-    """An epsilon rounded up to four digits: a smaller number than the true one would promise too much."""
-    return epsilon(math.ceil(amount * 10_000) / 10_000)

@@ -3,13 +3,10 @@
 Each sentence is true of the dataset's own unit and cap; docs/privacy-promise.md has the arguments.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
-from service.dashboard.words import delta, epsilon
-
-_MOST: Final = 100.0
+from service.dashboard.bounds import delta_up, epsilon_up, factor_up
 
 
 def protected(unit: str | None, cap: dict[str, float] | None) -> Sequence[str]:
@@ -23,14 +20,12 @@ def protected(unit: str | None, cap: dict[str, float] | None) -> Sequence[str]:
     told = [f"Protected is {whom}: whether it was in the data at all, and so everything about it."]
     if cap is None:
         return [*told, "No cap is set yet, so nothing has been released and nothing can be."]
-    # Rounded up: the sentence must not promise more than the number.
-    factor = math.ceil(math.exp(min(cap["epsilon"], _MOST)) * 10) / 10
     return [
         *told,
         (
             f"Whatever anybody concludes from everything that is ever released about this data together, they would have "
-            f"concluded without that unit as well, up to a factor of {factor:g} in how likely it is (epsilon "
-            f"{epsilon(cap['epsilon'])}), but for a probability of {delta(cap['delta'])} (delta)."
+            f"concluded without that unit as well, up to a factor of {factor_up(cap['epsilon'])} in how likely it is "
+            f"(epsilon {epsilon_up(cap['epsilon'])}), but for a probability of {delta_up(cap['delta'])} (delta)."
         ),
         (
             "This binds all releases and all analysts together, however they share what they hold, and also orders that are "

@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ import pytest
 from core.domain.table import TableDomain
 from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard import words
+from service.dashboard.bounds import delta_up, epsilon_up, factor_up
 from service.dashboard.budget_bar import WIDTH, bar_of
-from service.dashboard.certificate_words import epsilon_up, in_words
+from service.dashboard.certificate_words import in_words
 from service.dashboard.domain_words import holds, otherwise
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.release_drawing import plot
+from service.dossier.promise import protected
 from tests.core.releases.certified import certified
 from tests.core.releases.stand_in import DOMAIN
 
@@ -50,6 +53,21 @@ def test_a_certificate_in_words_never_promises_more_than_it_says() -> None:
     assert math.exp(promised) <= told <= math.exp(promised) + 0.1
     assert float(epsilon_up(0.99991)) >= 0.99991
     assert in_words({"schema": "understudy.certificate/1"}) == []
+
+
+@pytest.mark.parametrize("amount", [1e-6, 0.1, 1.0, 1.00004, 2.0, 11.5, 13.0, 1000.0])
+def test_numbers_of_a_promise_are_rounded_up(amount: float) -> None:
+    """13 was told as 442413 times, which e^13 = 442413.392 exceeds; 1e-6 as “epsilon 0”, and 1000 as e^100 times."""
+    exact = Decimal(str(amount))
+    assert exact <= Decimal(epsilon_up(amount)) <= exact + Decimal("0.0001")
+    assert exact.exp() <= Decimal(factor_up(amount)) <= exact.exp() * Decimal("1.00001") + Decimal("0.1")
+    assert amount / 1e9 <= float(delta_up(amount / 1e9)) <= 1.01 * amount / 1e9
+    told = in_words({"privacy_parameters": {"epsilon": amount, "delta": 1.2341e-6}})[0]
+    assert f"at most {factor_up(amount)} times as likely (epsilon {epsilon_up(amount)})" in told
+    assert "1.24e-6" in told
+    assert f"{factor_up(amount)} in how likely it is (epsilon {epsilon_up(amount)})" in " ".join(
+        protected(None, {"epsilon": amount, "delta": 1.2341e-6})
+    )
 
 
 def _budget(*, cap: float, spent: float, reserved: float, left: float) -> BudgetView:
