@@ -1,80 +1,13 @@
 """Repetitions and answers, with answers written by the test."""
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 
-from understudy import AsyncClient, Client, Refused, Repetitions, ServiceUnreachable, UnexpectedAnswer
+from tests.understudy.scripted import DATASET, JOB, Answer, Script, both, client_of
+from understudy import Client, Refused, Repetitions, ServiceUnreachable, UnexpectedAnswer
 from understudy.exchange import trusts_environment
-
-DATASET = {"id": "d", "population_id": "p", "name": "n", "state": "ready", "declared_size": 10}
-JOB = {
-    "id": "j",
-    "dataset_id": "d",
-    "state": "queued",
-    "release_id": None,
-    "failure": None,
-    "progress": {
-        "stage": None, "step": 0, "total": 0, "percent": 0, "eta_seconds": None, "epsilon_planned": 1.0,
-    },
-}  # fmt: skip
-
-Answer = httpx.Response | Exception
-
-
-class Script:
-    """Gives one scripted answer after the other and keeps the requests."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self.answers = list(answers)
-        self.requests: list[httpx.Request] = []
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        request.read()
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-class AsyncScript(Script):
-    async def answer(self, request: httpx.Request) -> httpx.Response:
-        await request.aread()
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def client_of(script: Script, pauses: list[float] | None = None) -> Client:
-    kept = [] if pauses is None else pauses
-    return Client("http://service", key="k", transport=httpx.MockTransport(script), sleep=kept.append)
-
-
-def both(
-    script_answers: Callable[[], list[Answer]], method: str, *arguments: str
-) -> list[list[httpx.Request]]:
-    """Send the same call by both clients; give the requests of each."""
-    script = Script(*script_answers())
-    with client_of(script) as client:
-        getattr(client, method)(*arguments)
-    async_script = AsyncScript(*script_answers())
-
-    async def send() -> None:
-        async def no_sleep(_seconds: float) -> None:
-            return None
-
-        transport = httpx.MockTransport(async_script.answer)
-        async with AsyncClient("http://service", key="k", transport=transport, sleep=no_sleep) as client:
-            await getattr(client, method)(*arguments)
-
-    asyncio.run(send())
-    return [script.requests, async_script.requests]
 
 
 def test_both_clients_repeat_a_safe_request_after_a_lost_connection_and_a_busy_service() -> None:

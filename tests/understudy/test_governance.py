@@ -1,14 +1,10 @@
 """What both clients send about members, budget requests, grants and freezing, and how it is shown."""
 
-import asyncio
-import json
-from typing import Any
-
 import httpx
 import pytest
 
-from tests.understudy.test_exchange import AsyncScript, Script, client_of
-from understudy import AsyncClient, BudgetRequest, Grant, WhatIf
+from tests.understudy.scripted import Documented, Script, check_documented, client_of
+from understudy import BudgetRequest, Grant, WhatIf
 from understudy.budgets.results import Budget
 from understudy.cli.budget import budget_lines, request_line, what_if_lines
 
@@ -39,7 +35,7 @@ WHAT_IF = {
 }
 PAGE = {"items": [REQUEST], "next_before": None}
 
-CALLS: list[tuple[str, dict[str, Any], Any, str, str, Any]] = [
+CALLS: list[Documented] = [
     ("who_am_i", {}, {"principal_id": "a", "roles": ["analyst"]}, "GET", "/v1/session", None),
     ("list_members", {"dataset_id": "d"}, MEMBERS, "GET", "/v1/datasets/d/members", None),
     ("add_member", {"dataset_id": "d", "principal_id": "a"}, MEMBERS, "PUT", "/v1/datasets/d/members/a", None),
@@ -67,28 +63,9 @@ CALLS: list[tuple[str, dict[str, Any], Any, str, str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "answer", "method", "path", "body"), CALLS, ids=[call[0] for call in CALLS]
-)
-def test_both_clients_send_the_documented_request(
-    name: str, arguments: dict[str, Any], answer: Any, method: str, path: str, body: Any
-) -> None:
-    script, async_script = (
-        Script(httpx.Response(200, json=answer)),
-        AsyncScript(httpx.Response(200, json=answer)),
-    )
-    with client_of(script) as client:
-        result = getattr(client.governance, name)(**arguments)
-
-    async def send() -> Any:
-        transport = httpx.MockTransport(async_script.answer)
-        async with AsyncClient("http://service", key="k", transport=transport) as client:
-            return await getattr(client.governance, name)(**arguments)
-
-    assert asyncio.run(send()) == result
-    for request in (*script.requests, *async_script.requests):
-        assert (request.method, str(request.url)) == (method, f"http://service{path}")
-        assert (json.loads(request.content) if request.content else None) == body
+@pytest.mark.parametrize("call", CALLS, ids=[call[0] for call in CALLS])
+def test_both_clients_send_the_documented_request(call: Documented) -> None:
+    check_documented((f"governance.{call[0]}", *call[1:]))
 
 
 def test_every_call_is_tried_by_both_clients() -> None:

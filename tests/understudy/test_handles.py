@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from tests.understudy.test_exchange import JOB, AsyncScript, Script
+from tests.understudy.scripted import JOB, AsyncScript, Script
 from understudy import AsyncClient, Client, InputUnusable, Job, JobFailed, NotInstalled, Release
 from understudy.training_bar import training_bar
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from tests.understudy.test_exchange import AsyncScript, Script, client_of
+from tests.understudy.scripted import AsyncScript, Documented, Script, check_documented, client_of
 from understudy import AsyncClient
 from understudy.cli import app
 from understudy.sealed_reporting.results import FAILED_MARK, ReportNotMade
@@ -25,7 +25,7 @@ REPORT = {
 WAITING = REPORT | {"state": "running", "file": None}
 RELEASE = {"id": "r", "job_id": "j", "dataset_id": "d"}
 HTML = b"<!doctype html><p>for the owner</p>"
-CALLS: list[tuple[str, dict[str, Any], Any, str, str, Any]] = [
+CALLS: list[Documented] = [
     ("order", {"release_id": "r", "target": "sick"}, REPORT, "POST", "/v1/releases/r/sealed-reports", {"target": "sick"}),
     ("list", {"release_id": "r"}, {"items": [REPORT]}, "GET", "/v1/releases/r/sealed-reports", None),
     ("read", {"report_id": "s"}, REPORT, "GET", "/v1/sealed-reports/s", None),
@@ -34,28 +34,9 @@ CALLS: list[tuple[str, dict[str, Any], Any, str, str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "answer", "method", "path", "body"), CALLS, ids=[call[0] for call in CALLS]
-)
-def test_both_clients_send_the_documented_request(
-    name: str, arguments: dict[str, Any], answer: Any, method: str, path: str, body: Any
-) -> None:
-    script, async_script = (
-        Script(httpx.Response(200, json=answer)),
-        AsyncScript(httpx.Response(200, json=answer)),
-    )
-    with client_of(script) as client:
-        result = getattr(client.reports, name)(**arguments)
-
-    async def send() -> Any:
-        transport = httpx.MockTransport(async_script.answer)
-        async with AsyncClient("http://service", key="k", transport=transport) as client:
-            return await getattr(client.reports, name)(**arguments)
-
-    assert asyncio.run(send()) == result
-    for request in (*script.requests, *async_script.requests):
-        assert (request.method, str(request.url)) == (method, f"http://service{path}")
-        assert (json.loads(request.content) if request.content else None) == body
+@pytest.mark.parametrize("call", CALLS, ids=[call[0] for call in CALLS])
+def test_both_clients_send_the_documented_request(call: Documented) -> None:
+    check_documented((f"reports.{call[0]}", *call[1:]))
 
 
 def answers() -> tuple[httpx.Response, ...]:

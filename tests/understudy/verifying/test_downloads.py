@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.core.releases.certified import SIGNER, certified
-from tests.understudy.test_exchange import Script, client_of
+from tests.understudy.scripted import Script, client_of
 from tests.understudy.verifying.tampering import files_in, zipped
 from understudy import AsyncClient, Repetitions
 from understudy.errors import NotABundle, VerificationFailed
