@@ -1,22 +1,17 @@
 """The child that makes a sealed report: `python -m workers.reporting_runner REPORT_ID FENCE --parent PID`.
 
 It opens private rows, compares them with rows drawn from the release, and stores one file, sealed for the owner of the
-rows. Like a training's child it is told only which claim it works for and says nothing but an exit code. What goes wrong
-among the rows is written into the file in the report's place, so that to everybody but its owner it looks like any report. No ledger entry goes before it, because nothing leaves it that anybody but the owner can
-open.
+rows. Like a training's child it says nothing but an exit code (workers.child). What goes wrong among the rows is
+written into the file in the report's place, so that to everybody but its owner it looks like any report. No ledger
+entry goes before it, because nothing leaves it that anybody but the owner can open.
 """
 
-import argparse
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import closing, redirect_stderr
+from contextlib import closing
 from uuid import UUID
 
-import structlog
-
 from core.db.session import Database
-from core.logs import configure_logs, get_logger
 from core.releases.bundle import unpack
 from core.releases.sampler import Sampler
 from core.reports.coded_rows import coded_rows
@@ -24,12 +19,12 @@ from core.reports.columns import columns_of
 from core.reports.sealed_contents import measure
 from core.reports.sealed_files import report_key, write_report
 from core.reports.sealed_page import render, render_failure
-from core.settings import Settings, read_settings
+from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
 from workers.attempt import AttemptEnded, machinery
-from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
-from workers.outcomes import ExitCode
+from workers.child import run_child
+from workers.lifeline import limit_memory
 from workers.reporting_work import ReportWork, read_report_work
 
 
@@ -69,42 +64,22 @@ def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
     return render(work.subject, contents)
 
 
-def _arguments(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="workers.reporting_runner", description="Makes one claimed sealed report."
-    )
-    parser.add_argument("report_id", type=UUID)
-    parser.add_argument("fence", type=int)
-    parser.add_argument("--parent", type=int, required=True, help="process that watches this one")
-    return parser.parse_args(words)
-
-
-def main(words: Sequence[str]) -> ExitCode:
-    """Make one report in this process, which is then of no further use.
+def run(settings: Settings, report_id: UUID, fence: int) -> None:
+    """Make this process ready for a claim's report, and make it.
 
     Args:
-        words: The command line without the program.
+        settings: What the operator set.
+        report_id: The claimed report.
+        fence: The claim's fence.
+
+    Raises:
+        AttemptEnded: Why there is none.
     """
-    told = _arguments(words)
-    die_with_parent(told.parent)
-    close_side_doors()
-    with redirect_stderr(fall_silent()):
-        configure_logs(role="runner")
-    structlog.contextvars.bind_contextvars(report_id=str(told.report_id), fence=told.fence)
-    try:
-        settings = read_settings()
-        limit_memory(settings.training_memory_bytes)
-        with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
-            store = open_store(settings.storage_url)
-            make(settings, database=database, store=store, report_id=told.report_id, fence=told.fence)
-    except AttemptEnded as end:
-        get_logger().info("report-stopped", code=end.code.name)
-        return end.code
-    except Exception:  # noqa: BLE001 - no row was open: whatever it is, it is public, but its text is still not ours
-        get_logger().error("report-broke-off", exc_info=True)
-        return ExitCode.MACHINERY
-    return ExitCode.DONE
+    limit_memory(settings.training_memory_bytes)
+    with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+        store = open_store(settings.storage_url)
+        make(settings, database=database, store=store, report_id=report_id, fence=fence)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_child(sys.argv[1:], run, program="workers.reporting_runner", claimed="report_id"))

@@ -1,19 +1,17 @@
-"""The training child: `python -m workers.runner JOB_ID FENCE --parent PID`. The only opener of private rows.
+"""The training child: `python -m workers.runner JOB_ID FENCE --parent PID`.
 
-It is told only which claim it works for; everything else comes from the job's row and the environment's settings.
-Its parent claimed the job and made the spend durable before starting it. It ends with one of a few exit codes
-(workers.outcomes), and says nothing else: standard output and error lead nowhere once it has begun, its own events
-hold no text of an exception, and what went wrong among the rows is sealed for their owner; that something did is
-logged by the parent, at the next edge (core.jobs.coarse).
+Private rows are opened by children only: this one, and that of sealed reports (workers.reporting_runner). Its parent
+claimed the job and made the spend durable before starting it. It says nothing but an exit code (workers.child); what
+went wrong among the rows is sealed for their owner; that something did is logged by the parent, at the next edge
+(core.jobs.coarse).
 
 Until the rows are opened, no failure can depend on them: it is the machinery's. From then on every failure that is
 not clearly the database's or the object store's counts as one that could.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing, redirect_stderr, suppress
+from contextlib import closing, suppress
 from functools import partial
 from uuid import UUID
 
@@ -23,8 +21,7 @@ import torch
 from core.db.session import Database
 from core.domain.images import ImageDomain
 from core.jobs.failure_notes import write_failure_note
-from core.logs import configure_logs, get_logger
-from core.settings import Settings, read_settings
+from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
 from core.synthesis.plan import Plan
@@ -44,8 +41,9 @@ from workers import charged
 from workers.assignment import Assignment, read_assignment
 from workers.attempt import AttemptEnded, machinery
 from workers.checkpoints import Checkpoints
+from workers.child import run_child
 from workers.host import JobHost
-from workers.lifeline import close_side_doors, die_with_parent, fall_silent, limit_memory
+from workers.lifeline import limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, report_key
 from workers.recorded import record_of, report_of
@@ -178,53 +176,27 @@ def _repeatable(threads: int) -> None:
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
-def _arguments(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="workers.runner", description="Runs one claimed training.")
-    parser.add_argument("job_id", type=UUID)
-    parser.add_argument("fence", type=int)
-    parser.add_argument("--parent", type=int, required=True, help="process that watches this one")
-    return parser.parse_args(words)
-
-
-def main(words: Sequence[str]) -> ExitCode:
-    """Run one attempt in this process, which is then of no further use.
+def run(settings: Settings, job_id: UUID, fence: int) -> None:
+    """Make this process ready for a claim's training or measuring, and attempt it.
 
     Args:
-        words: The command line without the program.
+        settings: What the operator set.
+        job_id: The claimed job.
+        fence: The claim's fence.
+
+    Raises:
+        AttemptEnded: Why it went no further.
     """
-    told = _arguments(words)
-    die_with_parent(told.parent)
-    close_side_doors()
-    with redirect_stderr(fall_silent()):
-        configure_logs(role="runner")
-    structlog.contextvars.bind_contextvars(job_id=str(told.job_id), fence=told.fence)
-    try:
-        settings = read_settings()
-        placement = placed(settings.training_device)
-        if not placement.spread:
-            # CUDA maps far more than it uses; there the parent's limit on resident memory has to do.
-            limit_memory(settings.training_memory_bytes)
-        _repeatable(settings.training_threads)
-        settle(placement)
-        with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
-            store = open_store(settings.storage_url)
-            attempt(
-                settings,
-                database=database,
-                store=store,
-                job_id=told.job_id,
-                fence=told.fence,
-                placement=placement,
-            )
-    except AttemptEnded as end:
-        if end.code is not ExitCode.DATA:
-            get_logger().info("attempt-stopped", code=end.code.name)
-        return end.code
-    except Exception:  # noqa: BLE001 - no row was open: whatever it is, it is public, but its text is still not ours
-        get_logger().error("attempt-broke-off", exc_info=True)
-        return ExitCode.MACHINERY
-    return ExitCode.DONE
+    placement = placed(settings.training_device)
+    if not placement.spread:
+        # CUDA maps far more than it uses; there the parent's limit on resident memory has to do.
+        limit_memory(settings.training_memory_bytes)
+    _repeatable(settings.training_threads)
+    settle(placement)
+    with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+        store = open_store(settings.storage_url)
+        attempt(settings, database=database, store=store, job_id=job_id, fence=fence, placement=placement)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_child(sys.argv[1:], run, program="workers.runner", claimed="job_id"))

