@@ -8,6 +8,7 @@ entry goes before it, because nothing leaves it that anybody but the owner can o
 
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import closing
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from core.storage.private_rows import open_private_rows
 from workers.attempt import AttemptEnded, machinery
 from workers.child import run_child
 from workers.lifeline import limit_memory
+from workers.outcomes import ExitCode
 from workers.reporting_work import ReportWork, read_report_work
 
 
@@ -81,5 +83,14 @@ def run(settings: Settings, report_id: UUID, fence: int) -> None:
         make(settings, database=database, store=store, report_id=report_id, fence=fence)
 
 
+def main(words: Sequence[str]) -> ExitCode:
+    """Make one report in this process, which is then of no further use.
+
+    Args:
+        words: The command line without the program.
+    """
+    return run_child(words, run, program="workers.reporting_runner", claimed="report_id")
+
+
 if __name__ == "__main__":
-    sys.exit(run_child(sys.argv[1:], run, program="workers.reporting_runner", claimed="report_id"))
+    sys.exit(main(sys.argv[1:]))

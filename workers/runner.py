@@ -198,5 +198,14 @@ def run(settings: Settings, job_id: UUID, fence: int) -> None:
         attempt(settings, database=database, store=store, job_id=job_id, fence=fence, placement=placement)
 
 
+def main(words: Sequence[str]) -> ExitCode:
+    """Run one attempt in this process, which is then of no further use.
+
+    Args:
+        words: The command line without the program.
+    """
+    return run_child(words, run, program="workers.runner", claimed="job_id")
+
+
 if __name__ == "__main__":
-    sys.exit(run_child(sys.argv[1:], run, program="workers.runner", claimed="job_id"))
+    sys.exit(main(sys.argv[1:]))
