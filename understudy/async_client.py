@@ -16,14 +16,15 @@ from understudy.calls import Call
 from understudy.datasets.async_client import AsyncDatasets
 from understudy.documents import Json
 from understudy.exchange import (
-    FIRST_ERROR,
+    OK,
     PIECE_BYTES,
     TIMEOUT,
     UPLOAD_TIMEOUT,
     Repetitions,
     Seen,
+    address_of,
     headers_of,
-    refused_by,
+    not_a_file,
     result_of,
     trusts_environment,
     unreachable,
@@ -34,6 +35,7 @@ from understudy.keys import NewKey
 from understudy.notifying.async_client import AsyncNotifications
 from understudy.releasing.async_client import AsyncReleasing
 from understudy.sealed_reporting.async_client import AsyncSealedReports
+from understudy.whole_files import whole_file
 
 Result = TypeVar("Result")
 
@@ -58,16 +60,19 @@ class AsyncClient(AsyncReleasing, AsyncDatasets, AsyncBudgets):
             transport: another way to send requests, for tests.
             repetitions: how often requests that may be sent twice are repeated.
             sleep: waits, in seconds.
+
+        Raises:
+            InputUnusable: if the address is none, or the key holds what no key does; neither is shown.
         """
-        self.url = url.rstrip("/")
+        self.url = address_of(url)
         self._repetitions = repetitions or Repetitions()
-        # A part that was not delivered is worth more patience than a question.
+        # A part that was not delivered, and a job that goes on, are worth more patience than a question.
         self._patient = replace(self._repetitions, attempts=3 * self._repetitions.attempts)
         self._sleep = sleep
         self.governance = AsyncGovernance(self.run)
         self.auditing = AsyncAuditing(self.run, lambda call, target: self.download(call, target, seen=unseen))
         self.reports = AsyncSealedReports(
-            self.run, lambda call, target: self.download(call, target, seen=unseen), self._sleep
+            self.run, lambda call, target: self.download(call, target, seen=unseen, private=True), self._sleep
         )
         self.notifications = AsyncNotifications(self.run)
         self._http = httpx.AsyncClient(
@@ -171,30 +176,26 @@ class AsyncClient(AsyncReleasing, AsyncDatasets, AsyncBudgets):
             raise unreachable(self.url, error) from error
         return result_of(call, response)
 
-    async def download(self, call: Call[None], target: Path, *, seen: Seen) -> None:
+    async def download(self, call: Call[None], target: Path, *, seen: Seen, private: bool = False) -> None:
         """Write a streamed answer beside the target, then move it there.
 
         Args:
             call: the call.
             target: the file; replaced only by a complete answer.
             seen: told the number of bytes of each piece received.
+            private: whether only this user may read it.
         """
-        partial = target.with_name(f"{target.name}.part")
-        try:
-            with partial.open("wb") as file:
-                async for piece in self._stream(call):
-                    await asyncio.to_thread(file.write, piece)
-                    seen(len(piece))
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole_file(target, private=private) as file:
+            async for piece in self._stream(call):
+                await asyncio.to_thread(file.write, piece)
+                seen(len(piece))
 
     async def _stream(self, call: Call[None]) -> AsyncIterator[bytes]:
         try:
             async with self._http.stream(call.method, call.path, params=dict(call.query)) as response:
-                if response.status_code >= FIRST_ERROR:
+                if response.status_code != OK:
                     await response.aread()
-                    raise refused_by(response)
+                    raise not_a_file(call, response)
                 async for piece in response.aiter_bytes():
                     yield piece
         except httpx.HTTPError as error:

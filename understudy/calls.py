@@ -3,15 +3,19 @@
 Those about the service itself stand here; the others with what they are about, such as `understudy.datasets.calls`.
 """
 
+import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from understudy.documents import Json, take
+from understudy.errors import InputUnusable
 
 Result = TypeVar("Result")
 Read = Callable[[Any], Result]
 
+IN_PATHS = frozenset(string.ascii_letters + string.digits + "-_.~")
+"""What ids and the words around them are written in."""
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 
 
@@ -36,6 +40,17 @@ class Call(Generic[Result]):
     body: Json | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """See that ids in the path lead nowhere else.
+
+        Raises:
+            InputUnusable: if one is empty, or holds what would make the request another one.
+        """
+        parts = self.path.removeprefix("/").split("/")
+        if any(part in {"", ".", ".."} or not IN_PATHS.issuperset(part) for part in parts):
+            message = "an id is empty or holds a character that no id has; ids are letters, digits, hyphens and underscores"
+            raise InputUnusable(message)
 
     @property
     def repeatable(self) -> bool:

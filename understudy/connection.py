@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from understudy.client import Client
@@ -24,7 +24,7 @@ class Connection:
     """
 
     url: str
-    keys: Mapping[str, str]
+    keys: Mapping[str, str] = field(repr=False)
 
     def client(self, role: str) -> Client:
         """Give a client that acts in a role.

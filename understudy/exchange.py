@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from understudy.calls import Call
-from understudy.errors import ServiceUnreachable, UnderstudyError, UnexpectedAnswer, refusal
+from understudy.errors import InputUnusable, ServiceUnreachable, UnderstudyError, UnexpectedAnswer, refusal
 
 Result = TypeVar("Result")
 Seen = Callable[[int], None]
@@ -19,6 +19,7 @@ Seen = Callable[[int], None]
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 10.0
+OK = 200
 FIRST_ERROR = 400
 NO_CONTENT = 204
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
@@ -65,11 +66,38 @@ class Repetitions:
         if failure.status_code not in WORTH_REPEATING:
             return None
         asked = failure.headers.get("Retry-After", "")
-        wanted = float(asked) if asked.isdigit() else self._growing(attempt)
+        wanted = float(asked) if asked.isdecimal() else self._growing(attempt)
         return min(wanted, LONGEST_PAUSE_SECONDS)
 
     def _growing(self, attempt: int) -> float:
         return min(self.first_pause_seconds * 2.0 ** (attempt - 1), LONGEST_PAUSE_SECONDS)
+
+
+def address_of(url: str) -> str:
+    """Check the address of a service; gives it without a slash at its end.
+
+    Args:
+        url: the address, without ``/v1``.
+
+    Raises:
+        InputUnusable: if it is none, or holds a password. It is not shown: what stands there by mistake may be a secret.
+    """
+    try:
+        parts = httpx.URL(url)
+        # Brackets that do not match, and ports that there are not, are found here and not by httpx.
+        _ = urlsplit(url).port
+    except (httpx.InvalidURL, ValueError):
+        parts = httpx.URL()
+    if parts.userinfo:
+        message = (
+            "the address of the service holds a user name or a password, and messages show addresses; give the address "
+            "alone, and the API key as the key"
+        )
+        raise InputUnusable(message)
+    if parts.scheme not in {"http", "https"} or not parts.host:
+        message = "the address of the service is none; it looks like https://understudy.example.org"
+        raise InputUnusable(message)
+    return url.rstrip("/")
 
 
 def headers_of(key: str) -> Mapping[str, str]:
@@ -77,7 +105,16 @@ def headers_of(key: str) -> Mapping[str, str]:
 
     Args:
         key: the API key; empty for what needs none, such as the health check.
+
+    Raises:
+        InputUnusable: if it holds what no key does; what sends headers would show it, key and all.
     """
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        message = (
+            "the API key holds a blank, a line end or a letter that no key has; give it as it was shown, with nothing "
+            "before or after it"
+        )
+        raise InputUnusable(message)
     try:
         software = version("understudy")
     except PackageNotFoundError:
@@ -114,7 +151,26 @@ def result_of(call: Call[Result], response: httpx.Response) -> Result:
     if document is None:
         message = f"the answer to {call.method} {call.path} is not JSON; is this the address of an understudy service?"
         raise UnexpectedAnswer(message)
-    return call.read(document)
+    try:
+        return call.read(document)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        message = f"the answer to {call.method} {call.path} is not of the documented form; is this an understudy service?"
+        raise UnexpectedAnswer(message) from error
+
+
+def not_a_file(call: Call[None], response: httpx.Response) -> UnderstudyError:
+    """Say why what came instead of a file is none, such as a redirection to another page.
+
+    Args:
+        call: the call.
+        response: the answer, read to the end.
+    """
+    if response.status_code >= FIRST_ERROR:
+        return refused_by(response)
+    status = f"HTTP status {response.status_code}"
+    return UnexpectedAnswer(
+        f"the answer to {call.method} {call.path} is no file ({status}); is this the address of an understudy service?"
+    )
 
 
 def refused_by(response: httpx.Response) -> UnderstudyError:

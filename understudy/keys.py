@@ -1,7 +1,7 @@
 """API keys as the client sees them: the calls of an administrator, as values, and what they answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from understudy.calls import Call
@@ -37,8 +37,8 @@ class ApiKey:
     expires_at: str | None
     last_used_at: str | None
     revoked_at: str | None
-    key: str | None
-    document: Json
+    key: str | None = field(repr=False)
+    document: Json = field(repr=False)
 
     @classmethod
     def from_json(cls, document: Json) -> Self:
@@ -58,15 +58,15 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
-    """A new API key, shown once.
+    """A new API key, shown once; never among what a program prints of the object itself.
 
     Attributes:
         key: the key in plain text.
         document: the whole answer.
     """
 
-    key: str
-    document: Json
+    key: str = field(repr=False)
+    document: Json = field(repr=False)
 
     @classmethod
     def from_json(cls, document: Json) -> Self:

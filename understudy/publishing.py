@@ -34,7 +34,8 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
 
     Raises:
         ApprovalPending: if a budget request waits for another person; a later run draws on its grant.
-        UnderstudyError: if anything else fails; a job that was ordered has then ended or been cancelled.
+        UnderstudyError: if anything else fails; a job that was ordered has then ended or been cancelled, unless the service
+            gives no answer any more.
     """
     order.out.mkdir(parents=True, exist_ok=True)
     with connection.client("owner") as owner, connection.client("analyst") as analyst:
@@ -226,17 +227,40 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
 
     Raises:
         JobEnded: if it ended without a release.
+        ServiceUnreachable: if no answer comes any more; the screen is told that the job goes on.
     """
     quote = analyst.ask_quote(dataset.id, **order.terms, grant_id=grant_id)
     for line in quote_lines(quote):
         screen.say(line)
-    ordered = analyst.order_job(dataset.id, **order.terms, grant_id=grant_id)
-    screen.say(f"Job {ordered.id} ordered; its charge is reserved.")
+    ordered: Job | None = None
     try:
+        ordered = analyst.order_job(dataset.id, **order.terms, grant_id=grant_id)
+        screen.say(f"Job {ordered.id} ordered; its charge is reserved.")
         return watch(analyst, ordered, screen)
     except KeyboardInterrupt:
-        cancel(analyst, ordered, screen)
+        for job in unanswered(analyst, dataset) if ordered is None else (ordered,):
+            cancel(analyst, job, screen)
         raise
+    except ServiceUnreachable:
+        told = (
+            "The order may have arrived"
+            if ordered is None
+            else f"Job {ordered.id} goes on without being watched"
+        )
+        screen.say(f"{told}: `understudy status` tells, once the service answers again.")
+        raise
+
+
+def unanswered(analyst: Client, dataset: Dataset) -> tuple[Job, ...]:
+    """Give what was ordered, as the service has it, where the order was interrupted before its answer came.
+
+    Args:
+        analyst: a client of who ordered.
+        dataset: the dataset; it was declared for this order, so every job on it comes from it.
+    """
+    with suppress(Refused, ServiceUnreachable):
+        return tuple(job for job in analyst.list_jobs() if job.dataset_id == dataset.id and not job.ended)
+    return ()
 
 
 def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 import typer
 
-from understudy.cli import app
+from understudy.cli import app, main
 from understudy.cli.answers import tell
+from understudy.errors import UnderstudyError
 
 WITHOUT_JSON = {
     "up": "it runs until it is stopped; what it announces stands in the data folder as JSON",
@@ -72,3 +74,30 @@ def test_completion() -> None:
     asked = {"COMP_WORDS": "understudy bud", "COMP_CWORD": "1"}
     completed = _understudy(_UNDERSTUDY_COMPLETE="complete_bash", **asked)
     assert completed.stdout.split() == ["budget"], completed.stderr
+
+
+def test_a_file_that_cannot_be_written_is_one_line(
+    tmp_path, capsys: pytest.CaptureFixture[str], monkeypatch
+) -> None:
+    def ended_by(error: OSError | UnderstudyError) -> int:
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setattr("understudy.cli.app", fail)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(str(ended.value.code))
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert (
+            ended_by(FileNotFoundError(2, "No such file or directory", str(tmp_path / "absent" / "x.csv")))
+            == 1
+        )
+        assert capsys.readouterr().err == f"understudy: {tmp_path}/absent/x.csv: No such file or directory\n"
+        assert ended_by(UnderstudyError("named \x1b[2J by somebody")) == 1
+        assert capsys.readouterr().err == "understudy: named \\x1b[2J by somebody\n"
+        with pytest.raises(ConnectionError):
+            ended_by(ConnectionError("a fault of the program is not hidden"))
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.understudy.scripted import DATASET, JOB, Answer, Script, both, client_of
-from understudy import Client, Refused, Repetitions, ServiceUnreachable, UnexpectedAnswer
+from understudy import Client, InputUnusable, Refused, Repetitions, ServiceUnreachable, UnexpectedAnswer
 from understudy.exchange import trusts_environment
 
 
@@ -129,3 +129,41 @@ def test_no_repetition_when_told_so() -> None:
     once = Client("http://service", key="k", transport=transport, repetitions=Repetitions(attempts=1))
     with once as client, pytest.raises(ServiceUnreachable):
         client.check_health()
+
+
+@pytest.mark.parametrize("status", [204, 302, 307])
+def test_what_comes_instead_of_a_file_is_not_kept_as_one(tmp_path: Path, status: int) -> None:
+    """A page that signs people in answers a download with a redirection to itself."""
+    target = tmp_path / "bundle.zip"
+    target.write_text("older")
+    script = Script(httpx.Response(status, headers={"Location": "https://sso.example.org"}, text="moved"))
+    with client_of(script) as client, pytest.raises(UnexpectedAnswer, match=f"HTTP status {status}"):
+        client.download_bundle("r", target)
+    assert target.read_text() == "older"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("items", [5, [5], [{"id": "d"}], None])
+def test_a_list_of_another_form_is_named_as_such(items: object) -> None:
+    script = Script(httpx.Response(200, json={"items": items, "next_before": None}))
+    with client_of(script) as client, pytest.raises(UnexpectedAnswer, match="understudy service"):
+        client.list_datasets()
+
+
+def test_a_moment_to_come_back_that_is_no_number_is_not_believed() -> None:
+    pauses: list[float] = []
+    busy = [httpx.Response(503, headers=[(b"Retry-After", wait)], json={}) for wait in (b"\xb2", b"tomorrow")]
+    script = Script(*busy, httpx.Response(200, json=DATASET))
+    with client_of(script, pauses) as client:
+        client.read_dataset("d")
+    assert pauses == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    "identity", ["", "..", ".", "../keys", "d?limit=1", "d#", "d/", "%2e%2e", "d\n", "ä"]
+)
+def test_an_id_does_not_make_a_request_another_one(identity: str) -> None:
+    script = Script()
+    with client_of(script) as client, pytest.raises(InputUnusable, match="id"):
+        client.auditing.delete_dataset(identity)
+    assert script.requests == []

@@ -59,3 +59,9 @@ def test_lines_are_shown_as_they_are() -> None:
     shown, written = screen(terminal=True)
     shown.say("a [bold]name[/] " + "x" * 200)
     assert written.getvalue() == "a [bold]name[/] " + "x" * 200 + "\n"
+
+
+def test_what_other_people_wrote_does_not_steer_the_terminal() -> None:
+    shown, written = screen(terminal=True)
+    shown.say("purpose \x1b[2Jé\u202e\x07 end")
+    assert written.getvalue() == "purpose \\x1b[2Jé\\x202e\\x07 end\n"

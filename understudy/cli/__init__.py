@@ -19,6 +19,7 @@ from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
+from understudy.cli.screen import plain
 from understudy.cli.signing_keys import signing_keys
 from understudy.cli.verify import verify
 from understudy.errors import UnderstudyError
@@ -61,7 +62,12 @@ def main() -> None:
     try:
         app()
     except UnderstudyError as error:
-        print(f"understudy: {error}", file=sys.stderr)
+        print(f"understudy: {plain(str(error))}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"understudy: {error.filename}: {error.strerror}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("understudy: interrupted", file=sys.stderr)

@@ -1,6 +1,7 @@
 """What a person sees: progress bars on a terminal, plain lines elsewhere."""
 
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,20 @@ from understudy.jobs.results import Job
 from understudy.training_bar import left_text, stage_text, training_bar
 
 LINE_SECONDS = 15.0
+UNSEEN = frozenset({"Cc", "Cf"})
+"""Unicode categories of what steers a terminal, or turns the direction of text around."""
+
+
+def plain(text: str) -> str:
+    """Show what steers a terminal as its number: names and purposes come from other people.
+
+    Args:
+        text: the text; ends of lines and tabs stay.
+    """
+    return "".join(
+        f"\\x{ord(letter):02x}" if unicodedata.category(letter) in UNSEEN and letter not in "\n\t" else letter
+        for letter in text
+    )
 
 
 class TerminalScreen:
@@ -36,7 +51,7 @@ class TerminalScreen:
 
     def say(self, line: str) -> None:
         """Show one line, as it is: ids and paths are neither broken nor coloured."""
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(plain(line), markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager
     def transfer(self, title: str, total: int | None) -> Iterator[Seen]:

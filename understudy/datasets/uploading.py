@@ -163,6 +163,7 @@ def upload_flow(*, url: str, dataset_id: str, rows: Path, seen: Seen, declaratio
         InputUnusable: if the file changed while it was sent.
         Refused: if the service said no.
     """
+    before = _stamp(rows)
     upload = yield from _begin(url, dataset_id, rows, declaration)
     whole = hashlib.sha256()
     with rows.open("rb") as file:
@@ -172,6 +173,9 @@ def upload_flow(*, url: str, dataset_id: str, rows: Path, seen: Seen, declaratio
             if upload.state == "open":
                 yield from _bring(upload, number, content, rows)
             seen(len(content))
+    if upload.state == "open" and _stamp(rows) != before:
+        # Parts of two files would be taken in as one.
+        yield from _give_up(upload, rows)
     try:
         while (report := (yield calls.complete_upload(upload.id, sha256=whole.hexdigest()))) is None:
             yield Pause(POLL_SECONDS)
@@ -209,16 +213,25 @@ def _begin(url: str, dataset_id: str, rows: Path, declaration: str) -> Generator
     return started
 
 
+def _stamp(rows: Path) -> tuple[int, int]:
+    facts = rows.stat()
+    return facts.st_size, facts.st_mtime_ns
+
+
+def _give_up(upload: Upload, rows: Path) -> Generator[Step, Any, None]:
+    forget(rows)
+    yield calls.abort_upload(upload.id)
+    message = f"{rows} has changed since its upload began; upload it again"
+    raise InputUnusable(message)
+
+
 def _bring(upload: Upload, number: int, content: bytes, rows: Path) -> Generator[Step, Any, None]:
     digest = hashlib.sha256(content).digest()
     there = upload.parts.get(number)
     if there == digest.hex():
         return
     if there is not None:
-        forget(rows)
-        yield calls.abort_upload(upload.id)
-        message = f"{rows} has changed since its upload began; upload it again"
-        raise InputUnusable(message)
+        yield from _give_up(upload, rows)
     announced = f"sha-256=:{base64.b64encode(digest).decode()}:"
     for attempt in range(1, PART_ATTEMPTS + 1):
         try:

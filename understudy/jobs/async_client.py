@@ -21,6 +21,8 @@ class AsyncJobs(ABC):
 
     _sleep: Callable[[float], Awaitable[None]]
     """Waits, in seconds."""
+    _patient: Repetitions
+    """How often a job that is watched is looked at where no answer comes: it goes on meanwhile."""
 
     @abstractmethod
     async def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
@@ -92,14 +94,14 @@ class AsyncJobs(ABC):
         return AsyncJob.of(await self.run(calls.cancel_job(job_id)), self)
 
     async def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> AsyncIterator[AsyncJob]:
-        """Yield the job again and again until it has ended; the last one has.
+        """Yield the job again and again until it has ended; the last one has. A service that restarts is waited for.
 
         Args:
             job_id: the job.
             poll_seconds: pause between two looks.
         """
         while True:
-            job = await self.read_job(job_id)
+            job = AsyncJob.of(await self.run(calls.read_job(job_id), repetitions=self._patient), self)
             yield job
             if job.ended:
                 return

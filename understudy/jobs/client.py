@@ -20,6 +20,8 @@ class Jobs(ABC):
 
     _sleep: Callable[[float], None]
     """Waits, in seconds."""
+    _patient: Repetitions
+    """How often a job that is watched is looked at where no answer comes: it goes on meanwhile."""
 
     @abstractmethod
     def run(self, call: Call[Result], *, repetitions: Repetitions | None = None) -> Result:
@@ -92,14 +94,14 @@ class Jobs(ABC):
         return self.run(calls.cancel_job(job_id))
 
     def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Iterator[Job]:
-        """Yield the job again and again until it has ended; the last one has.
+        """Yield the job again and again until it has ended; the last one has. A service that restarts is waited for.
 
         Args:
             job_id: the job.
             poll_seconds: pause between two looks.
         """
         while True:
-            job = self.read_job(job_id)
+            job = self.run(calls.read_job(job_id), repetitions=self._patient)
             yield job
             if job.ended:
                 return

@@ -1,0 +1,100 @@
+"""A job that somebody watches: through a restart of the service, and when the watcher is interrupted."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.understudy.scripted import DATASET, JOB, Answer, Script, client_of, sent
+from understudy import Dataset, ServiceUnreachable
+from understudy.publication import Order
+from understudy.publishing import train
+from understudy.table_files import TableFiles
+
+DONE = JOB | {"state": "succeeded", "release_id": "r"}
+RELEASE = {"id": "r", "job_id": "j", "dataset_id": "d"}
+CANCELLED = JOB | {"state": "cancelled"}
+QUOTE = httpx.Response(200, json={"fits": True, "refusal": None})
+
+
+class Screen:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def transfer(self, _title: str, _total: int | None) -> AbstractContextManager[Any]:
+        return nullcontext(lambda _count: None)
+
+    def training(self) -> AbstractContextManager[Any]:
+        return nullcontext(lambda _job: None)
+
+
+class Interrupted(Script):
+    """Ctrl-C comes where an answer would."""
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if self.answers[0] is INTERRUPT:
+            self.requests.append(request)
+            self.answers.pop(0)
+            raise KeyboardInterrupt
+        return super().__call__(request)
+
+
+INTERRUPT: Any = object()
+
+
+def test_both_clients_watch_a_job_through_a_restart_of_the_service() -> None:
+    def answers() -> list[Answer]:
+        down: list[Answer] = [httpx.ConnectError("refused") for _ in range(8)]
+        found = [httpx.Response(200, json=document) for document in (JOB, JOB, DONE, RELEASE)]
+        return [*found[:2], *down, *found[2:]]
+
+    requests, releases = sent(answers, "wait_for_release", ("j",), {})
+    assert [release.id for release in releases] == ["r", "r"]
+    assert [len(each) for each in requests] == [12, 12]
+
+
+def training(
+    monkeypatch: pytest.MonkeyPatch, *answers: Any
+) -> tuple[Interrupted, Screen, pytest.ExceptionInfo[BaseException]]:
+    monkeypatch.setattr("understudy.publishing.quote_lines", lambda _quote: ())
+    script, screen = Interrupted(*answers), Screen()
+    table = TableFiles(rows=Path("rows.csv"), domain={}, declared_size=10)
+    order = Order(table=table, name="n", epsilon=1.0, delta=1e-6, sample_rows=1, out=Path())
+    with client_of(script) as client, pytest.raises((KeyboardInterrupt, ServiceUnreachable)) as ended:
+        train(client, Dataset.from_json(DATASET), order, "g", screen)
+    return script, screen, ended
+
+
+def test_who_interrupts_the_watching_cancels_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    script, _, ended = training(
+        monkeypatch, QUOTE, httpx.Response(202, json=JOB), INTERRUPT, httpx.Response(200, json=CANCELLED)
+    )
+    assert ended.type is KeyboardInterrupt
+    assert script.requests[-1].url.path == "/v1/jobs/j/cancel"
+
+
+def test_who_interrupts_the_order_itself_cancels_what_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service may have taken the order although its answer was not waited for."""
+    others = [JOB | {"id": "other", "dataset_id": "e"}, CANCELLED | {"id": "ended"}]
+    listed = httpx.Response(200, json={"items": [JOB, *others]})
+    script, screen, ended = training(
+        monkeypatch, QUOTE, INTERRUPT, listed, httpx.Response(200, json=CANCELLED)
+    )
+    assert ended.type is KeyboardInterrupt
+    assert [request.url.path for request in script.requests[2:]] == ["/v1/jobs", "/v1/jobs/j/cancel"]
+    assert "Cancelling job j" in screen.lines[-1]
+
+
+def test_a_service_that_does_not_answer_any_more_leaves_a_way_to_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = [httpx.ConnectError("refused") for _ in range(12)]
+    _, screen, ended = training(monkeypatch, QUOTE, httpx.Response(202, json=JOB), *gone)
+    assert ended.type is ServiceUnreachable
+    assert "Job j goes on" in screen.lines[-1]
+    assert "understudy status" in screen.lines[-1]
