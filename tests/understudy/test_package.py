@@ -35,7 +35,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import understudy
-offline = {"understudy.simulation"} | {f"understudy.local.{name}" for name in ("accounts", "fitted", "fitting", "frames", "ledger_file", "reporting", "sampling")}
+offline = {"understudy.simulation"} | {f"understudy.local.{name}" for name in ("accounts", "arithmetic", "fitted", "fitting", "frames", "intake", "ledger_file", "ledger_lines", "pictures", "reporting", "sampling")}
 audit = ("adaptive", "anchors", "charged", "selections", "loss", "renyi", "accounting", "calibrated", "planned", "executed", "contents", "verification")
 offline |= {f"understudy.verifying.{name}" for name in audit}
 for module in pkgutil.walk_packages(understudy.__path__, "understudy."):

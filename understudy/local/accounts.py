@@ -20,7 +20,7 @@ from core.privacy.remaining import remaining_epsilon
 from core.synthesis.plan import Plan
 from understudy.connection import default_data_folder
 from understudy.documents import Json
-from understudy.errors import Conflict, refusal
+from understudy.errors import Conflict, VerificationFailed, refusal
 from understudy.local.ledger_file import OpenLedger, ledger_path, opened_ledger
 
 OWNER = "the owner of the file"
@@ -150,18 +150,28 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
         return Payment(population_id=ledger.population_id, reserved=reserved, spent=spent)
 
 
-def settle(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> None:
+def settle(path: Path, dataset: str, plan: Plan, payment: Payment, *, job_id: UUID, clock: Clock) -> None:
     """Note that a training ran to its end. What it cost stays; a training that is never settled cost the same.
 
     Args:
         path: the ledger.
         dataset: what the dataset is called.
         plan: what ran.
+        payment: what was paid for it.
         job_id: its training.
         clock: dates the entry.
+
+    Raises:
+        VerificationFailed: the ledger is not what was written, or does not say any more that it was paid.
     """
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with answered(), opened_ledger(path, dataset) as ledger:
+        if payment.spent not in {entry.head for entry in ledger.entries}:
+            message = (
+                f"{path} does not hold the charge of the training that ends now: it was replaced meanwhile. The generator is "
+                "not handed out, and somebody must look: put back the file that holds every charge"
+            )
+            raise VerificationFailed(message)
         ledger.append(_moved(EntryKind.SETTLED, job_id, charge), clock=clock)
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from core.releases.samples import Samples, open_samples
+from core.releases.samples import ImageSamples, Samples, open_samples
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
@@ -32,26 +32,46 @@ class Fitted:
     def _samples(self) -> Samples:
         return open_samples(self.bundle)
 
-    def sample(self, rows: int, *, form: str = "pandas", where: Json | None = None) -> Any:  # noqa: ANN401 - a DataFrame or an Arrow table
-        """Draw synthetic rows.
+    def sample(self, rows: int, *, form: str | None = None, where: Json | None = None) -> Any:  # noqa: ANN401 - see Returns
+        """Draw synthetic rows or images.
 
         Args:
             rows: how many.
-            form: "pandas" for a DataFrame, "arrow" for an Arrow table.
+            form: "pandas" for a DataFrame, "arrow" for an Arrow table; "numpy" for the arrays of images. None for pandas or
+                numpy, whichever it is.
             where: columns that are fixed, with their values; see `understudy.Client.download_samples`.
+
+        Returns:
+            A DataFrame; an Arrow table; or arrays by name: `images` uint8 (rows, height, width, channels), `labels` their
+            places in the declared list, `label_names` that list.
 
         Raises:
             InvalidInput: there is no such column or value.
-            Conflict: too few rows meet the condition.
+            Conflict: too few rows meet the condition, or what is generated has no such form.
             NotInstalled: pandas is asked for and not installed.
             InputUnusable: the form is unknown, or fewer than one row is asked for.
         """
         if rows < 1:
             raise InputUnusable("ask for at least one row")
+        form = form or ("numpy" if self._of_images else "pandas")
         file_format = require_form(form)
         with answered():
             pieces = self._samples.write(rows, file_format, where or {})
             return drawn(b"".join(pieces), form=form)
+
+    @property
+    def _of_images(self) -> bool:
+        return isinstance(self._samples, ImageSamples)
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be pickled: what was refused among the rows would be in it.
+
+        Raises:
+            InputUnusable: always.
+        """
+        raise InputUnusable(
+            "save() writes the bundle, which may be passed on; this object also holds what its owner alone may know"
+        )
 
     def report(self, frame: object, target_file: Path | str, *, target: str | None = None) -> Path:
         """Compare the generator with the rows, for their owner alone: NOT differentially private, do not share it.
@@ -62,7 +82,7 @@ class Fitted:
             target: the column to predict from the others; else the domain's target, or the last column.
 
         Raises:
-            InvalidInput: no modelled column is called so.
+            InvalidInput: no modelled column is called so, or the generator is one of images.
             InputUnusable: the frame cannot be used.
         """
         from understudy.local.reporting import write_report

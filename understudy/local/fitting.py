@@ -1,32 +1,31 @@
 """Training on this machine, in this process: what a service and its worker do, without either.
 
 Plan, pay, train, certify, in this order: when a row reaches the synthesizer the charge is on the disk, and neither a
-crash nor a failure takes it back. Rows are cleaned and coded before, which only their owner sees.
+crash nor a failure takes it back. Records are cleaned and coded before, which only their owner sees. All entries of a
+training bear the moment it was asked for: how long anything took may depend on rows.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import torch
-
 import core
 import models
 import understudy
-from core.clock import SystemClock
-from core.domain.declared import domain_from_json
-from core.domain.table import TableDomain
+from core.clock import FixedClock, SystemClock
+from core.domain.declared import Domain, domain_from_json
+from core.domain.images import ImageDomain
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.releases.bundle import artefacts_of, files_of, pack, unpack
 from core.releases.certificate import make_certificate
 from core.releases.execution import Executed
 from core.releases.readme import render_readme
+from core.storage.clean_rows import CleanBlock
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
@@ -38,9 +37,12 @@ from models.software import software_of
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import Payment, answered, default_ledgers, pay, settle
+from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitted import Fitted
-from understudy.local.frames import coded_frame
+from understudy.local.frames import clean_frame
+from understudy.local.intake import taken_in
 from understudy.local.ledger_file import ledger_path
+from understudy.local.pictures import clean_images
 from understudy.table_files import DECLARED_SIZE, MARK, marked, read_domain
 from understudy.verifying.local_form import localised
 
@@ -53,20 +55,26 @@ def fit(
     guarantee: PrivacyGuarantee | tuple[float, float],
     *,
     dataset: str,
+    labels: object = None,
+    units: object = None,
     declared_size: int | None = None,
     synthesizer: str = "idpgan",
     options: Json | None = None,
     ledgers: Path | None = None,
     watch: Watch | None = None,
 ) -> Fitted:
-    """Train a generator on private rows and charge the dataset's ledger for it.
+    """Train a generator on private rows or images and charge the dataset's ledger for it.
 
     Args:
-        frame: the rows: a pandas DataFrame or an Arrow table with the declared columns.
-        domain: the declared domain of a table: its document, or the file that holds it.
+        frame: the rows: a pandas DataFrame or an Arrow table with the declared columns; or the images: a numpy array of
+            uint8, (images, height, width, channels), or (images, height, width) where one channel is declared.
+        domain: the declared domain, of a table or of images: its document, or the file that holds it.
         guarantee: epsilon and delta of this training.
         dataset: what the dataset is called. The name is what is trusted: the same people under two names have two
             budgets, and nobody can tell.
+        labels: of images whose domain declares labels, one for each: a declared word, or a number, which is the word
+            where all declared words are numbers and else its place in the declared list, from 0.
+        units: of images whose domain declares a privacy unit, whose each is: text or whole numbers.
         declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
         synthesizer: how the generator is made.
         options: what to choose instead of the public rules.
@@ -77,17 +85,15 @@ def fit(
         BudgetRefused: the ledger does not admit it; nothing was spent.
         Conflict: no cap is set.
         InvalidInput: the domain, the guarantee or an option breaks a rule.
-        InputUnusable: the frame cannot be used, or torch is set up in a way that a training must not have.
+        InputUnusable: the rows or images cannot be used, or torch is set up in a way that a training must not have.
         VerificationFailed: the ledger is not what was written.
     """
     require_plain_torch()
     document, size = _declared(domain, declared_size)
     path = ledger_path(ledgers or default_ledgers(), dataset)
-    clock, job_id = SystemClock(), uuid4()
+    clock, job_id = FixedClock(SystemClock().now()), uuid4()
     with answered():
         declared = domain_from_json(document)
-        if not isinstance(declared, TableDomain):
-            raise InputUnusable("the local library trains on tables; images are trained on by the service")
         plan = make_plan(
             spec=SynthesisSpec(synthesizer=synthesizer, options=options or {}),
             guarantee=_guarantee(guarantee),
@@ -96,19 +102,19 @@ def fit(
             adjacency=Adjacency.ADD_OR_REMOVE,
             privacy_unit=PrivacyUnit(column=declared.privacy_unit),
         )
-        records, intake = coded_frame(frame, declared)
-    ordered_at = clock.now()
+        blocks = _cleaned(frame, labels, units, declared)
+        intake = taken_in(blocks, declared, declared_size=size)
     payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
     record = Record(plan)
     streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
     with repeatable_torch():
-        generator = make_synthesizer(plan.synthesizer).fit(records, plan, streams, LocalHost(watch))
+        generator = make_synthesizer(plan.synthesizer).fit(intake.records, plan, streams, LocalHost(watch))
     with answered():
         staged = write_bundle(generator=generator, domain=declared.to_json(), certificate={})
         bundle, certificate = _certified(
-            staged, plan, record.executed(), payment, declared, job_id=job_id, ordered_at=ordered_at
+            staged, plan, record.executed(), payment, declared, job_id=job_id, ordered_at=clock.now()
         )
-    settle(path, dataset, plan, job_id=job_id, clock=clock)
+    settle(path, dataset, plan, payment, job_id=job_id, clock=clock)
     return Fitted(
         bundle=bundle,
         certificate=certificate,
@@ -144,37 +150,14 @@ class LocalHost:
         """Nothing is kept."""
 
 
-def require_plain_torch() -> None:
-    """Refuse settings of this process under which arithmetic is not the one that was proven.
-
-    Raises:
-        InputUnusable: another default type or device, automatic casts, or inference mode.
-    """
-    if (
-        torch.get_default_dtype() is not torch.float32
-        or torch.get_default_device().type != "cpu"
-        or torch.is_autocast_enabled("cpu")
-        or torch.is_inference_mode_enabled()
-    ):
+def _cleaned(frame: object, labels: object, units: object, domain: Domain) -> Iterable[CleanBlock]:
+    if isinstance(domain, ImageDomain):
+        return clean_images(frame, labels, units, domain)
+    if labels is not None or units is not None:
         raise InputUnusable(
-            "a training needs torch as it starts: float32, the CPU, no autocast and no inference mode around it"
+            "labels and units are given beside images; a table has them in its columns, as its domain declares"
         )
-
-
-@contextmanager
-def repeatable_torch() -> Iterator[None]:
-    """What a training child sets for good, for a while: gradients, and operations that are repeatable."""
-    before = torch.are_deterministic_algorithms_enabled()
-    warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
-    torch.use_deterministic_algorithms(mode=True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    try:
-        with torch.enable_grad():
-            yield
-    finally:
-        torch.use_deterministic_algorithms(before, warn_only=warned)
-        torch.utils.deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]
+    return [clean_frame(frame, domain)]
 
 
 def _declared(domain: Json | Path | str, declared_size: int | None) -> tuple[Mapping[str, Any], int]:
@@ -205,7 +188,7 @@ def _certified(
     plan: Plan,
     executed: Executed,
     payment: Payment,
-    domain: TableDomain,
+    domain: Domain,
     *,
     job_id: UUID,
     ordered_at: datetime,

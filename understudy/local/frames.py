@@ -1,19 +1,40 @@
-"""A frame of the user as the coded table that a synthesizer trains on: the service's own cleaning and coding."""
+"""A frame of the user as clean rows: the service's own cleaning, and no guess at what a column holds.
 
-from typing import Any
+How a value is read may not depend on other rows. Columns of Arrow have a type; a pandas column of Python objects has
+none, and Arrow's guess from all of them would let one date cut the hours off everybody else's times. So such a column
+must hold values of one kind.
+"""
 
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
 import pyarrow as pa
 
+from core.domain.columns import LabelColumn, NumericColumn
 from core.domain.table import TableDomain
 from core.storage.clean_rows import CleanBlock, clean_rows
 from core.storage.header import check_header, used_names
-from models.coding import coded_table
-from models.encoding import PrivateTable
 from understudy.errors import InputUnusable
 
+_BROKEN: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""What Arrow raises; its words quote values."""
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "text": (str,),
+    "truth": (bool, np.bool_),
+    "number": (int, float, np.integer),
+    "decimal": (Decimal,),
+    "date": (date,),
+}
+"""The first that fits counts."""
+_READ_ALIKE: Final = frozenset({"text", "truth", "number"})
+"""Kinds whose text is the same beside any other value of their kind; of decimals and times it is not."""
 
-def coded_frame(frame: object, domain: TableDomain) -> tuple[PrivateTable, CleanBlock]:
-    """Clean a frame by the declared rules and code it.
+
+def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
+    """Clean a frame by the declared rules.
 
     Values are taken as they are, like those of a Parquet file: the rules for CSV text do not apply.
 
@@ -22,46 +43,66 @@ def coded_frame(frame: object, domain: TableDomain) -> tuple[PrivateTable, Clean
         domain: the declared domain.
 
     Returns:
-        The coded records, and what happened to the rows; the second is for their owner alone.
+        The accepted rows and what happened to the others; the second is for their owner alone.
 
     Raises:
-        InputUnusable: it is no frame, or no row is acceptable.
+        InputUnusable: it is no frame, or a column holds values of several kinds.
         core.errors.UnderstudyError: its columns are not the declared ones.
     """
-    table = arrow_table(frame)
-    check_header(domain, table.column_names)
-    table = table.select(used_names(domain)).combine_chunks()
-    columns = {name: _one(table.column(name)) for name in table.column_names}
-    block = clean_rows(domain, columns, table.num_rows, None)
-    if block.batch.num_rows == 0:
-        reasons = ", ".join(
-            sorted({f"{column}: {kind}" for column, kind in block.refusals}) or ["it has no rows"]
-        )
-        message = f"no row of the frame is acceptable ({reasons}); compare it with the declared domain"
-        raise InputUnusable(message)
-    return coded_table([block.batch], domain), block
-
-
-def arrow_table(frame: object) -> pa.Table:
-    """Give a frame as an Arrow table.
-
-    Raises:
-        InputUnusable: it is none.
-    """
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
     try:
-        if type(frame).__module__.partition(".")[0] == "pandas":
-            return pa.Table.from_pandas(frame, preserve_index=False)
-        return pa.table(_streamed(frame))
-    except (pa.ArrowException, TypeError, ValueError):
-        # Arrow's own words quote values.
+        table = _used(frame, domain).combine_chunks()
+        columns = {name: _one(table.column(name)) for name in table.column_names}
+        return clean_rows(domain, columns, table.num_rows, None)
+    except _BROKEN:
         message = (
-            "the rows must be a pandas DataFrame or an Arrow table, with one kind of value in each column"
+            "the rows must be a pandas DataFrame or an Arrow table, with one kind of value in each column, "
+            "and of a kind that can be read as declared"
         )
         raise InputUnusable(message) from None
+
+
+def _used(frame: object, domain: TableDomain) -> pa.Table:
+    """The columns that are read, as Arrow."""
+    names = used_names(domain)
+    if type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns"):
+        return _of_pandas(frame, domain, names)
+    table = frame if isinstance(frame, pa.Table) else pa.table(_streamed(frame))
+    check_header(domain, table.column_names)
+    return table.select(names)
+
+
+def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Table:  # noqa: ANN401 - pandas is not there when types are checked
+    present = [str(name) for name in frame.columns]
+    check_header(domain, present)
+    used = frame.iloc[:, [present.index(name) for name in names]]
+    for place, name in enumerate(names):
+        column = used.iloc[:, place]
+        if column.dtype == object:
+            _require_one_kind(name, column[column.notna()], domain)
+    return pa.Table.from_pandas(used, preserve_index=False).rename_columns(list(names))
+
+
+def _require_one_kind(name: str, values: Iterable[object], domain: TableDomain) -> None:
+    """Refuse objects that would be read otherwise beside other rows."""
+    kinds = {_kind(value) for value in values}
+    declared = next((column for column in domain.modelled if column.name == name), None)
+    if None not in kinds and len(kinds) <= 1:
+        as_words = declared is None or isinstance(declared, LabelColumn)
+        if kinds <= _READ_ALIKE or not as_words:
+            return
+    wanted = "numbers" if isinstance(declared, NumericColumn) else "text"
+    message = (
+        f"the column {name!r} holds Python objects of several kinds, or of one that has no text of its own; "
+        f"give the whole column one type, such as {wanted}"
+    )
+    raise InputUnusable(message)
+
+
+def _kind(value: object) -> str | None:
+    """Which kind a Python object is of, as Arrow would read it; None of what is none."""
+    if isinstance(value, datetime):
+        return "time" if value.tzinfo is None else "time with a zone"
+    return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)
 
 
 def _streamed(frame: object) -> Any:  # noqa: ANN401 - whatever can show itself as an Arrow stream

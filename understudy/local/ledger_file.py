@@ -15,24 +15,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from core.clock import Clock
 from core.errors import UnderstudyError as EngineError
-from core.ledger.balance import Balance
 from core.ledger.books import Books
 from core.ledger.chain import EMPTY, Entry, Head, link
-from core.ledger.decisions import Decision, DecisionKind
+from core.ledger.decisions import Decision
 from core.ledger.reservation import EntryKind, Movement, fold
 from core.ledger.verification import check
-from core.privacy.charge import Charge
 from core.privacy.filters import AdmissionRule
 from understudy.errors import InputUnusable, VerificationFailed
+from understudy.local.ledger_lines import Header, entry_from, entry_json, line_of
 
-SCHEMA: Final = "understudy.local-ledger/1"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OWNER_ONLY: Final = 0o600
 _WRONG: Final = (KeyError, TypeError, ValueError, AttributeError, EngineError)
@@ -91,12 +88,20 @@ class OpenLedger:
 
         Returns:
             The head after each.
+
+        Raises:
+            VerificationFailed: another file lies in its place by now.
         """
         first = len(self.entries)
         for content in contents:
             self._link(content, clock=clock, mechanism=mechanism)
         new = self.entries[first:]
-        _write(self._descriptor, "".join(_line(_entry_json(entry)) for entry in new))
+        _write(self._descriptor, "".join(line_of(entry_json(entry)) for entry in new))
+        if not _lies_at(self._descriptor, self.path):
+            message = (
+                f"{self.path} was replaced while it was written to, so what was to be paid for does not begin"
+            )
+            raise VerificationFailed(message)
         return [entry.head for entry in new]
 
     def _link(
@@ -131,50 +136,63 @@ def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
         VerificationFailed: the file is not what was written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+    descriptor = _locked(path)
     try:
-        # Let go when the file is closed, so also when the process dies.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        lines = _whole_lines(descriptor)
-        if not lines:
-            lines = [_new_header(descriptor, path, dataset)]
+        content = _content(descriptor)
+        whole = content.rfind(b"\n") + 1
+        header = Header(dataset, uuid4(), AdmissionRule.FILTERS)
+        if not whole and not header.was_begun_as(content):
+            raise _damaged(path, 1, "it is not the first line of a ledger")
+        if whole < len(content):
+            # A last line without its end was being written when the machine stopped: whoever wrote it never went on to what it
+            # would have paid for.
+            os.ftruncate(descriptor, whole)
+            os.fsync(descriptor)
+        if not whole:
+            _begin(descriptor, path, header)
+        lines = content[:whole].decode("utf-8", "replace").splitlines() or [header.line()]
         yield _read(path, dataset, lines, descriptor)
     finally:
         os.close(descriptor)
 
 
-def _whole_lines(descriptor: int) -> list[str]:
-    """The lines that were written to their end.
+def _locked(path: Path) -> int:
+    """The file, locked, that lies at the path. It is let go when it is closed, so also when the process dies."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _lies_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # Whoever waited for the lock may hold a file that an editor, or a backup put back, has replaced meanwhile.
+        os.close(descriptor)
 
-    A last line without its end was being written when the machine stopped: whoever wrote it never went on to what it
-    would have paid for, so it is cut off.
-    """
+
+def _lies_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _content(descriptor: int) -> bytes:
     content = bytearray()
     os.lseek(descriptor, 0, os.SEEK_SET)
     while piece := os.read(descriptor, 1 << 20):
         content += piece
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.ftruncate(descriptor, whole)
-        os.fsync(descriptor)
-    return content[:whole].decode("utf-8", "replace").splitlines()
+    return bytes(content)
 
 
-def _new_header(descriptor: int, path: Path, dataset: str) -> str:
-    header = {
-        "schema": SCHEMA,
-        "dataset": dataset,
-        "population_id": str(uuid4()),
-        "rule": AdmissionRule.FILTERS.value,
-    }
-    line = _line(header)
-    _write(descriptor, line)
+def _begin(descriptor: int, path: Path, header: Header) -> None:
+    _write(descriptor, header.line())
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
-    return line
 
 
 def _write(descriptor: int, text: str) -> None:
@@ -185,24 +203,6 @@ def _write(descriptor: int, text: str) -> None:
     os.fsync(descriptor)
 
 
-def _line(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    dataset: str
-    population_id: UUID
-    rule: AdmissionRule
-
-    @classmethod
-    def read(cls, line: str) -> Self:
-        document = json.loads(line)
-        if document["schema"] != SCHEMA:
-            raise ValueError("another schema")
-        return cls(str(document["dataset"]), UUID(document["population_id"]), AdmissionRule(document["rule"]))
-
-
 def _read(path: Path, dataset: str, lines: Sequence[str], descriptor: int) -> OpenLedger:
     """Verify every line and fold them all.
 
@@ -210,7 +210,7 @@ def _read(path: Path, dataset: str, lines: Sequence[str], descriptor: int) -> Op
         VerificationFailed: one is not what was written.
     """
     try:
-        header = _Header.read(lines[0])
+        header = Header.read(lines[0])
     except _WRONG:
         raise _damaged(path, 1, "it is not the first line of a ledger") from None
     if header.dataset != dataset:
@@ -218,7 +218,7 @@ def _read(path: Path, dataset: str, lines: Sequence[str], descriptor: int) -> Op
     entries: list[Entry] = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            entries.append(_entry_from(json.loads(line), header.population_id))
+            entries.append(entry_from(json.loads(line), header.population_id))
         except _WRONG:
             raise _damaged(path, number, "it cannot be read") from None
     books = Books(rule=header.rule)
@@ -232,42 +232,4 @@ def _damaged(path: Path, number: int, problem: str) -> VerificationFailed:
     return VerificationFailed(
         f"{path}, line {number}: {problem}. Nothing may be spent until somebody has looked: put the file back from a "
         "backup that is not older than the newest release, or treat the dataset's budget as spent."
-    )
-
-
-def _entry_json(entry: Entry) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "sequence": entry.sequence,
-        "kind": entry.kind,
-        "at": entry.at.isoformat(timespec="microseconds"),
-        "balance": None if entry.balance is None else entry.balance.to_numbers(),
-        "previous_hash": entry.previous_hash.hex(),
-        "hash": entry.hash.hex(),
-    }
-    if entry.movement is not None:
-        document |= {"job_id": str(entry.movement.job_id), "charge": entry.movement.charge.to_json()}
-    if entry.decision is not None:
-        document |= {"terms": entry.decision.terms}
-    return document | ({} if entry.mechanism is None else {"mechanism": entry.mechanism})
-
-
-def _entry_from(document: Mapping[str, Any], population_id: UUID) -> Entry:
-    movement, decision = None, None
-    if "terms" in document:
-        decision = Decision(kind=DecisionKind(document["kind"]), terms=dict(document["terms"]))
-    else:
-        charge = Charge.from_json(document["charge"])
-        movement = Movement(kind=EntryKind(document["kind"]), job_id=UUID(document["job_id"]), charge=charge)
-    return Entry(
-        population_id=population_id,
-        sequence=int(document["sequence"]),
-        movement=movement,
-        decision=decision,
-        mechanism=document.get("mechanism"),
-        fence=None,
-        at=datetime.fromisoformat(document["at"]),
-        balance=Balance.from_numbers(document["balance"]),
-        grant_balance=None,
-        previous_hash=bytes.fromhex(document["previous_hash"]),
-        hash=bytes.fromhex(document["hash"]),
     )

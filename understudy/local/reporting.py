@@ -3,14 +3,18 @@
 import os
 from pathlib import Path
 
-from core.domain.table import TableDomain
+from core.domain.declared import domain_from_json
+from core.domain.images import ImageDomain
 from core.releases.bundle import unpack
 from core.releases.sampler import Sampler
 from core.reports.columns import columns_of, target_of
+from core.reports.errors import ReportForTablesOnly
 from core.reports.sealed_contents import measure
 from core.reports.sealed_page import Subject, render
+from models.encoding import PrivateTable
 from understudy.local.accounts import answered
-from understudy.local.frames import coded_frame
+from understudy.local.frames import clean_frame
+from understudy.local.intake import taken_in
 
 
 def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None) -> None:
@@ -23,14 +27,17 @@ def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None
         target: the column to predict from the others; None for the domain's target, or the last column.
 
     Raises:
-        InvalidInput: no modelled column is called so.
+        InvalidInput: no modelled column is called so, or the generator is one of images.
         InputUnusable: the frame cannot be used.
     """
     opened = unpack(bundle)
     with answered():
-        domain = TableDomain.from_json(opened.domain)
+        domain = domain_from_json(opened.domain)
+        if isinstance(domain, ImageDomain):
+            raise ReportForTablesOnly
         chosen = target_of(domain, target)
-        rows, _ = coded_frame(frame, domain)
+        rows = taken_in([clean_frame(frame, domain)], domain, declared_size=None).records
+    assert isinstance(rows, PrivateTable), "a table's records"
     contents = measure(
         rows.codes, rows.unit_of_record, Sampler(opened).codes, columns_of(domain), target=chosen
     )
@@ -41,7 +48,9 @@ def write_report(bundle: bytes, frame: object, file: Path, *, target: str | None
     )
     partial = file.with_name(f"{file.name}.part")
     html = render(Subject(title="your rows and this generator", facts=facts), contents)
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # A file or link that lies there already would keep its owner and rights.
+    partial.unlink(missing_ok=True)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:
         out.write(html)
     partial.replace(file)

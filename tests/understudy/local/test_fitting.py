@@ -1,8 +1,13 @@
 """Training without a service: what it leaves, what it charges, and what becomes of it when it fails."""
 
+import copy
 import json
+import pickle
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +17,10 @@ import pytest
 import torch
 
 import understudy
+from models.randomness import KeyedStreams, Purpose
+from models.recording import Record
 from tests.core.releases.stand_in import DOMAIN
-from understudy import BudgetRefused, InputUnusable, InvalidInput
+from understudy import BudgetRefused, InputUnusable, InvalidInput, VerificationFailed
 from understudy.cli import main
 from understudy.local import Fitted, fit, fitting, read_account, set_cap
 from understudy.verifying.bundle_file import open_bundle
@@ -57,6 +64,9 @@ def fitted(ledgers: Path) -> Fitted:
 
 
 def test_the_owner_of_the_rows_has_a_sealed_report(fitted: Fitted, tmp_path: Path) -> None:
+    left = tmp_path / "report.html.part"
+    left.write_text("left by a crash, for everybody to read")
+    left.chmod(0o644)
     file = fitted.report(frame(), tmp_path / "report.html", target="ward")
     html = file.read_text()
     assert "do not share" in html
@@ -168,6 +178,74 @@ def test_when_rows_are_touched_the_charge_is_on_the_disk_and_a_failure_keeps_it(
     assert not torch.are_deterministic_algorithms_enabled()
 
 
+class Listening:
+    """A synthesizer that keeps what would be the noise of a training, and what happens then."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self.noise: list[bytes] = []
+        self.then = then
+
+    def fit(self, _records: Any, _plan: Any, streams: KeyedStreams, _host: Any) -> None:
+        self.noise.append(streams.normals(Purpose.ANCHOR_NOISE, 0, 4).tobytes())
+        self.then()
+
+
+def test_no_two_trainings_share_their_noise_also_after_a_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_cap("wards", epsilon=9.0, delta=1e-4, ledgers=tmp_path)
+
+    def crash() -> None:
+        raise MemoryError
+
+    listening = Listening(crash)
+    monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: listening)
+    torch.manual_seed(1)
+    for rows in (300, 300, 299):
+        torch.manual_seed(1)
+        with pytest.raises(MemoryError):
+            fit(
+                frame(rows),
+                DOMAIN,
+                GUARANTEE,
+                dataset="wards",
+                declared_size=300,
+                options=SMALL,
+                ledgers=tmp_path,
+            )
+    assert len(set(listening.noise)) == 3
+    assert list(read_account("wards", ledgers=tmp_path).jobs.values()) == ["SPENT"] * 3
+
+
+def test_a_generator_whose_charge_is_in_no_ledger_any_more_is_not_handed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older file is put back while a training runs: the next one would be admitted as if this had never been."""
+    path = capped(tmp_path) / "wards.jsonl"
+    older = path.read_bytes()
+    listening = Listening(lambda: path.write_bytes(older) and None)
+    monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: listening)
+    monkeypatch.setattr(fitting, "write_bundle", lambda **_: b"")
+    monkeypatch.setattr(fitting, "_certified", lambda *_, **__: (b"", {}))
+    monkeypatch.setattr(Record, "executed", lambda _self: None)
+    with pytest.raises(VerificationFailed, match="not handed out"):
+        fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path)
+
+
+def test_the_ledger_does_not_tell_how_long_a_training_took(fitted: Fitted, ledgers: Path) -> None:
+    assert fitted.bundle
+    times = {json.loads(line)["at"] for line in (ledgers / "wards.jsonl").read_text().splitlines()[2:]}
+    assert len(times) == 1
+    assert fitted.certificate["issued_at"][:19] == times.pop()[:19]
+
+
+def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
+    with pytest.raises(InputUnusable, match="writes the bundle"):
+        pickle.dumps(fitted)
+    with pytest.raises(InputUnusable, match="writes the bundle"):
+        copy.copy(fitted)
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
@@ -176,10 +254,12 @@ def test_when_rows_are_touched_the_charge_is_on_the_disk_and_a_failure_keeps_it(
         ({"options": {"stepz": 1}}, InvalidInput, "stepz"),
         ({"frame": [1, 2]}, InputUnusable, "pandas DataFrame or an Arrow table"),
         ({"frame": frame().drop_columns(["ward"])}, InvalidInput, "missing: ward"),
-        ({"frame": frame().slice(0, 0)}, InputUnusable, "no row"),
+        ({"frame": frame().slice(0, 0)}, InputUnusable, "no record"),
         ({"domain": DOMAIN | {"_from_data": []}}, InputUnusable, "draft"),
+        ({"declared_size": 149}, InvalidInput, "twice as many"),
+        ({"labels": [1]}, InputUnusable, "beside images"),
     ],
-    ids=["size", "guarantee", "option", "list", "column", "empty", "draft"],
+    ids=["size", "guarantee", "option", "list", "column", "empty", "draft", "more than declared", "labels"],
 )
 def test_what_cannot_be_trained_on_costs_nothing(
     tmp_path: Path, changes: dict[str, Any], error: type[Exception], message: str
@@ -193,8 +273,33 @@ def test_what_cannot_be_trained_on_costs_nothing(
     assert read_account("wards", ledgers=tmp_path).jobs == {}
 
 
-def test_torch_must_be_as_it_starts(tmp_path: Path) -> None:
+@contextmanager
+def short_products() -> Iterator[None]:
+    torch.set_float32_matmul_precision("medium")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@contextmanager
+def products_shortened_by_the_machine() -> Iterator[None]:
+    """As an environment for oneDNN does on machines that can: nothing of it can be read from torch."""
+    with pytest.MonkeyPatch.context() as patch:
+        whole = torch.Tensor.__matmul__
+        patch.setattr(
+            torch.Tensor, "__matmul__", lambda a, b: whole(a.bfloat16(), b.bfloat16()).float(), raising=True
+        )
+        yield
+
+
+@pytest.mark.parametrize(
+    "around",
+    [torch.inference_mode, partial(torch.autocast, "cpu"), short_products, products_shortened_by_the_machine],
+    ids=["inference", "autocast", "set", "machine"],
+)
+def test_torch_must_be_as_it_starts(tmp_path: Path, around: Callable[[], Any]) -> None:
     capped(tmp_path)
-    with torch.inference_mode(), pytest.raises(InputUnusable, match="inference mode"):
+    with around(), pytest.raises(InputUnusable, match="full precision"):
         fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, ledgers=tmp_path)
     assert read_account("wards", ledgers=tmp_path).jobs == {}

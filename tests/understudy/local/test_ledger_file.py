@@ -1,7 +1,11 @@
 """The ledger as a file: refuses overspending, survives crashes, and shows that a line was changed."""
 
+import fcntl
 import json
 import multiprocessing
+import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -14,7 +18,8 @@ from core.synthesis.plan import Plan
 from tests.core.releases.certified import plan_for
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput, VerificationFailed
 from understudy.local.accounts import pay, read_account, set_cap, settle
-from understudy.local.ledger_file import _entry_from, _line, ledger_path, opened_ledger
+from understudy.local.ledger_file import ledger_path, opened_ledger
+from understudy.local.ledger_lines import entry_from, line_of
 
 CLOCK = SystemClock()
 
@@ -56,9 +61,9 @@ def test_a_third_training_is_refused_and_leaves_no_trace(ledgers: Path, plan: Pl
 def test_a_training_that_never_settled_cost_as_much_as_one_that_did(ledgers: Path, plan: Plan) -> None:
     """Nothing but the settling comes after the spend: a crash anywhere between leaves the ledger as it is here."""
     path, job_id = ledger_path(ledgers, "wards"), uuid4()
-    pay(path, "wards", plan, job_id=job_id, clock=CLOCK)
+    payment = pay(path, "wards", plan, job_id=job_id, clock=CLOCK)
     crashed = read_account("wards", ledgers=ledgers)
-    settle(path, "wards", plan, job_id=job_id, clock=CLOCK)
+    settle(path, "wards", plan, payment, job_id=job_id, clock=CLOCK)
     settled = read_account("wards", ledgers=ledgers)
     assert crashed.spent == settled.spent
     assert crashed.remaining_epsilon == settled.remaining_epsilon
@@ -118,6 +123,74 @@ def test_a_line_that_was_being_written_when_the_machine_stopped_is_cut_off(ledge
     assert len(account.jobs) == 1
 
 
+def test_of_a_header_that_was_being_written_when_the_machine_stopped_nothing_is_left(tmp_path: Path) -> None:
+    with opened_ledger(ledger_path(tmp_path, "wards"), "wards"):
+        pass
+    whole = ledger_path(tmp_path, "wards").read_bytes()
+    for length in (0, 1, 60, len(whole) - 1):
+        ledger_path(tmp_path, "wards").write_bytes(whole[:length])
+        assert read_account("wards", ledgers=tmp_path).cap is None
+        assert ledger_path(tmp_path, "wards").read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.parametrize("other", [b"\r", b"", b"\x00"], ids=["returns", "nothing", "zeros"])
+def test_a_file_that_has_lost_its_line_ends_is_no_new_ledger(ledgers: Path, plan: Plan, other: bytes) -> None:
+    """Whatever a program made of the line ends: to begin again would give the whole budget back."""
+    paid(ledgers, plan)
+    path = ledger_path(ledgers, "wards")
+    changed = path.read_bytes().replace(b"\n", other)
+    path.write_bytes(changed)
+    with pytest.raises(VerificationFailed, match="Nothing may be spent"):
+        set_cap("wards", epsilon=2.0, delta=4e-6, ledgers=ledgers)
+    assert path.read_bytes() == changed
+
+
+def test_whoever_waited_for_a_ledger_that_was_replaced_pays_into_the_one_that_lies_there(
+    ledgers: Path, plan: Plan
+) -> None:
+    """An editor, or a backup that is put back, makes another file of the same name while somebody waits for the lock."""
+    path = ledger_path(ledgers, "wards")
+    holder = path.open("r+b")
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    payer = threading.Thread(target=paid, args=(ledgers, plan))
+    payer.start()
+    wait_until_locked_out(path)
+    copy = path.with_suffix(".new")
+    shutil.copy(path, copy)
+    copy.replace(path)
+    holder.close()
+    payer.join()
+    assert list(read_account("wards", ledgers=ledgers).jobs.values()) == ["SPENT"]
+
+
+def wait_until_locked_out(path: Path) -> None:
+    """Return when somebody waits for the lock on a file, as the kernel tells it: a line with an arrow."""
+    inode = f":{path.stat().st_ino} "
+    for _ in range(6000):
+        held = Path("/proc/locks").read_text().splitlines()
+        if any(inode in line and "->" in line for line in held):
+            return
+        time.sleep(0.01)
+    pytest.fail("nobody waits")
+
+
+def test_what_was_paid_into_a_file_that_is_gone_does_not_begin(
+    ledgers: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The charge would be in no ledger: replaced between the lock and the line, the file is written to in vain."""
+    path = ledger_path(ledgers, "wards")
+    before = path.read_bytes()
+
+    def replaced(descriptor: int) -> None:
+        path.unlink()
+        path.write_bytes(before)
+
+    monkeypatch.setattr("understudy.local.ledger_file.os.fsync", replaced)
+    with pytest.raises(VerificationFailed, match="replaced while"):
+        paid(ledgers, plan)
+    assert path.read_bytes() == before
+
+
 def with_smaller_charge(document: dict[str, object]) -> dict[str, object]:
     text = json.dumps(document)
     assert '"epsilon_micros": ' in text
@@ -129,18 +202,18 @@ def rehashed(document: dict[str, object], ledgers: Path) -> dict[str, object]:
     with opened_ledger(ledger_path(ledgers, "other"), "other") as other:
         population = other.population_id
     header = json.loads(lines(ledgers)[0])
-    entry = _entry_from(document, type(population)(header["population_id"]))
+    entry = entry_from(document, type(population)(header["population_id"]))
     return document | {"hash": hash_of(entry).hex()}
 
 
 TAMPERING: dict[str, Callable[[list[str], Path], list[str]]] = {
     "a smaller charge": lambda whole, _: [
         *whole[:-1],
-        _line(with_smaller_charge(json.loads(whole[-1]))),
+        line_of(with_smaller_charge(json.loads(whole[-1]))),
     ],
     "a smaller charge under a hash of its own": lambda whole, ledgers: [
         *whole[:-1],
-        _line(rehashed(with_smaller_charge(json.loads(whole[-1])), ledgers)),
+        line_of(rehashed(with_smaller_charge(json.loads(whole[-1])), ledgers)),
     ],
     "a line less": lambda whole, _: [*whole[:2], *whole[3:]],
     "two lines exchanged": lambda whole, _: [*whole[:2], whole[3], whole[2], *whole[4:]],

@@ -1,0 +1,105 @@
+"""How a value of a frame is read does not depend on the other rows, and what breaks Arrow is told without its words."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.domain.table import TableDomain
+from core.errors import InvalidInput
+from understudy import InputUnusable
+from understudy.local.frames import clean_frame
+from understudy.local.intake import taken_in
+
+DOMAIN = TableDomain.from_json({
+    "schema": "understudy.domain/1", "privacy_unit": "who", "columns": [
+        {"name": "who", "kind": "unit"},
+        {"name": "word", "kind": "categorical", "categories": ["1", "1.5", "True"], "other": True, "null": "category"},
+        {"name": "size", "kind": "numeric", "type": "real", "lower": 0, "upper": 9, "null": "category"},
+        {"name": "seen", "kind": "datetime", "lower": "2020-01-01T00:00:00", "upper": "2020-01-01T23:59:59",
+         "resolution": "hour", "null": "category"},
+        {"name": "left", "kind": "ignored"},
+    ],
+})  # fmt: skip
+SEVEN = datetime(2020, 1, 1, 7)  # noqa: DTZ001 - without a zone, as most are
+ROW: dict[str, Any] = {"who": "a", "word": "1", "size": 2.5, "seen": SEVEN, "left": None}
+pandas = pytest.importorskip("pandas")
+
+
+def codes(*rows: dict[str, Any]) -> list[list[int]]:
+    frame = pandas.DataFrame({name: pandas.Series([row[name] for row in rows], dtype=object) for name in ROW})
+    records = taken_in([clean_frame(frame, DOMAIN)], DOMAIN, declared_size=100).records
+    return records.codes.tolist()  # type: ignore[union-attr, no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("column", "own", "strange"),
+    [
+        ("seen", SEVEN, date(2020, 1, 1)),
+        ("seen", SEVEN, SEVEN.replace(tzinfo=UTC)),
+        ("word", Decimal(1), Decimal("1.5")),
+        ("word", 1, np.float32(1.1)),
+        ("word", True, 1),
+        ("word", "1", 1),
+        ("word", date(2020, 1, 1), SEVEN),
+        ("size", 1, Decimal("1.50")),
+        ("size", 2**53 + 1, 1.5),
+        ("size", 1, 2**70),
+        ("word", "1", "\ud800"),
+        ("who", 1, "b"),
+        ("size", 1, 1 + 2j),
+        ("size", 1, [1]),
+    ],
+    ids=[
+        "a date first", "a zone", "decimals", "a small float", "truth", "a number", "dates as words", "a decimal",
+        "a large number", "a huge number", "half a character", "units", "complex", "lists",
+    ],
+)  # fmt: skip
+def test_values_that_would_change_how_others_are_read_are_refused(
+    column: str, own: object, strange: object
+) -> None:
+    row, other = ROW | {column: own}, ROW | {"who": "z", column: strange}
+    for rows in ((other, row), (row, other)):
+        with pytest.raises(InputUnusable, match="kind") as refused:
+            codes(*rows)
+        assert repr(strange) not in str(refused.value)
+        assert refused.value.__cause__ is None
+
+
+def test_whole_numbers_are_the_same_words_beside_fractions() -> None:
+    row = ROW | {"word": 1}
+    assert codes(ROW | {"word": 1.5}, row)[1] == codes(row)[0]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA, pandas.NaT], ids=repr)
+def test_one_missing_value_more_changes_nobody_elses_codes(missing: object) -> None:
+    for column, value in {"word": 1, "size": 3, "seen": SEVEN}.items():
+        row = ROW | {column: value}
+        assert codes(ROW | {column: missing}, row)[1] == codes(row)[0]
+
+
+def test_columns_that_are_ignored_may_hold_anything() -> None:
+    assert codes(ROW | {"left": [1]}, ROW | {"left": {"a": 2}}) == codes(ROW, ROW)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([[1]]), pa.array([{"a": 1}]), pa.array([1.5], pa.float16()), pa.array([5], pa.duration("s")),
+        pa.array([b"\xff"]), pa.array([5], pa.time32("s")), pa.nulls(1), pa.array([Decimal("1.5")]),
+        pa.array([2**63], pa.uint64()), pa.array([-(10**18)], pa.timestamp("s")),
+    ],
+    ids=lambda values: str(values.type),
+)  # fmt: skip
+@pytest.mark.parametrize("column", ["who", "word", "size", "seen"])
+def test_arrays_of_any_type_are_read_or_refused_in_words_of_ours(column: str, values: pa.Array) -> None:
+    table = pa.table({name: pa.array([value]) for name, value in ROW.items()})
+    table = table.set_column(table.column_names.index(column), column, values)
+    try:
+        rows = clean_frame(table, DOMAIN).batch.num_rows
+    except (InputUnusable, InvalidInput):
+        rows = 0
+    assert rows in {0, 1}

@@ -1,0 +1,61 @@
+"""torch in this process as the proofs need it: what a program may have set before is refused, or set aside for a while."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import torch
+
+from understudy.errors import InputUnusable
+
+_EXACT: Final = frozenset({"none", "ieee"})
+_SIDE: Final = 256
+_TINY: Final = 2.0**-16
+"""One part in it is kept by float32 and lost by bfloat16 and TF32."""
+
+
+def require_plain_torch() -> None:
+    """Refuse settings of this process under which arithmetic is not the one that was proven.
+
+    Clipping is only as good as the norms it divides by: with products of 8 or 11 bits a record could weigh more than it is
+    charged for.
+
+    Raises:
+        InputUnusable: another default type or device, automatic casts, inference mode, or products of lower precision.
+    """
+    if (
+        torch.get_default_dtype() is not torch.float32
+        or torch.get_default_device().type != "cpu"
+        or torch.is_autocast_enabled("cpu")
+        or torch.is_inference_mode_enabled()
+        or not _exact_products()
+    ):
+        raise InputUnusable(
+            "a training needs torch as it starts: float32 of full precision, the CPU, no autocast and no inference mode around it"
+        )
+
+
+@contextmanager
+def repeatable_torch() -> Iterator[None]:
+    """What a training child sets for good, for a while: gradients, and operations that are repeatable."""
+    before = torch.are_deterministic_algorithms_enabled()
+    warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    torch.use_deterministic_algorithms(mode=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        with torch.enable_grad():
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warned)
+        torch.utils.deterministic.fill_uninitialized_memory = filling  # type: ignore[attr-defined]
+
+
+def _exact_products() -> bool:
+    """Whether products are those of float32: by what is set, and by what comes out (an environment can set it too)."""
+    mkldnn = torch.backends.mkldnn
+    places = (torch.backends, mkldnn, getattr(mkldnn, "matmul", None), getattr(mkldnn, "conv", None))
+    stated = {getattr(place, "fp32_precision", "none") for place in places}
+    values = torch.full((_SIDE, _SIDE), 1 + _TINY)
+    products = values @ torch.eye(_SIDE)
+    return stated <= _EXACT and bool((products == values).all())

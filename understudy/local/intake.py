@@ -1,0 +1,73 @@
+"""Clean blocks of an owner's records as what a synthesizer trains on, within the limits that the service keeps."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from core.domain.declared import Domain
+from core.domain.images import ImageDomain
+from core.storage.clean_rows import CleanBlock
+from core.storage.errors import TooManyUnits
+from core.storage.unit_limit import UnitLimit
+from models.coding import coded_images, coded_table
+from models.encoding import PrivateImages, PrivateTable
+from understudy.errors import InputUnusable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """What was taken in, and what was refused.
+
+    Attributes:
+        records: private.
+        rows_refused: how many were left out. For the owner alone.
+        refusals: how often by (column, kind). For the owner alone.
+    """
+
+    records: PrivateTable | PrivateImages = field(repr=False)
+    rows_refused: int = field(repr=False)
+    refusals: Counter[tuple[str, str]] = field(repr=False)
+
+
+def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int | None) -> Intake:
+    """Code the accepted records.
+
+    Args:
+        blocks: of the records, cleaned.
+        domain: the declared domain.
+        declared_size: the public number of units, of which at most the double is taken; None where nothing is trained.
+
+    Raises:
+        InputUnusable: no record is acceptable.
+        TooManyUnits: there are far more units than declared.
+    """
+    batches: list[pa.RecordBatch] = []
+    refused, refusals = 0, Counter[tuple[str, str]]()
+    for block in blocks:
+        batches.append(block.batch)
+        refused += block.rows_refused
+        refusals += block.refusals
+    if not any(batch.num_rows for batch in batches):
+        reasons = ", ".join(sorted({f"{column}: {kind}" for column, kind in refusals}) or ["there are none"])
+        message = f"no record is acceptable ({reasons}); compare them with the declared domain"
+        raise InputUnusable(message)
+    if declared_size is not None:
+        _require_as_declared(batches, domain, declared_size)
+    coded = coded_images(batches, domain) if isinstance(domain, ImageDomain) else coded_table(batches, domain)
+    return Intake(records=coded, rows_refused=refused, refusals=refusals)
+
+
+def _require_as_declared(batches: Iterable[pa.RecordBatch], domain: Domain, declared_size: int) -> None:
+    """Refuse what the plan is not for: `core.storage.unit_limit` says why."""
+    limit = UnitLimit(declared_size=declared_size, unit_column=domain.privacy_unit)
+    try:
+        for batch in batches:
+            limit.see(batch)
+        limit.finish()
+    except TooManyUnits:
+        raise TooManyUnits(
+            "There are more than twice as many privacy units as declared.",
+            remedy="Give a round declared_size near the truth. The dataset keeps its name: another name would have another budget.",
+        ) from None

@@ -1,0 +1,111 @@
+"""The lines of a ledger's file: a header that names the dataset, and entries of the chain, as JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Self
+from uuid import UUID
+
+from core.ledger.balance import Balance
+from core.ledger.chain import Entry
+from core.ledger.decisions import Decision, DecisionKind
+from core.ledger.reservation import EntryKind, Movement
+from core.privacy.charge import Charge
+from core.privacy.filters import AdmissionRule
+
+SCHEMA: Final = "understudy.local-ledger/1"
+
+
+def line_of(document: Mapping[str, Any]) -> str:
+    """A line of the file, with its end."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line.
+
+    Args:
+        dataset: what the dataset is called.
+        population_id: whose chain it is; opaque.
+        rule: which filters guard it.
+    """
+
+    dataset: str
+    population_id: UUID
+    rule: AdmissionRule
+
+    def line(self) -> str:
+        """The line as it is written."""
+        return line_of(
+            {
+                "schema": SCHEMA,
+                "dataset": self.dataset,
+                "population_id": str(self.population_id),
+                "rule": self.rule.value,
+            }
+        )
+
+    def was_begun_as(self, piece: bytes) -> bool:
+        """Whether a file that ends in its first line can have been cut off while such a header was written."""
+        whole = self.line().encode()
+        unknown = whole.index(str(self.population_id).encode())
+        known = min(unknown, len(piece))
+        return len(piece) < len(whole) and piece[:known] == whole[:known]
+
+    @classmethod
+    def read(cls, line: str) -> Self:
+        """Read the line.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is no such header.
+        """
+        document = json.loads(line)
+        if document["schema"] != SCHEMA:
+            raise ValueError("another schema")
+        return cls(str(document["dataset"]), UUID(document["population_id"]), AdmissionRule(document["rule"]))
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """An entry as its line says it."""
+    document: dict[str, Any] = {
+        "sequence": entry.sequence,
+        "kind": entry.kind,
+        "at": entry.at.isoformat(timespec="microseconds"),
+        "balance": None if entry.balance is None else entry.balance.to_numbers(),
+        "previous_hash": entry.previous_hash.hex(),
+        "hash": entry.hash.hex(),
+    }
+    if entry.movement is not None:
+        document |= {"job_id": str(entry.movement.job_id), "charge": entry.movement.charge.to_json()}
+    if entry.decision is not None:
+        document |= {"terms": entry.decision.terms}
+    return document | ({} if entry.mechanism is None else {"mechanism": entry.mechanism})
+
+
+def entry_from(document: Mapping[str, Any], population_id: UUID) -> Entry:
+    """Read what `entry_json` gave; whether it is true is for the chain to say.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError, core.errors.UnderstudyError: it is no entry.
+    """
+    movement, decision = None, None
+    if "terms" in document:
+        decision = Decision(kind=DecisionKind(document["kind"]), terms=dict(document["terms"]))
+    else:
+        charge = Charge.from_json(document["charge"])
+        movement = Movement(kind=EntryKind(document["kind"]), job_id=UUID(document["job_id"]), charge=charge)
+    return Entry(
+        population_id=population_id,
+        sequence=int(document["sequence"]),
+        movement=movement,
+        decision=decision,
+        mechanism=document.get("mechanism"),
+        fence=None,
+        at=datetime.fromisoformat(document["at"]),
+        balance=Balance.from_numbers(document["balance"]),
+        grant_balance=None,
+        previous_hash=bytes.fromhex(document["previous_hash"]),
+        hash=bytes.fromhex(document["hash"]),
+    )
