@@ -20,6 +20,7 @@ from core.reports.columns import columns_of
 from core.reports.sealed_contents import measure
 from core.reports.sealed_files import report_key, write_report
 from core.reports.sealed_page import render, render_failure
+from core.reports.sealed_size import most_bytes
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
@@ -53,8 +54,14 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
     except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; nobody else learns that there was one
         html = render_failure(work.subject, "".join(traceback.format_exception(error)))
     key = report_key(work.dataset_id, report_id, fence)
-    with machinery():
-        write_report(store, key, html, data_key=work.data_key)
+    room = most_bytes(columns_of(work.domain))
+    try:
+        with machinery():
+            write_report(store, key, html, data_key=work.data_key, room=room)
+    except AttemptEnded:
+        raise
+    except Exception:  # noqa: BLE001 - how much memory is left may depend on rows: no log says when, or of which class
+        raise AttemptEnded(ExitCode.DATA) from None
 
 
 def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:

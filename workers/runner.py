@@ -84,19 +84,21 @@ def attempt(
     else:
         made = partial(_bundle, settings, work, database=database, store=store, placement=placement)
         key = bundle_key(job_id, fence)
-    content = _made(made, work, store)
-    with machinery():
-        store.put_bytes(key, content)
+    _stage(made, key, work, store)
 
 
-def _made(make: Callable[[], bytes], work: Assignment, store: ObjectStore) -> bytes:
-    """What is made of the rows. Whatever goes wrong among them is told to their owner alone.
+def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectStore) -> None:
+    """Put what is made of the rows where it is looked for. Whatever goes wrong among them is told to their owner alone.
+
+    So is what goes wrong while it is handed over: how much memory is left then may depend on rows.
 
     Raises:
         AttemptEnded: Why it went no further.
     """
     try:
-        return make()
+        content = make()
+        with machinery():
+            store.put_bytes(key, content)
     except AttemptEnded:
         raise
     except (OtherDevice, DeviceDiffers) as error:

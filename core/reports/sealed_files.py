@@ -1,7 +1,7 @@
 """Where a sealed report lies and how it is sealed: under the data key of the dataset, so that it is destroyed with it.
 
-The objects are in the dataset's own folder, which a deletion empties. Files are filled up to a multiple of a public size,
-so that what the store tells of them, their length, says next to nothing about rows.
+The objects are in the dataset's own folder, which a deletion empties. Files are filled up to a length that follows
+from the domain (`core.reports.sealed_size`), so that what the store tells of them says nothing about rows.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ def report_key(dataset_id: UUID, report_id: UUID, fence: int) -> str:
     return f"datasets/{dataset_id}/report-{report_id}-{fence}.sealed"
 
 
-def write_report(store: ObjectStore, key: str, html: str, *, data_key: bytes) -> None:
+def write_report(store: ObjectStore, key: str, html: str, *, data_key: bytes, room: int = 0) -> None:
     """Seal a report and store it.
 
     Args:
@@ -26,10 +26,12 @@ def write_report(store: ObjectStore, key: str, html: str, *, data_key: bytes) ->
         key: of `report_key`; it is part of what is sealed.
         html: the whole file.
         data_key: the dataset's unwrapped data key.
+        room: how many bytes any report on this domain has room in; a file is filled up to that, in steps.
     """
     content = html.encode()
+    steps = -(-max(len(content), room) // STEP_BYTES)
     # HTML ends as well with spaces.
-    filled = content + b" " * (-len(content) % STEP_BYTES)
+    filled = content.ljust(steps * STEP_BYTES)
     store.put_bytes(key, seal_bytes(data_key, filled, context=key))
 
 

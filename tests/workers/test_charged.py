@@ -209,6 +209,20 @@ def test_a_failure_among_the_rows_is_told_to_nobody_but_their_owner(workshop, mo
     assert not workshop.store.exists(report_key(job_id, 1))
 
 
+def test_a_failure_while_it_is_handed_over_is_one_among_the_rows(workshop, monkeypatch):
+    job_id = workshop.order(plan_about(*publish(workshop)))
+    workshop.claim(job_id)
+    put = type(workshop.store).put_bytes
+
+    def short_of_memory(store, key, content):
+        if key == report_key(job_id, 1):
+            raise MemoryError
+        put(store, key, content)
+
+    monkeypatch.setattr(type(workshop.store), "put_bytes", short_of_memory)
+    assert refused(workshop, job_id) is ExitCode.DATA
+
+
 def test_a_report_beyond_the_cap_is_refused_and_nothing_is_queued(workshop):
     release = publish(workshop)
     before = len(workshop.queue.sent)

@@ -15,13 +15,17 @@ from core.db.tables import ChoreRun, Dataset, Job, Release, SealedReport
 from core.domain.table import TableDomain
 from core.jobs.queue import MemoryQueue
 from core.releases.bundle import pack
+from core.reports import sealed_files
+from core.reports.columns import columns_of
 from core.reports.sealed_files import STEP_BYTES, read_report, report_key
 from core.reports.sealed_orders import claim_report, order_report, overdue_reports
 from core.reports.sealed_page import FAILED, MARK
+from core.reports.sealed_size import most_bytes
 from core.storage.errors import SealBroken
 from tests.core.releases.stand_in import bundle, network_of
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
 from workers import reporting_runner
+from workers.attempt import AttemptEnded
 from workers.orphans import AGE, sweep_orphans
 from workers.outcomes import ExitCode
 from workers.reporting import Reporter
@@ -163,6 +167,7 @@ def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner
         raise ValueError(f"what a library says about {CANARY}")
 
     monkeypatch.setattr(reporting_runner, "measure", fails)
+    monkeypatch.setattr(sealed_files, "STEP_BYTES", 1024)
     report_id = ordered(workshop)
     with workshop.database.transaction() as session:
         claim = claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
@@ -176,8 +181,26 @@ def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner
     assert CANARY in html
     assert MARK in html
     sealed = workshop.store.get_bytes(key)
-    assert len(sealed) % STEP_BYTES < 100
+    assert most_bytes(columns_of(TableDomain.from_json(DOCUMENT))) <= len(sealed), (
+        "as long as any report on this domain"
+    )
+    assert len(sealed) % 1024 < 100
     assert CANARY.encode() not in sealed
+
+
+def test_a_failure_while_it_is_stored_is_one_among_the_rows(workshop, monkeypatch):
+    def short_of_memory(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(reporting_runner, "write_report", short_of_memory)
+    report_id = ordered(workshop)
+    with workshop.database.transaction() as session:
+        assert claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
+    with pytest.raises(AttemptEnded) as ended:
+        reporting_runner.make(
+            workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=1
+        )
+    assert ended.value.code is ExitCode.DATA, "no log says when, or of which class it was"
 
 
 def test_a_worker_that_dies_is_followed_by_another_until_the_attempts_are_used_up(workshop):

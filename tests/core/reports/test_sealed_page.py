@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ from core.domain.table import TableDomain
 from core.reports import sealed_contents
 from core.reports.columns import columns_of
 from core.reports.sealed_contents import SealedContents, measure
+from core.reports.sealed_files import STEP_BYTES, report_key, write_report
 from core.reports.sealed_page import FAILED, MAPPED, MARK, Subject, render, render_failure
+from core.reports.sealed_size import most_bytes
+from core.storage.objects import open_store
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 SUBJECT = Subject(title=HOSTILE, facts=((HOSTILE, HOSTILE),))
@@ -150,3 +154,18 @@ def test_of_a_large_table_a_public_number_of_records_is_looked_at(monkeypatch):
     assert (contents.real_rows, contents.synthetic_rows) == (50, 200)
     again = contents_of(domain_of(2), rows=80)
     assert render(SUBJECT, contents) == render(SUBJECT, again)
+
+
+@pytest.mark.parametrize("columns", [2, 18, MAPPED + 5])
+@pytest.mark.parametrize("hostile", [False, True], ids=["plain", "hostile"])
+def test_a_report_and_the_account_of_a_failure_take_as_much_room_in_the_store(columns, hostile):
+    domain = domain_of(columns, hostile=hostile)
+    pages = render(SUBJECT, contents_of(domain)), render_failure(SUBJECT, "ValueError")
+    room = most_bytes(columns_of(domain))
+    assert len(pages[0].encode()) <= room < 3 * len(pages[0].encode()) + STEP_BYTES
+    store, sizes = open_store("memory://"), []
+    for number, page in enumerate(pages):
+        key = report_key(UUID(int=0), UUID(int=0), number)
+        write_report(store, key, page, data_key=bytes(32), room=room)
+        sizes.append(len(store.get_bytes(key)))
+    assert sizes[0] == sizes[1]

@@ -56,6 +56,7 @@ from tests.privacy.replay.listening import Both
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import environment_of
 from workers import checkpoints, runner, training
+from workers import child as child_process
 
 KILLED: Final = -9
 GO_BETWEENS: Final = {"uuid", "random", "secrets", "kombu.utils.uuid"}
@@ -225,10 +226,10 @@ class Deployment:
         read_settings.cache_clear()
         configure_logs(role="api")
         patch.setattr(training, "Child", Child)
-        patch.setattr(runner, "die_with_parent", lambda parent: None)
-        patch.setattr(runner, "close_side_doors", lambda: None)
+        patch.setattr(child_process, "die_with_parent", lambda parent: None)
+        patch.setattr(child_process, "close_side_doors", lambda: None)
         patch.setattr(runner, "limit_memory", lambda limit: None)
-        patch.setattr(runner, "fall_silent", lambda: self._printed)
+        patch.setattr(child_process, "fall_silent", lambda: self._printed)
         patch.setattr(torch, "set_num_interop_threads", lambda count: None)
         patch.setattr(bundle, "export_onnx", self._export)
 
