@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import AfterValidator
 
 from core.access.roles import Role
 from core.audit.repository import AuditFilter
@@ -26,12 +27,13 @@ from service.dashboard.visit import CurrentVisit
 from service.diagnosis.endpoints import only_one, read_health_report
 from service.principals.endpoints import name_principal
 from service.principals.schemas import NameOrder
+from service.wire import plain_text
 
 EVENTS: Final = 50
 
 router = APIRouter(include_in_schema=False)
 
-Words = Annotated[str, Query(max_length=200)]
+Words = Annotated[str, Query(max_length=200), AfterValidator(plain_text)]
 
 
 @router.get("/keys")

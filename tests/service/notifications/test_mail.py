@@ -72,18 +72,31 @@ def test_five_wrong_codes_or_a_day_and_the_address_is_void(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_mail(world, monkeypatch)
-    made = world.owner.post(PATH, {"channel": "email", "target": "a.person@example.org"}).json()
-    with world.database.read_only() as session:
-        row = session.get_one(NotificationEndpoint, UUID(made["id"]))
-        details = Details.open(
-            row.wrapped_details or b"", world.app.state.parts.settings.master_keys, UUID(made["id"])
-        )
-    path, code = f"{PATH}/{made['id']}/confirm", code_of(details.secret)
+
+    def registered() -> tuple[dict[str, Any], str]:
+        """An address that waits for its code, and the code."""
+        made = world.owner.post(PATH, {"channel": "email", "target": "a.person@example.org"}).json()
+        with world.database.read_only() as session:
+            row = session.get_one(NotificationEndpoint, UUID(made["id"]))
+            details = Details.open(
+                row.wrapped_details or b"", world.app.state.parts.settings.master_keys, UUID(made["id"])
+            )
+        return made, code_of(details.secret)
+
+    made, code = registered()
+    path = f"{PATH}/{made['id']}/confirm"
     for left in (4, 3, 2, 1, 0):
         problem = require_problem(world.owner.post(path, {"code": "wrong"}), status=422)
         assert problem["facts"] == {"tries_left": left}
     require_problem(world.owner.post(path, {"code": code}), status=422, code="confirmation-refused")
     require_problem(world.owner.post(f"{PATH}/{made['id']}/resume"), status=409)
+
+    made, code = registered()
+    path = f"{PATH}/{made['id']}/confirm"
+    world.clock.advance(seconds=86_401)
+    require_problem(world.owner.post(path, {"code": code}), status=422, code="confirmation-refused")
+    world.clock.advance(seconds=-2)
+    assert world.owner.post(path, {"code": code}).json()["state"] == "active"
 
 
 @pytest.mark.parametrize(
