@@ -18,7 +18,7 @@ LeNet-type network, a perceptron, logistic regression. Inception score and the d
 was trained on every other test image; features (Frechet) and pixels (sliced Wasserstein-1) are compared with the other half of the
 test, up to 5,000 images a side, so "real images" shows the floor of both. "JS" is the paper's score, half of a symmetrised
 divergence that has no bound; beside it a lower bound on the true Jensen-Shannon divergence (at most 0.693). Over
-seeds: mean ± half of Student's 95 % interval; a figure without ± is one seed, an empty cell was not measured; "made" is how many images were scored. Choices were made on a held-out part of the training
+seeds: mean ± half of Student's 95 % interval; a figure without ± is one seed, an empty cell was not measured (some seeds have the CNN and the distances alone, so other cells of their row are of fewer seeds); "made" is how many images were scored. Choices were made on a held-out part of the training
 images ([the public rules](rules-study.md)). "DP-SGD on real images" publishes no images: it is one small convolutional network
 trained privately on the real ones, what the same budget gives to somebody who wants a classifier only. Keys derive from seeds, so
 nothing here is private. Seconds are of the training, with other work on the machine where the load says so.

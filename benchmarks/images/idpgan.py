@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import DELTA, drawn
-from benchmarks.images.measures import MADE, Effort
+from benchmarks.images.measures import HEADLINE, MADE, Effort
 from benchmarks.images.score import record
 from benchmarks.machine import load_average
 from core.privacy.adjacency import Adjacency, PrivacyUnit
@@ -80,9 +80,14 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--development", action="store_true", help="nothing is written")
+    parser.add_argument(
+        "--headline", action="store_true", help="train the paper's network alone on what is made"
+    )
     parser.add_argument("--set", default="{}", help="more options, as JSON")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
+    effort = Effort(discriminator=None) if chosen.development else None
+    effort = HEADLINE if chosen.headline else effort
     images, more = load(chosen.name, development=chosen.development), json.loads(chosen.set)
     for part in chosen.parts:
         method, options = PARTS[part]
@@ -108,7 +113,7 @@ def main() -> None:
                     delta=DELTA,
                     seed=seed,
                     facts=facts,
-                    effort=Effort(discriminator=None) if chosen.development else None,
+                    effort=effort,
                 )
                 print(json.dumps(entry), flush=True)
 

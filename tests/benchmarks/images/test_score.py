@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ import torch
 from benchmarks.images import scorer as scorers
 from benchmarks.images.classifiers import Recipe, accuracy
 from benchmarks.images.datasets import ImageSet
-from benchmarks.images.measures import Effort
+from benchmarks.images.measures import HEADLINE, Effort
 from benchmarks.images.score import key_of, read_made, record
 from benchmarks.images.scorer import scorer
 from core.domain.images import ImageDomain
@@ -60,6 +61,18 @@ def test_a_run_of_development_is_not_kept(tmp_path, monkeypatch):
     assert entry["development"]
     assert "symmetrised_kl" not in entry
     assert not (tmp_path / "images.json").exists()
+
+
+def test_a_brief_measurement_has_the_paper_s_network_and_the_distances_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(scorers.scorer, "__kwdefaults__", {"folder": tmp_path, "recipe": QUICK})
+    entry = record(
+        small_set(development=True), squares(160, seed=2), method="copies", epsilon=None, delta=None, seed=0,
+        effort=replace(HEADLINE, classifiers=QUICK), cache=tmp_path, folder=tmp_path,
+    )  # fmt: skip
+    assert {name for name in entry if name.startswith("accuracy")} == {"accuracy_cnn"}
+    assert entry["accuracy_cnn"] == 1.0
+    assert {"inception_score", "frechet", "sliced_wasserstein"} < entry.keys()
+    assert "symmetrised_kl" not in entry
 
 
 def test_made_images_are_read_in_an_order_of_the_seed(tmp_path):
