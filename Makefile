@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
+.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-charged bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -95,6 +95,9 @@ bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTU
 
 bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.poker
+
+bench-charged: $(DEV_INSTALLED) ## what charged reports say of real tables beside what is true (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.charged
 
 bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, scored as the paper scores (needs UNDERSTUDY_DATA; hours)
 	for name in mnist fashion_mnist faces; do \

@@ -63,6 +63,34 @@ def publish(
         options: more options of the synthesizer.
         rows: synthetic ones.
     """
+    _private, plan, generator, (plan_seconds, fit_seconds) = trained(
+        table, epsilon=epsilon, delta=delta, variant=variant, seed=seed, options=options
+    )
+    made = sample(generator, rows, seed)
+    return Published(
+        plan=plan,
+        codes=made,
+        rows=decode(table.domain, made, np.random.default_rng(seed)),
+        plan_seconds=plan_seconds,
+        fit_seconds=fit_seconds,
+        parameters=sum(parameter.numel() for parameter in generator.network.parameters()),
+    )
+
+
+def trained(
+    table: Table,
+    *,
+    epsilon: float,
+    delta: float,
+    variant: str,
+    seed: int,
+    options: dict[str, Any] | None = None,
+) -> tuple[PrivateTable, Plan, TrainedGenerator, tuple[float, float]]:
+    """Plan and train; see `publish`.
+
+    Returns:
+        The coded rows, the plan, the generator, and the seconds of planning and of training.
+    """
     codes = table.train_codes
     start = time.perf_counter()
     plan = make_plan(
@@ -81,16 +109,7 @@ def publish(
         target_index=table.domain.target_index,
     )
     generator = make_synthesizer("idpgan").fit(private, plan, _streams(seed), NullHost())
-    fitted = time.perf_counter()
-    made = sample(generator, rows, seed)
-    return Published(
-        plan=plan,
-        codes=made,
-        rows=decode(table.domain, made, np.random.default_rng(seed)),
-        plan_seconds=planned - start,
-        fit_seconds=fitted - planned,
-        parameters=sum(parameter.numel() for parameter in generator.network.parameters()),
-    )
+    return private, plan, generator, (planned - start, time.perf_counter() - planned)
 
 
 def sample(generator: TrainedGenerator, rows: int, seed: int) -> Codes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.charged_figures import charged
 from docs.cost_figures import cost
 from docs.image_figures import images
 from docs.load_figures import pages, polling, recovery, reservations, streams
@@ -28,6 +29,7 @@ def benchmarks_page() -> str:
         ),
         _section("adult", "Adult: train on synthetic rows, test on real ones", _adult),
         _section("poker", "Poker Hand", _poker),
+        _section("charged", "Charged reports", charged),
         _section("images", "Images", images),
         _section("critic_step", "The private critic step", _critic),
         _section("conv_step", "The private step of a critic of images", _convolutions),

@@ -107,7 +107,20 @@ def noisy_terms(table: PrivateTable, public: PublicSide, plan: ReportPlan, strea
     Raises:
         ValueError: the plan is for other terms.
     """
-    exact = exact_terms(table, public, plan.declared_size)
+    return with_noise(exact_terms(table, public, plan.declared_size), plan, streams)
+
+
+def with_noise(exact: Terms, plan: ReportPlan, streams: KeyedStreams) -> Terms:
+    """Release exact terms once, and say so to who listens.
+
+    Args:
+        exact: private.
+        plan: the noise.
+        streams: of the job.
+
+    Raises:
+        ValueError: the plan is for other terms.
+    """
     stds = plan.noise_stds
     if {kind: len(values) for kind, values in exact.items()} != plan.terms:
         raise ValueError("the plan is for other terms than these")
