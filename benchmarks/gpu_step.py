@@ -1,11 +1,12 @@
 """The private step on a GPU beside the ordinary one, in one run.
 
-`python -m benchmarks.gpu_step [--out FILE] [--batches 512 ...]` on a machine with a GPU; elsewhere it refuses.
+`python -m benchmarks.gpu_step [--out FILE] [--batches 512 ...] [--precisions tf32 bf16 float32]` on a machine with a GPU; elsewhere it refuses.
 
 *Private* is the complete step of `PrivateCritic` on the device: factors, norms, clip, exact sum, noise from the keyed stream
 made on the device, division, Adam. *Ordinary* is autograd on the WGAN-GP loss of the same network made of torch's own layers,
-with torch's fused Adam and uniform numbers of torch's own generator. Both find their batch on the device and use the same
-precision of products (TF32 where it is allowed). Rounds take both in turn, after steps that warm them up; a step's time
+with torch's fused Adam and uniform numbers of torch's own generator; for a critic of labels it is the cross entropy of a
+classifier. Both find their batch on the device. The ordinary step's products are in TF32, but in float32 beside a
+private one of float32. `recorded` says whether the private step was played from recorded kernels. Rounds take both in turn, after steps that warm them up; a step's time
 ends when the device has finished it. *Drawn* has the private step work on batches of sizes that Poisson sampling gives, which do
 not fill their last unit, against the ordinary step on the expected size.
 """
@@ -25,13 +26,16 @@ from torch import Tensor, nn
 from benchmarks import conv_step, critic_step
 from benchmarks.machine import machine_facts
 from models.critic.conv_network import ConvCritic
+from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
-from models.devices.placement import Placement, settle
+from models.devices.placement import Placement, Precision, settle
 from models.dp.private_step import ADAM_BETAS, PrivateCritic
 
 BATCHES = (512, 1024, 2048, 4096, 8192)
 WIDTHS = (256, 512)
 IMAGES = (conv_step.CRITICS[1], conv_step.CRITICS[3])
+LABELS = (conv_step.CRITICS[1],)
+PRECISIONS: tuple[Precision, ...] = ("tf32", "bf16", "float32")
 WARM_UP = 3
 REFUSAL = "no CUDA device here: nothing was measured"
 
@@ -62,6 +66,22 @@ def ordinary_step(network: nn.Module, batch: Batch) -> Step:
     return step
 
 
+def ordinary_classifier(network: nn.Module, batch: Batch) -> Step:
+    """A classifier by autograd, not private."""
+    real, _, labels = batch
+    assert labels is not None, "a classifier needs labels"
+    fused = real.device.type == "cuda"
+    adam = torch.optim.Adam(network.parameters(), lr=conv_step.LEARNING_RATE, fused=fused)
+
+    def step(number: int) -> None:
+        del number
+        adam.zero_grad(set_to_none=True)
+        torch.autograd.backward(nn.functional.cross_entropy(network(real * 2.0 - 1.0), labels))
+        adam.step()
+
+    return step
+
+
 def private_step(private: PrivateCritic, batches: list[Batch]) -> Step:
     """The complete private step, on each of the batches in turn."""
 
@@ -81,9 +101,9 @@ def seconds(step: Step, number: int, device: torch.device) -> float:
     return time.perf_counter() - begun
 
 
-def contenders(name: str, batch: int, device: torch.device) -> tuple[dict[str, Step], int]:
-    """The steps of one critic at one batch size, and the records of the private step's units."""
-    placement = Placement(devices=(device,), spread=True)
+def contenders(name: str, batch: int, placement: Placement) -> tuple[dict[str, Step], PrivateCritic]:
+    """The steps of one critic at one batch size, and what takes the private ones."""
+    device = placement.main
     sizes = [batch, *(round(batch + z * batch**0.5) for z in conv_step.QUANTILES)]
     if name.startswith("linear"):
         width = int(name.split()[1])
@@ -101,30 +121,34 @@ def contenders(name: str, batch: int, device: torch.device) -> tuple[dict[str, S
         )
         batches = cells
     else:
-        image, widths, classes = next(each for each in IMAGES if name == name_of(*each))
-        critic = ConvCritic(image=image, widths=widths, classes=classes).initialise(conv_step.STREAMS)
+        asked = LabelCritic if name.startswith("labels") else ConvCritic
+        image, widths, classes = next(each for each in (*IMAGES, *LABELS) if name.endswith(name_of(*each)))
+        critic = asked(image=image, widths=widths, classes=classes).initialise(conv_step.STREAMS)
         plan = conv_step.plan_of(batch)
         drawn = [conv_step.batch_of(image, classes, size) for size in sizes]
         batches = [(each.real.to(device), each.fake.to(device), each.labels.to(device)) for each in drawn]
         ordinary = batches[0]
         network = nn.Sequential(conv_step.torch_critic(critic))
     private = PrivateCritic(critic, plan, conv_step.STREAMS, placement=placement)
+    without = ordinary_classifier if isinstance(critic, LabelCritic) else ordinary_step
     return {
-        "ordinary": ordinary_step(network.to(device), ordinary),
+        "ordinary": without(network.to(device), ordinary),
         "private": private_step(private, batches[:1]),
         "drawn": private_step(private, batches[1:]),
-    }, private.unit
+    }, private
 
 
 def name_of(image: tuple[int, int, int], widths: tuple[int, ...], classes: int) -> str:
     """Of a critic of images."""
     del classes
-    return f"images {'x'.join(map(str, image))}, channels {' '.join(map(str, widths))}"
+    return f"of images {'x'.join(map(str, image))}, channels {' '.join(map(str, widths))}"
 
 
-def measure(name: str, batch: int, device: torch.device, rounds: int) -> dict[str, Any]:
+def measure(name: str, batch: int, placement: Placement, rounds: int) -> dict[str, Any]:
     """All contenders on one shape, alternating."""
-    steps, unit = contenders(name, batch, device)
+    settle(placement)
+    device = placement.main
+    steps, private = contenders(name, batch, placement)
     number = 0
     for step in steps.values():
         for _ in range(WARM_UP):
@@ -139,7 +163,9 @@ def measure(name: str, batch: int, device: torch.device, rounds: int) -> dict[st
     return {
         "critic": name,
         "batch": batch,
-        "records_of_a_unit": unit,
+        "precision": placement.precision,
+        "records_of_a_unit": private.unit,
+        "recorded": private.recorded,
         "private_over_ordinary": round(median["private"] / median["ordinary"], 3),
         "private_over_ordinary_best": round(min(times["private"]) / min(times["ordinary"]), 3),
         "drawn_over_ordinary": round(median["drawn"] / median["ordinary"], 3),
@@ -149,12 +175,17 @@ def measure(name: str, batch: int, device: torch.device, rounds: int) -> dict[st
     }
 
 
-def measurements(batches: tuple[int, ...], device: torch.device, rounds: int) -> Iterator[dict[str, Any]]:
-    """One object per shape."""
-    names = [f"linear {width}" for width in WIDTHS] + [name_of(*each) for each in IMAGES]
+def measurements(
+    batches: tuple[int, ...], device: torch.device, precisions: tuple[Precision, ...], rounds: int
+) -> Iterator[dict[str, Any]]:
+    """One object per shape and precision."""
+    names = [f"linear {width}" for width in WIDTHS]
+    names += [name_of(*each) for each in IMAGES] + [f"labels {name_of(*each)}" for each in LABELS]
     for name in names:
         for batch in batches:
-            yield measure(name, batch, device, rounds)
+            for precision in precisions:
+                placement = Placement(devices=(device,), spread=True, precision=precision)
+                yield measure(name, batch, placement, rounds)
 
 
 def device_facts(device: torch.device) -> dict[str, Any]:
@@ -184,15 +215,15 @@ def main(words: list[str] | None = None) -> int:
         "--device", default="cuda", help="cpu tries the benchmark out; it measures nothing of a GPU"
     )
     parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
+    parser.add_argument("--precisions", choices=PRECISIONS, nargs="+", default=PRECISIONS)
     parser.add_argument("--rounds", type=int, default=6, help="of five steps each")
     chosen = parser.parse_args(words)
     device = torch.device(chosen.device, 0) if chosen.device == "cuda" else torch.device(chosen.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         print(REFUSAL, file=sys.stderr)
         return 2
-    settle(Placement(devices=(device,), spread=True))
     shapes = []
-    for shape in measurements(tuple(chosen.batches), device, chosen.rounds):
+    for shape in measurements(tuple(chosen.batches), device, tuple(chosen.precisions), chosen.rounds):
         shapes.append(shape)
         print(json.dumps(shape), flush=True)
     if chosen.out is not None:

@@ -182,6 +182,11 @@ class Settings(BaseSettings):
         "auto",
         description="Where trainings run: auto takes a GPU where torch sees one, cpu never, cuda fails without.",
     )
+    training_precision: Literal["tf32", "bf16", "float32"] = Field(
+        "tf32",
+        description="Of the products on GPUs that gradients are made of; clipping is as strict in each of them."
+        " A job that was interrupted goes on in the precision it began in alone.",
+    )
     training_gpus: int = Field(
         1, ge=1, le=64, description="GPUs that one training may use; how many changes no byte of a result."
     )

@@ -189,7 +189,7 @@ def run(settings: Settings, job_id: UUID, fence: int) -> None:
     Raises:
         AttemptEnded: Why it went no further.
     """
-    placement = placed(settings.training_device)
+    placement = placed(settings.training_device, settings.training_precision)
     if not placement.spread:
         # CUDA maps far more than it uses; there the parent's limit on resident memory has to do.
         limit_memory(settings.training_memory_bytes)

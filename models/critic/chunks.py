@@ -54,12 +54,14 @@ class Chunk:
         real: (CHUNK, inputs) vectors, or (CHUNK, columns) int64 cells.
         fake: (CHUNK, inputs).
         mix: (CHUNK,) in the critic's precision.
-        count: records; the places after them are filled with zeros.
+        present: (CHUNK,) bool: the place holds a record; the places after the records are filled with zeros.
+        count: records.
     """
 
     real: Tensor
     fake: Tensor
     mix: Tensor
+    present: Tensor
     count: int
 
 
@@ -89,14 +91,17 @@ class Chunks:
         """
         for first in range(0, real.shape[0], self._at_once):
             piece = slice(first, first + self._at_once)
-            yield Chunk(
-                real=self._filled(
-                    "real", real[piece], self._dtype if real.is_floating_point() else torch.int64
-                ),
-                fake=self._filled("fake", fake[piece], self._dtype),
-                mix=self._filled("mix", mix[piece], self._dtype),
-                count=min(self._at_once, real.shape[0] - first),
-            )
+            yield self.one(real[piece], fake[piece], mix[piece])
+
+    def one(self, real: Tensor, fake: Tensor, mix: Tensor) -> Chunk:
+        """The chunk of at most as many records as it has places; for one kind of records always the same memory."""
+        return Chunk(
+            real=self._filled("real", real, self._dtype if real.is_floating_point() else torch.int64),
+            fake=self._filled("fake", fake, self._dtype),
+            mix=self._filled("mix", mix, self._dtype),
+            present=marked(self._take("present", 0, (self._at_once,), torch.bool), len(real)),
+            count=len(real),
+        )
 
     def _filled(self, name: str, records: Tensor, dtype: torch.dtype) -> Tensor:
         count = records.shape[0]
@@ -104,3 +109,10 @@ class Chunks:
         buffer[:count] = records
         buffer[count:] = 0
         return buffer
+
+
+def marked(present: Tensor, count: int) -> Tensor:
+    """(places,) bool, true in the first `count` of them; written over."""
+    present[:count] = True
+    present[count:] = False
+    return present

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from models.critic.chunks import CHUNK, Workspace
+from models.critic.chunks import CHUNK, Chunk, Workspace
 from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL, Factoring, Factors, rows
 from models.critic.network import Critic
 from models.critic.scatter import CellSum
+from models.critic.unit import Unit
 from models.dp.clipping import CANCELLATION_SHARE, ClipRule, Layout, Partition
 
 
@@ -32,12 +33,22 @@ class ClosedForm:
         gp_weight: weight of the gradient penalty.
         max_batch: public cap on the records of one batch, for the rounding allowance.
         at_once: records of a chunk, written CHUNK in shapes; public.
+        fixed: whether a chunk takes the same operations whatever is in it, none of which waits for the host, so that
+            they can be recorded (`models.devices.work`).
     """
 
     def __init__(
-        self, critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int, at_once: int = CHUNK
+        self,
+        critic: Critic,
+        layout: Layout,
+        *,
+        gp_weight: float,
+        max_batch: int,
+        at_once: int = CHUNK,
+        fixed: bool = False,
     ) -> None:
         self.at_once = at_once
+        self._fixed = fixed
         self._layout = layout
         self._max_batch = max_batch
         self._device = critic.linear_layers()[0].weight.device
@@ -47,9 +58,10 @@ class ClosedForm:
             itertools.accumulate((outputs * inputs for outputs, inputs in layout.shapes), initial=0)
         )
         self._take = Workspace(self._device).take
-        self._cell_sum = CellSum(*layout.shapes[0], at_once=at_once, device=self._device)
+        self._cell_sum = CellSum(*layout.shapes[0], at_once=at_once, device=self._device, fixed=fixed)
         self._ruled: tuple[Partition, ClipRule] | None = None
         self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
+        self._unit: Unit[Chunk, Factors] = Unit(at_once, layout.blocks, self._device)
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
         """(batch, blocks) float64 norms, see `sum_and_squares`; not finite for a record that must not count."""
@@ -78,6 +90,35 @@ class ClosedForm:
         """
         assert labels is None, "a critic of tables has no classes"
         return self._pass(real, fake, mix, partition)
+
+    def fill(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> None:
+        """See `models.critic.unit.UnitForm.fill`."""
+        assert labels is None, "a critic of tables has no classes"
+        self._unit.given = self._factors_of.filled(real, fake, mix)
+
+    @torch.no_grad()
+    def measure(self) -> None:
+        """See `models.critic.unit.UnitForm.measure`."""
+        self._unit.made = self._factors_of.of(self._unit.given)
+        self._unit.bounds.copy_(self._measure(self._unit.made))
+
+    def rule(self, partition: Partition) -> None:
+        """See `models.critic.unit.UnitForm.rule`."""
+        self._unit.clips.copy_(self._rule_of(partition).factors(self._unit.bounds))
+
+    @torch.no_grad()
+    def add(self) -> None:
+        """See `models.critic.unit.UnitForm.add`."""
+        total, factors = self._total.zero_(), self._unit.made
+        self._clip(factors, self._unit.clips)
+        self._add(factors, total)
+        if factors.cells is not None:
+            self._cell_sum.finish(factors.cells.shape[1], self._weights(total, 0))
+
+    @property
+    def filled(self) -> tuple[Tensor, Tensor]:
+        """See `models.critic.unit.UnitForm.filled`."""
+        return self._total, self._unit.bounds
 
     @torch.no_grad()
     def of_records(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[Tensor]:
@@ -145,7 +186,7 @@ class ClosedForm:
     def _clip(self, factors: Factors, clips: Tensor) -> None:
         """Scale the factors of a chunk in place so that their products are clipped; those of a bad place are zero."""
         spoiled = clips[:, :1].eq(0.0)
-        if bool(spoiled.any()):
+        if self._fixed or bool(spoiled.any()):
             for planes in (*factors.left, *factors.right, *factors.biases):
                 planes.masked_fill_(spoiled, 0.0)
         for layer, S in enumerate(factors.left):
@@ -182,7 +223,7 @@ def _with_cells(gram: Tensor, A: Tensor, cells: Tensor) -> Tensor:
     """The (CHUNK, 3, 3) Gram matrix of two vectors and the one-hot record of `cells`."""
     full = gram.new_empty(gram.shape[0], PLANES, PLANES)
     full[:, :REAL, :REAL] = gram
-    full[:, REAL, REAL] = cells.shape[1]
+    full[:, REAL, REAL].fill_(cells.shape[1])
     for plane in (GENERATED, BETWEEN):
         full[:, REAL, plane] = full[:, plane, REAL] = A[plane].gather(1, cells).sum(dim=1)
     return full

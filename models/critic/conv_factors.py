@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.critic.chunks import Workspace
+from models.critic.chunks import Workspace, marked
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Geometry
-from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL
+from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL, at_least_float32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,9 @@ class ConvFactors:
     Args:
         left: per convolution layer `S`, (n, 3 positions, outputs); the minus is in it.
         right: per convolution layer `A`, (n, 3 positions, inputs).
-        biases: per convolution layer the bias gradients, (n, outputs). The last bias has none: its cotangents cancel.
-        features: (n, features) gradient of the last layer's row of the record's label.
+        biases: per convolution layer the bias gradients, (n, outputs), in float32 at least. The last bias has none: its
+            cotangents cancel.
+        features: (n, features) gradient of the last layer's row of the record's label, in float32 at least.
         labels: (n,) int64 rows of the last layer.
         counts: (n,) bool: the place holds a record, its pixels are finite, and the forward pass of its x^ stayed so.
         records: how many places, from the first, hold records.
@@ -62,6 +63,7 @@ class ConvFactoring:
         self._activation = critic.activation
         self._gp_weight = gp_weight
         self._at_once = at_once
+        self._wide = at_least_float32(self._last.weight.dtype)
         self._take = Workspace(self._last.weight.device).take
 
     @torch.no_grad()
@@ -78,28 +80,39 @@ class ConvFactoring:
         """
         for first in range(0, real.shape[0], self._at_once):
             piece = slice(first, first + self._at_once)
-            rows = self._take("labels", 0, (self._at_once,), torch.int64).zero_()
-            if labels is not None:
-                rows[: len(labels[piece])] = labels[piece]
-            count = self._fill(real[piece], fake[piece], mix[piece])
-            yield self._of(rows, count)
+            yield self.of(
+                self.filled(real[piece], fake[piece], mix[piece], None if labels is None else labels[piece])
+            )
 
-    def _fill(self, real: Tensor, fake: Tensor, mix: Tensor) -> int:
-        """Put the pixels of a chunk in place, channels last; the places after its records are zero."""
+    @torch.no_grad()
+    def filled(self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None) -> int:
+        """Put a chunk's labels and pixels in place for `of`, channels last; the places after its records are zero.
+
+        Returns:
+            The number of records, at most `at_once`.
+        """
+        rows = self._take("labels", 0, (self._at_once,), torch.int64).zero_()
+        if labels is not None:
+            rows[: len(labels)] = labels
         pixels, count = self._pixels(0), real.shape[0]
+        marked(self._take("present", 0, (self._at_once,), torch.bool), count)
         for plane, images in ((GENERATED, fake), (REAL, real)):
             pixels[:count, plane] = images.permute(0, 2, 3, 1)
             pixels[count:, plane] = 0
         weights = self._take("mix", 0, (self._at_once,), pixels.dtype).zero_()
         weights[:count] = mix
-        torch.lerp(pixels[:, GENERATED], pixels[:, REAL], weights.view(-1, 1, 1, 1), out=pixels[:, BETWEEN])
         return count
 
-    def _of(self, labels: Tensor, count: int) -> ConvFactors:
-        finite = torch.isfinite(self._pixels(0)).flatten(1).all(dim=1)
+    @torch.no_grad()
+    def of(self, count: int) -> ConvFactors:
+        """Factors of the chunk in place, of so many records."""
+        labels = self._take("labels", 0, (self._at_once,), torch.int64)
+        present = self._take("present", 0, (self._at_once,), torch.bool)
+        pixels, weights = self._pixels(0), self._take("mix", 0, (self._at_once,), self._last.weight.dtype)
+        torch.lerp(pixels[:, GENERATED], pixels[:, REAL], weights.view(-1, 1, 1, 1), out=pixels[:, BETWEEN])
+        finite = torch.isfinite(pixels).flatten(1).all(dim=1)
         values = self._forward()
-        counts = finite & torch.isfinite(values[-1][:, BETWEEN].flatten(1).sum(dim=1))
-        counts[count:] = False
+        counts = finite & torch.isfinite(values[-1][:, BETWEEN].flatten(1).sum(dim=1)) & present
         cotangents = self._backward(values, labels)
         top = self._push(values, cotangents)
         above = values[-1].flatten(2)
@@ -107,9 +120,13 @@ class ConvFactoring:
             left=tuple(delta.view(self._at_once, -1, delta.shape[-1]) for delta in cotangents),
             right=tuple(self._right(index, values) for index in range(len(values))),
             biases=tuple(
-                delta[:, GENERATED].sum(dim=(1, 2)) + delta[:, REAL].sum(dim=(1, 2)) for delta in cotangents
+                delta[:, GENERATED].sum(dim=(1, 2), dtype=self._wide)
+                + delta[:, REAL].sum(dim=(1, 2), dtype=self._wide)
+                for delta in cotangents
             ),
-            features=above[:, GENERATED] - above[:, REAL] + top.flatten(1),
+            features=above[:, GENERATED].to(self._wide)
+            - above[:, REAL].to(self._wide)
+            + top.flatten(1).to(self._wide),
             labels=labels,
             counts=counts,
             records=count,
@@ -150,7 +167,7 @@ class ConvFactoring:
         lowest, weight = self._geometries[0], self._hidden[0].weight
         pixels = self._pixels(0)[:, BETWEEN]
         gradient = self._gradient(cotangents[0][:, BETWEEN])
-        norm = torch.linalg.vector_norm(gradient, dim=1)
+        norm = torch.linalg.vector_norm(gradient, dim=1, dtype=self._wide)
         scale = torch.where(norm > 0.0, 2.0 * self._gp_weight * (norm - 1.0) / norm, norm)
         pixels.copy_(gradient.mul_(scale[:, None]).view_as(pixels))
         patches = self._take("pushed", 0, (self._at_once, lowest.positions, lowest.inputs), weight.dtype)

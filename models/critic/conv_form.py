@@ -11,6 +11,7 @@ from models.critic.conv_factors import ConvFactoring, ConvFactors
 from models.critic.conv_network import ConvCritic
 from models.critic.factors import PLANES
 from models.critic.layer_sums import layer_sum
+from models.critic.unit import Unit
 from models.dp.clipping import CANCELLATION_SHARE, ClipRule, Layout, Partition
 
 CHUNK_NUMBERS: Final = 1 << 24
@@ -28,6 +29,7 @@ class ConvForm:
         gp_weight: weight of the gradient penalty.
         max_batch: public cap on the records of one batch, for the rounding allowance.
         at_once: records of a chunk; public. `records_at_once` unless told.
+        fixed: see `models.critic.closed_form.ClosedForm`.
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class ConvForm:
         gp_weight: float,
         max_batch: int,
         at_once: int | None = None,
+        fixed: bool = False,
     ) -> None:
         self.at_once = at_once or records_at_once(critic)
+        self._fixed = fixed
         weight = critic.linear_layers()[0].weight
         dtype, self._device = weight.dtype, weight.device
         self._layout, self._max_batch = layout, max_batch
@@ -60,6 +64,7 @@ class ConvForm:
         self._first_bias = ends[-1]
         self._ruled: tuple[Partition, ClipRule] | None = None
         self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
+        self._unit: Unit[int, ConvFactors] = Unit(self.at_once, layout.blocks, self._device)
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> Tensor:
         """(batch, blocks) float64 norms, see `sum_and_squares`; not finite for a record that must not count."""
@@ -89,6 +94,30 @@ class ConvForm:
             bit in every batch.
         """
         return self._pass(real, fake, mix, labels, partition)
+
+    def fill(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> None:
+        """See `models.critic.unit.UnitForm.fill`."""
+        self._unit.given = self._factors_of.filled(real, fake, mix, labels)
+
+    @torch.no_grad()
+    def measure(self) -> None:
+        """See `models.critic.unit.UnitForm.measure`."""
+        self._unit.made = self._factors_of.of(self._unit.given)
+        self._unit.bounds.copy_(self._measure(self._unit.made))
+
+    def rule(self, partition: Partition) -> None:
+        """See `models.critic.unit.UnitForm.rule`."""
+        self._unit.clips.copy_(self._rule_of(partition).factors(self._unit.bounds))
+
+    @torch.no_grad()
+    def add(self) -> None:
+        """See `models.critic.unit.UnitForm.add`."""
+        self._add(self._unit.made, self._unit.clips, self._total.zero_())
+
+    @property
+    def filled(self) -> tuple[Tensor, Tensor]:
+        """See `models.critic.unit.UnitForm.filled`."""
+        return self._total, self._unit.bounds
 
     @torch.no_grad()
     def of_records(
@@ -141,13 +170,17 @@ class ConvForm:
     def _add(self, factors: ConvFactors, clips: Tensor, total: Tensor) -> None:
         """Add a chunk's clipped gradients to the sum."""
         bad = clips[:, 0].eq(0.0)
-        spoiled = bad if bool(bad.any()) else None
+        spoiled = bad if self._fixed or bool(bad.any()) else None
         for layer, part in enumerate(self._sums):
             weights = total[self._weights[layer]].view(self._layout.shapes[layer])
             part.add(clips[:, self._blocks[layer]], spoiled, weights)
         own = clips.gather(1, self._block_of_class[factors.labels][:, None])
         weights = total[self._weights[-1]].view(self._layout.shapes[-1])
-        weights.index_add_(0, factors.labels, counted(factors.features, spoiled).mul_(own))
+        features = counted(factors.features, spoiled).mul_(own)
+        if self._fixed:
+            weights.addmm_(chosen(factors.labels, len(weights), torch.float64).T, features)
+        else:
+            weights.index_add_(0, factors.labels, features)
         first, clip = self._first_bias, clips[:, self._layout.bias_block]
         for bias in factors.biases:
             total[first : first + bias.shape[1]] += clip @ counted(bias, spoiled)
@@ -167,6 +200,11 @@ def records_at_once(critic: ConvCritic) -> int:
     while at_once > FEWEST and at_once * numbers > CHUNK_NUMBERS:
         at_once //= 2
     return at_once
+
+
+def chosen(labels: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
+    """(n, classes), one at every label of (n,), else zero."""
+    return (labels[:, None] == torch.arange(classes, device=labels.device)).to(dtype)
 
 
 def squared_norms(numbers: Tensor) -> Tensor:

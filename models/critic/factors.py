@@ -11,7 +11,7 @@ direction pushed forward through the linearised critic at x^. Left factors are s
 right factors as `A` (3, batch, inputs), planes in the order generated, between, real; the minus is in `S`.
 
 Forward and backward run in the critic's own precision, one matrix product for all planes of a chunk of records; the
-factors are float64. Chunks have one public size and their rows one alignment, so that a record's factors are the same
+factors are these numbers in float64, which holds them exactly. Chunks have one public size and their rows one alignment, so that a record's factors are the same
 to the bit whatever else is in the batch (`models.critic.chunks`).
 """
 
@@ -86,13 +86,25 @@ class Factoring:
         for chunk in self._chunks.of(real, fake, mix):
             yield self._of(chunk, columns)
 
+    def filled(self, real: Tensor, fake: Tensor, mix: Tensor) -> Chunk:
+        """At most `at_once` records put into place for `of`; for one kind of records always the same memory."""
+        return self._chunks.one(real, fake, mix)
+
+    @torch.no_grad()
+    def of(self, chunk: Chunk) -> Factors:
+        """Factors of one chunk by itself."""
+        first = self._layers[0]
+        columns = self._take("columns", 0, (first.in_features, first.out_features), first.weight.dtype)
+        if not chunk.real.is_floating_point():
+            columns.copy_(first.weight.T)
+        return self._of(chunk, columns)
+
     def _of(self, chunk: Chunk, columns: Tensor) -> Factors:
         values = self._forward(chunk, columns)
         cotangents = self._backward(values)
         pushed = self._push(values, cotangents)
         left, biases = self._left(cotangents)
-        counts = torch.isfinite(values[-1][BETWEEN].sum(dim=1))
-        counts[chunk.count :] = False
+        counts = torch.isfinite(values[-1][BETWEEN].sum(dim=1)) & chunk.present
         return Factors(
             left=left,
             right=self._right(chunk, values, pushed),
@@ -142,7 +154,7 @@ class Factoring:
         first = self._layers[0].weight
         pushed = self._take("pushed", 0, (self._at_once, first.shape[1]), first.dtype)
         torch.mm(cotangents[0][BETWEEN], first, out=pushed)
-        norm = torch.linalg.vector_norm(pushed, dim=1)
+        norm = torch.linalg.vector_norm(pushed, dim=1, dtype=at_least_float32(first.dtype))
         scale = torch.where(norm > 0.0, 2.0 * self._gp_weight * (norm - 1.0) / norm, norm)
         pushes = [pushed.mul_(scale[:, None])]
         for index, value in enumerate(values):
@@ -175,6 +187,11 @@ class Factoring:
                 A[REAL].copy_(values[index - 1][REAL] if index else real)
             right.append(A)
         return tuple(right)
+
+
+def at_least_float32(dtype: torch.dtype) -> torch.dtype:
+    """The precision of norms, and of sums and differences of a few numbers: the critic's, but no narrower than float32."""
+    return torch.promote_types(dtype, torch.float32)
 
 
 def rows(planes: Tensor) -> Tensor:

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.critic.chunks import Workspace
-from models.critic.conv_form import counted, records_at_once, squared_norms
+from models.critic.chunks import Workspace, marked
+from models.critic.conv_form import chosen, counted, records_at_once, squared_norms
+from models.critic.factors import at_least_float32
 from models.critic.label_network import LabelCritic, spread
-from models.critic.layer_sums import layer_sum
+from models.critic.layer_sums import layer_sum, slices_of
+from models.critic.unit import Unit
 from models.dp.clipping import ClipRule, Layout, Partition
 
 
@@ -30,7 +32,7 @@ class LabelFactors:
     Args:
         left: per convolution layer (n, positions, outputs).
         right: per convolution layer (n, positions, inputs).
-        biases: per layer, the last one too, (n, outputs).
+        biases: per layer, the last one too, (n, outputs), in float32 at least.
         features: (n, features) inputs of the last layer.
         counts: (n,) bool: the place holds a record and its pixels are finite.
     """
@@ -51,28 +53,44 @@ class LabelForm:
         critic: read at every call; never changed here.
         layout: public blocks.
         max_batch: public cap on the records of one batch, for the rounding allowance.
+        at_once: records of a chunk; public. `records_at_once` unless told.
+        fixed: see `models.critic.closed_form.ClosedForm`.
     """
 
-    def __init__(self, critic: LabelCritic, layout: Layout, *, max_batch: int) -> None:
-        self.at_once = records_at_once(critic)
+    def __init__(
+        self,
+        critic: LabelCritic,
+        layout: Layout,
+        *,
+        max_batch: int,
+        at_once: int | None = None,
+        fixed: bool = False,
+    ) -> None:
+        self.at_once = at_once or records_at_once(critic)
         self._critic, self._layout, self._max_batch = critic, layout, max_batch
+        self._fixed = fixed
         *self._hidden, self._last = critic.linear_layers()
-        self._dtype = self._last.weight.dtype
-        self._take = Workspace().take
+        self._dtype, self._device = self._last.weight.dtype, self._last.weight.device
+        self._wide = at_least_float32(self._dtype)
+        self._take = Workspace(self._device).take
         rows_of_blocks = layout.rows_of_blocks
         self._sums = tuple(
-            layer_sum(geometry, rows, self.at_once, self._dtype, planes=1)
+            layer_sum(geometry, rows, self.at_once, self._dtype, planes=1, device=self._device)
             for geometry, rows in zip(critic.geometries, rows_of_blocks[:-1], strict=True)
         )
         firsts = (int(layout.block_of_row(layer)[0]) for layer in range(len(self._sums)))
         self._blocks = tuple(
             slice(first, first + len(rows)) for first, rows in zip(firsts, rows_of_blocks, strict=False)
         )
-        self._block_of_class = layout.block_of_row(len(self._sums))
+        self._block_of_class = layout.block_of_row(len(self._sums)).to(self._device)
+        first_of_classes = int(self._block_of_class[0])
+        self._rows_of_classes = tuple(enumerate(slices_of(rows_of_blocks[-1]), start=first_of_classes))
         ends = tuple(itertools.accumulate((outputs * inputs for outputs, inputs in layout.shapes), initial=0))
         self._weights = tuple(slice(first, end) for first, end in itertools.pairwise(ends))
         self._first_bias = ends[-1]
-        self._total = torch.empty(layout.coordinates, dtype=torch.float64)
+        self._ruled: tuple[Partition, ClipRule] | None = None
+        self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
+        self._unit: Unit[None, LabelFactors] = Unit(self.at_once, layout.blocks, self._device)
 
     def clipped_sum(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
@@ -88,16 +106,43 @@ class LabelForm:
         del fake, mix
         assert labels is not None, "a critic of labels needs labels"
         total = self._total.zero_()
-        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64)
-        terms = max(1, *(part.terms for part in self._sums))
-        rule = ClipRule(partition, max_batch=self._max_batch, terms=terms)
+        squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64, device=self._device)
+        rule = self._rule_of(partition)
         for first in range(0, real.shape[0], self.at_once):
             piece = slice(first, first + self.at_once)
-            factors = self._factors_of(real[piece], labels[piece])
+            self._fill(real[piece], labels[piece])
+            factors = self._factors()
             bounds = self._measure(factors)
             squares[piece] = bounds[: real[piece].shape[0]]
             self._add(factors, rule.factors(bounds), total)
         return total, squares
+
+    @torch.no_grad()
+    def fill(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> None:
+        """See `models.critic.unit.UnitForm.fill`."""
+        del fake, mix
+        assert labels is not None, "a critic of labels needs labels"
+        self._fill(real, labels)
+
+    @torch.no_grad()
+    def measure(self) -> None:
+        """See `models.critic.unit.UnitForm.measure`."""
+        self._unit.made = self._factors()
+        self._unit.bounds.copy_(self._measure(self._unit.made))
+
+    def rule(self, partition: Partition) -> None:
+        """See `models.critic.unit.UnitForm.rule`."""
+        self._unit.clips.copy_(self._rule_of(partition).factors(self._unit.bounds))
+
+    @torch.no_grad()
+    def add(self) -> None:
+        """See `models.critic.unit.UnitForm.add`."""
+        self._add(self._unit.made, self._unit.clips, self._total.zero_())
+
+    @property
+    def filled(self) -> tuple[Tensor, Tensor]:
+        """See `models.critic.unit.UnitForm.filled`."""
+        return self._total, self._unit.bounds
 
     @torch.no_grad()
     def of_records(
@@ -108,32 +153,48 @@ class LabelForm:
         assert labels is not None, "a critic of labels needs labels"
         for first in range(0, real.shape[0], self.at_once):
             piece = slice(first, first + self.at_once)
-            factors = self._factors_of(real[piece], labels[piece])
+            self._fill(real[piece], labels[piece])
+            factors = self._factors()
             made = [*factors.left, *factors.right, *factors.biases, factors.features, self._measure(factors)]
             made.extend(numbers for part in self._sums for numbers in part.made())
             yield from (numbers.flatten(1) for numbers in made)
 
-    def _factors_of(self, real: Tensor, labels: Tensor) -> LabelFactors:
-        """Factors of at most `at_once` records; the places after them are filled with grey that counts nothing."""
+    def _rule_of(self, partition: Partition) -> ClipRule:
+        if self._ruled is None or self._ruled[0] is not partition:
+            terms = max(1, *(part.terms for part in self._sums))
+            self._ruled = (
+                partition,
+                ClipRule(partition, max_batch=self._max_batch, terms=terms, device=self._device),
+            )
+        return self._ruled[1]
+
+    def _fill(self, real: Tensor, labels: Tensor) -> None:
+        """Put at most `at_once` records into place; the places after them are filled with grey that counts nothing."""
         count = real.shape[0]
         pixels = self._pixels(0)
         pixels[:count] = spread(real).permute(0, 2, 3, 1)
         pixels[count:] = 0
-        counts = torch.isfinite(pixels).flatten(1).all(dim=1)
-        counts[count:] = False
+        self._take("labels", 0, (self.at_once,), torch.int64).zero_()[:count] = labels
+        marked(self._take("present", 0, (self.at_once,), torch.bool), count)
+
+    def _factors(self) -> LabelFactors:
+        """Factors of the records in place."""
+        labels = self._take("labels", 0, (self.at_once,), torch.int64)
+        counts = torch.isfinite(self._pixels(0)).flatten(1).all(dim=1)
+        counts &= self._take("present", 0, (self.at_once,), torch.bool)
         values = self._forward()
         features = self._take("features", 0, (self.at_once, self._last.in_features), self._dtype)
         features.copy_(values[-1].flatten(1))
         logits = self._take("logits", 0, (self.at_once, self._last.out_features), self._dtype)
         torch.addmm(self._last.bias, features, self._last.weight.T, out=logits)
-        cotangent = self._take("answer", 0, (self.at_once, self._last.out_features), self._dtype)
-        torch.softmax(logits, dim=1, out=cotangent)
-        cotangent[torch.arange(count), labels] -= 1.0
+        cotangent = self._take("answer", 0, (self.at_once, self._last.out_features), self._wide)
+        torch.softmax(logits.to(self._wide), dim=1, out=cotangent)
+        cotangent -= chosen(labels, self._last.out_features, self._wide)
         deltas = self._backward(values, cotangent)
         return LabelFactors(
             left=tuple(delta.flatten(1, 2) for delta in deltas),
             right=tuple(self._patches(index).flatten(2) for index in range(len(values))),
-            biases=(*(delta.sum(dim=(1, 2)) for delta in deltas), cotangent),
+            biases=(*(delta.sum(dim=(1, 2), dtype=self._wide) for delta in deltas), cotangent),
             features=features,
             counts=counts,
         )
@@ -163,7 +224,7 @@ class LabelForm:
         """Cotangents shaped like the values."""
         activation, geometries = self._critic.activation, self._critic.geometries
         upper = self._take("upper", 0, (self.at_once, self._last.in_features), self._dtype)
-        torch.mm(cotangent, self._last.weight, out=upper)
+        torch.mm(cotangent.to(self._dtype), self._last.weight, out=upper)
         deltas = [activation.chain_(upper.view(values[-1].shape), values[-1])]
         for index in range(len(values) - 1, 0, -1):
             below = geometries[index].pulled_back(deltas[0].permute(0, 3, 1, 2), self._hidden[index].weight)
@@ -173,11 +234,15 @@ class LabelForm:
 
     def _measure(self, factors: LabelFactors) -> Tensor:
         """(n, blocks) float64 squared norms; NaN where a place must not count."""
-        squares = torch.zeros(self.at_once, self._layout.blocks, dtype=torch.float64)
+        squares = torch.zeros(self.at_once, self._layout.blocks, dtype=torch.float64, device=self._device)
         for part, S, A, blocks in zip(self._sums, factors.left, factors.right, self._blocks, strict=True):
             part.measure(S, A, squares[:, blocks])
         answers = factors.biases[-1].double().square() * squared_norms(factors.features)[:, None]
-        squares.index_add_(1, self._block_of_class, answers)
+        if self._fixed:  # not scattered: on a GPU torch holds that to be unrepeatable
+            for block, rows in self._rows_of_classes:
+                squares[:, block] += answers[:, rows].sum(dim=1)
+        else:
+            squares.index_add_(1, self._block_of_class, answers)
         for bias in factors.biases:
             squares[:, self._layout.bias_block] += squared_norms(bias)
         return squares.masked_fill_(~factors.counts[:, None], torch.nan)
@@ -185,7 +250,7 @@ class LabelForm:
     def _add(self, factors: LabelFactors, clips: Tensor, total: Tensor) -> None:
         """Add a chunk's clipped gradients to the sum."""
         bad = clips[:, 0].eq(0.0)
-        spoiled = bad if bool(bad.any()) else None
+        spoiled = bad if self._fixed or bool(bad.any()) else None
         for layer, part in enumerate(self._sums):
             weights = total[self._weights[layer]].view(self._layout.shapes[layer])
             part.add(clips[:, self._blocks[layer]], spoiled, weights)

@@ -2,7 +2,7 @@
 
 A record has `J = 3 positions` factor pairs, rows of `S` (J, outputs) and `A` (J, inputs); its gradient is `S^T A`.
 
-*Materialised*: `S^T A` of a chunk is made once, in the critic's precision. These very numbers are measured, scaled and
+*Materialised*: `S^T A` of a chunk is made once, in the critic's precision or float32 where that is finer. These very numbers are measured, scaled and
 summed, so it does not matter how they were rounded, only that their norm is not underestimated; and no record of a
 batch but those of one chunk has a gradient in memory. *Products*: the squared norm is the sum of `(S S^T) * (A A^T)`,
 the sum over records one product over all rows, all in float64; cheaper where positions are few.
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from models.critic.chunks import Workspace
 from models.critic.convolution import Geometry
-from models.critic.factors import PLANES
+from models.critic.factors import PLANES, at_least_float32
 from models.dp.clipping import CANCELLATION_SHARE
 
 PIECE: Final = 1 << 13
@@ -24,7 +24,7 @@ PIECE: Final = 1 << 13
 PIECE_THERE: Final = 1 << 17
 """The same on a GPU, where fewer and larger kernels are faster and a chunk stays in no cache."""
 RUN: Final = 64
-"""Squares that are added in the critic's precision at most."""
+"""Squares that are added in the precision of the gradients at most."""
 _PASSES: Final = 24
 """Measuring, widening and summing a number costs as much as so many multiplications of the critic's precision."""
 _WIDE: Final = 3
@@ -93,7 +93,7 @@ def layer_sum(
 class Materialised:
     """See `LayerSum`.
 
-    Squares are added in the critic's precision, `k <= RUN` of them in some order: at most `gamma(k + 3)` below the exact
+    Squares are added in the precision of the gradients, `k <= RUN` of them in some order: at most `gamma(k + 3)` below the exact
     sum (Higham 2002, section 3.1), squares under the smallest normal number perhaps lost. The bound is raised by more
     than that, and by what adding these sums in float64 may lose.
     """
@@ -108,7 +108,8 @@ class Materialised:
         dtype: torch.dtype,
         device: torch.device | None = None,
     ) -> None:
-        self._blocks = _rows(rows_of_blocks)
+        self._blocks = slices_of(rows_of_blocks)
+        dtype = at_least_float32(dtype)
         self._gradients = torch.empty(at_once, geometry.outputs, geometry.inputs, dtype=dtype, device=device)
         self._take = Workspace(device).take
         self._run = max(run for run in range(1, RUN + 1) if geometry.inputs % run == 0)
@@ -122,6 +123,7 @@ class Materialised:
 
     def measure(self, S: Tensor, A: Tensor, squares: Tensor) -> None:
         """See `LayerSum.measure`."""
+        S, A = S.to(self._gradients.dtype), A.to(self._gradients.dtype)
         torch.bmm(S.mT, A, out=self._gradients)
         runs = self._gradients.view(*self._gradients.shape[:2], -1, self._run)
         rows = torch.linalg.vector_norm(runs, dim=3).double().square_().add_(self._lost).sum(dim=2)
@@ -159,7 +161,7 @@ class Products:
     ) -> None:
         self.terms = planes * geometry.positions
         assert self.terms**2 + geometry.inputs + geometry.outputs < 2**23, "few enough terms for the share"
-        self._blocks = _rows(rows_of_blocks)
+        self._blocks = slices_of(rows_of_blocks)
         take = Workspace(device).take
         self._S = take("left", 0, (at_once, self.terms, geometry.outputs), torch.float64)
         self._A = take("right", 0, (at_once, self.terms, geometry.inputs), torch.float64)
@@ -193,6 +195,7 @@ def rounding_of_squares(count: int, dtype: torch.dtype) -> tuple[float, float]:
     return 1.0 + 0.5 * (count + 8) * numbers.eps + 2.0**-30, 2.0 * count * numbers.tiny
 
 
-def _rows(rows_of_blocks: tuple[int, ...]) -> tuple[slice, ...]:
+def slices_of(rows_of_blocks: tuple[int, ...]) -> tuple[slice, ...]:
+    """The rows of every block of a layer."""
     ends = tuple(itertools.accumulate(rows_of_blocks))
     return tuple(slice(end - rows, end) for end, rows in zip(ends, rows_of_blocks, strict=True))

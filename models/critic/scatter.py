@@ -24,14 +24,23 @@ class CellSum:
         inputs: of the first layer.
         at_once: records of a chunk, written CHUNK in shapes.
         device: the critic's.
+        fixed: see `models.critic.closed_form.ClosedForm`.
     """
 
     def __init__(
-        self, outputs: int, inputs: int, *, at_once: int = CHUNK, device: torch.device | None = None
+        self,
+        outputs: int,
+        inputs: int,
+        *,
+        at_once: int = CHUNK,
+        device: torch.device | None = None,
+        fixed: bool = False,
     ) -> None:
         self._outputs, self._inputs = outputs, inputs
         self._at_once = at_once
         self._most = max(1, AT_ONCE * CHUNK // at_once)
+        self._fixed = fixed
+        self._numbers = torch.arange(inputs, device=device)
         self._take = Workspace(device).take
         self._waiting = 0
 
@@ -52,16 +61,19 @@ class CellSum:
         cells = kept[: self._waiting].reshape(-1)
         values = scaled[: self._waiting].reshape(-1, self._outputs)
         self._waiting = 0
-        order = self._sorted(cells)
-        first = torch.bincount(cells, minlength=self._inputs).cumsum(0).roll(1)
-        first[0] = 0
+        order, first = self._sorted(cells)
         weights += torch.nn.functional.embedding_bag(order // columns, values, first, mode="sum").T
 
-    def _sorted(self, cells: Tensor) -> Tensor:
+    def _sorted(self, cells: Tensor) -> tuple[Tensor, Tensor]:
+        """The order of the cells, and where each of the (inputs,) begins in it."""
         narrow = cells.to(torch.int16 if self._inputs <= _INT16_CELLS else torch.int64)
-        if narrow.device.type != "cpu":
-            return torch.argsort(narrow, stable=True)
-        return torch.from_numpy(np.argsort(narrow.numpy(), kind="stable"))  # radix sort on 16 bits
+        if self._fixed:
+            ordered, order = torch.sort(narrow, stable=True)
+            return order, torch.searchsorted(ordered.to(torch.int64), self._numbers)
+        order = torch.from_numpy(np.argsort(narrow.numpy(), kind="stable"))  # radix sort on 16 bits
+        first = torch.bincount(cells, minlength=self._inputs).cumsum(0).roll(1)
+        first[0] = 0
+        return order, first
 
     def _kept(self, columns: int) -> tuple[Tensor, Tensor]:
         return (

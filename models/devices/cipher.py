@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from models.devices.errors import DeviceDiffers
+from models.devices.recording import recorded
 from models.randomness import KeystreamReader
 
 BLOCK_WORDS: Final = 8
@@ -83,23 +84,3 @@ def _quarter_rounds(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> None:
         third.bitwise_xor_(first)
         low = third.bitwise_right_shift(32 - bits).bitwise_and_((1 << bits) - 1)
         third.bitwise_left_shift_(bits).bitwise_or_(low)
-
-
-def recorded(make: Callable[[], None], device: torch.device) -> Callable[[], None]:
-    """The same work as one recorded graph of kernels, where the device has such; else the work itself.
-
-    Args:
-        make: reads and writes tensors that stay where they are, with the same shapes at every call.
-        device: where its tensors are.
-    """
-    if device.type != "cuda":
-        return make
-    aside: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    aside.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(aside):
-        make()
-    torch.cuda.current_stream(device).wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.device(device), torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        make()
-    return graph.replay

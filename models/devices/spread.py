@@ -8,10 +8,11 @@ units never change once a row was read.
 """
 
 import copy
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeGuard
+from typing import Final, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -21,10 +22,14 @@ from models.critic.conv_form import ConvForm
 from models.critic.conv_network import ConvCritic
 from models.critic.evenness import require_even_images, require_even_rounding
 from models.critic.factors import PLANES
+from models.critic.label_form import LabelForm
+from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
+from models.critic.unit import UnitForm
 from models.devices.errors import DeviceDiffers, DeviceMemoryShort
 from models.devices.exact_sum import ExactSum, lowered
 from models.devices.placement import Placement
+from models.devices.work import UnitWork
 from models.dp.clipping import Layout, Partition, each_block_alone
 
 FEWEST, MOST = 16, 2048
@@ -37,38 +42,28 @@ WAVE: Final = 8
 """Units on a device at once, until memory runs out."""
 
 
-class UnitForm(Protocol):
-    """A closed form whose chunks are units."""
-
-    at_once: int
-
-    def sum_and_squares(
-        self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """See `models.critic.closed_form.ClosedForm.sum_and_squares`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """A critic and its form on one device.
+    """A copy of the critic and its form on one device.
 
     Args:
         device: where.
-        layers: of the critic.
-        form: of the critic.
+        layers: of the copy, in the precision of its factors.
+        form: of the copy.
+        work: on units of the form.
     """
 
     device: torch.device
     layers: tuple[nn.Linear, ...]
     form: UnitForm
+    work: UnitWork
 
 
 class SpreadForm:
     """Norms and clipped sums of a batch over the devices of a placement; a `models.critic.forms.RecordForm`.
 
     Args:
-        critic: on the placement's first device; copies follow it on the others.
+        critic: on the placement's first device; a copy follows it on every device.
         layout: public blocks.
         gp_weight: weight of the gradient penalty.
         max_batch: public cap on the records of one batch.
@@ -90,7 +85,9 @@ class SpreadForm:
         placement: Placement,
     ) -> None:
         self._layout, self._max_batch = layout, max_batch
-        copies = [critic, *(copy.deepcopy(critic).to(device) for device in placement.devices[1:])]
+        self._layers = critic.linear_layers()
+        dtype = torch.bfloat16 if placement.precision == "bf16" else self._layers[0].weight.dtype
+        copies = [_copied(critic, device, dtype) for device in placement.devices]
         self.unit = unit_of(critic, max_batch)
         while True:
             try:
@@ -110,6 +107,11 @@ class SpreadForm:
         self._wave = WAVE * len(self._replicas)
         self._threads = ThreadPoolExecutor(len(self._replicas), thread_name_prefix="device")
         self._ruled: tuple[Partition, Partition, ExactSum] | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether every device plays recorded kernels; no number depends on it."""
+        return all(replica.work.recorded for replica in self._replicas)
 
     def sum_and_squares(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
@@ -176,7 +178,7 @@ class SpreadForm:
         norms = []
         for first in range(0, len(here[0]), self.unit):
             real, fake, mix, *labels = (given[first : first + self.unit] for given in here)
-            total, squares = replica.form.sum_and_squares(
+            total, squares = replica.work.sum_and_squares(
                 real, fake, mix, clipped, labels=labels[0] if labels else None
             )
             steps += exact.rounded(total)
@@ -191,12 +193,8 @@ class SpreadForm:
 
     def _follow(self) -> None:
         """Give the copies the critic's present parameters."""
-        leader, *others = self._replicas
-        with torch.no_grad():
-            for replica in others:
-                for layer, given in zip(replica.layers, leader.layers, strict=True):
-                    layer.weight.copy_(given.weight)
-                    layer.bias.copy_(given.bias)
+        for replica in self._replicas:
+            _give(replica.layers, self._layers)
 
     def _rule_of(self, partition: Partition) -> tuple[Partition, ExactSum]:
         if self._ruled is None or self._ruled[0] is not partition:
@@ -213,7 +211,7 @@ class SpreadForm:
 
 def can_spread(critic: object) -> TypeGuard[Critic | ConvCritic]:
     """Whether there is a form for devices; a subclass may mean another loss, so it does not count as its base."""
-    return type(critic) in {Critic, ConvCritic}
+    return type(critic) in {Critic, ConvCritic, LabelCritic}
 
 
 def unit_of(critic: Critic | ConvCritic, max_batch: int) -> int:
@@ -242,14 +240,39 @@ def _replica(
 ) -> Replica:
     layers = critic.linear_layers()
     weight = layers[0].weight
-    form: ClosedForm | ConvForm
+    form: ClosedForm | ConvForm | LabelForm
     if isinstance(critic, ConvCritic):
-        form = ConvForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=unit)
+        if isinstance(critic, LabelCritic):
+            form = LabelForm(critic, layout, max_batch=max_batch, at_once=unit, fixed=True)
+        else:
+            form = ConvForm(
+                critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=unit, fixed=True
+            )
         require_even_images(form, image=critic.image, labelled=critic.classes > 0, dtype=weight.dtype)
     else:
-        form = ClosedForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=unit)
+        form = ClosedForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=unit, fixed=True)
         require_even_rounding(form, inputs=layers[0].in_features, dtype=weight.dtype)
-    return Replica(device=weight.device, layers=layers, form=form)
+    classes = critic.classes if isinstance(critic, ConvCritic) else 0
+    work = UnitWork(form, layout, weight.device, classes=classes)
+    return Replica(device=weight.device, layers=layers, form=form, work=work)
+
+
+def _copied(critic: Critic | ConvCritic, device: torch.device, dtype: torch.dtype) -> Critic | ConvCritic:
+    """A copy whose matrices begin where an allocation does, on every device: libraries choose kernels by that."""
+    made = copy.deepcopy(critic)
+    for layer in made.linear_layers():
+        for part in (layer.weight, layer.bias):
+            part.data = torch.empty(part.shape, dtype=dtype, device=device)
+            part.requires_grad_(False)  # noqa: FBT003 - torch's signature
+    _give(made.linear_layers(), critic.linear_layers())
+    return made
+
+
+def _give(layers: Sequence[nn.Linear], given: Sequence[nn.Linear]) -> None:
+    with torch.no_grad():
+        for layer, source in zip(layers, given, strict=True):
+            layer.weight.copy_(source.weight)
+            layer.bias.copy_(source.bias)
 
 
 def _require_alike(replicas: Sequence[Replica], critic: Critic | ConvCritic, layout: Layout) -> None:
@@ -259,7 +282,7 @@ def _require_alike(replicas: Sequence[Replica], critic: Critic | ConvCritic, lay
         return
     shape = critic.image if isinstance(critic, ConvCritic) else (first.layers[0].in_features,)
     count = first.form.at_once
-    numbers = torch.sin(torch.arange(1.0, 2.0 * count * torch.Size(shape).numel() + 1.0))
+    numbers = torch.sin(torch.arange(1.0, 2.0 * count * math.prod(shape) + 1.0))
     real, fake = numbers.to(first.layers[0].weight.dtype).view(2, count, *shape)
     mix = torch.linspace(0.0, 0.9, count)
     classes = critic.classes if isinstance(critic, ConvCritic) else 0

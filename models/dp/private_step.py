@@ -101,6 +101,11 @@ class PrivateCritic:
         """The groups and thresholds that the next step uses; public, for they come from noisy releases."""
         return self._partition
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the last step was played from recorded kernels on devices; no number depends on it."""
+        return isinstance(self._closed_form, SpreadForm) and self._closed_form.recorded
+
     def step(self, step: int, real: Tensor, fake: Tensor, labels: Tensor | None = None) -> None:
         """Perform ONE complete private step.
 

@@ -33,12 +33,13 @@ def warm_up(
 
     Args:
         critic: initialised; its parameters keep their memory.
-        generator: draws what the anchor knows.
+        generator: draws what the anchor knows, on the critic's device.
         law: (classes,) shares of the labels.
         streams: of the job.
         steps: how many; one batch each.
     """
-    batches = [_drawn(generator, law, streams, number) for number in range(min(steps, BATCHES))]
+    device = critic.linear_layers()[0].weight.device
+    batches = [_drawn(generator, law, streams, number, device) for number in range(min(steps, BATCHES))]
     learnt = {name: value.detach().clone().requires_grad_() for name, value in critic.named_parameters()}
     adam = torch.optim.Adam(list(learnt.values()), lr=LEARNING_RATE, foreach=True)
     for step in range(steps):
@@ -55,9 +56,13 @@ def warm_up(
 
 
 def _drawn(
-    generator: ImageGenerator, law: npt.NDArray[np.float64], streams: KeyedStreams, number: int
+    generator: ImageGenerator,
+    law: npt.NDArray[np.float64],
+    streams: KeyedStreams,
+    number: int,
+    device: torch.device,
 ) -> tuple[Tensor, Tensor]:
     one_hot = drawn_labels(law, streams.uniforms(Purpose.CRITIC_LABELS, number, BATCH))
     latent = streams.torch_normals(Purpose.CRITIC_LATENT, number, (BATCH, generator.latent_dimension))
     with torch.no_grad():
-        return generator(latent, one_hot), one_hot.argmax(dim=1)
+        return generator(latent.to(device), one_hot.to(device)), one_hot.argmax(dim=1).to(device)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.devices.placement import CPU, Placement
+from models.devices.placement import CPU, Placement, Precision
 
 on_every_device = pytest.mark.parametrize(
     "device",
@@ -21,6 +21,6 @@ on_every_device = pytest.mark.parametrize(
 )
 
 
-def spread_over(device: torch.device, count: int = 1) -> Placement:
+def spread_over(device: torch.device, count: int = 1, precision: Precision = "tf32") -> Placement:
     """So many devices that are all this one."""
-    return Placement(devices=(device,) * count, spread=True)
+    return Placement(devices=(device,) * count, spread=True, precision=precision)

@@ -22,6 +22,7 @@ CPU = torch.device("cpu")
 PLANS: dict[str, dict[str, Any]] = {
     "table": {"pretraining_steps": 1, "steps": 3},
     "images": {"pretraining_steps": 1, "steps": 3, "critic": True},
+    "labels": {"pretraining_steps": 1, "steps": 4, "critic": True, "critic_asks": "labels"},
 }
 kinds = pytest.mark.parametrize("kind", PLANS)
 
@@ -50,7 +51,8 @@ def test_a_job_resumed_on_other_numbers_of_devices_gives_the_same_bytes(
 ) -> None:
     whole = fitted(kind, spread_over(device), NullHost())
     state = killed_at(kind, spread_over(device, 2), 3)
-    assert unpack(state)[1]["trained"] == 2
+    # A critic of labels learns from made images in one go, which no checkpoint cuts.
+    assert unpack(state)[1]["trained"] == (3 if kind == "labels" else 2)
     assert fitted(kind, spread_over(device, 3), StubbornHost(state)) == whole
 
 
@@ -59,6 +61,15 @@ def test_a_job_is_not_resumed_on_another_kind_of_device() -> None:
     for begun, resumed in ((HOST, spread), (spread, HOST)):
         with pytest.raises(OtherDevice):
             fitted("table", resumed, StubbornHost(killed_at("table", begun, 3)))
+
+
+@on_every_device
+def test_a_job_is_not_resumed_in_another_precision(device: torch.device) -> None:
+    state = killed_at("labels", spread_over(device, 1, "bf16"), 3)
+    with pytest.raises(OtherDevice):
+        fitted("labels", spread_over(device), StubbornHost(state))
+    whole = fitted("labels", spread_over(device, 1, "bf16"), NullHost())
+    assert fitted("labels", spread_over(device, 2, "bf16"), StubbornHost(state)) == whole
 
 
 def test_the_kind_of_device_is_on_record_before_the_first_private_step() -> None:
@@ -72,7 +83,7 @@ def test_the_kind_of_device_is_on_record_before_the_first_private_step() -> None
     assert host.state is not None
     facts = unpack(host.state)[1]
     assert facts["trained"] == 0
-    assert facts["device"] == f"cpu, torch {torch.__version__}, units of 16"
+    assert facts["device"] == f"cpu, torch {torch.__version__}, tf32, units of 16"
     assert not any(stage == "train" for stage, _, _ in host.marks)
 
 
@@ -102,8 +113,9 @@ def test_the_settings_wish_is_met_or_refused(monkeypatch: pytest.MonkeyPatch) ->
     seen(monkeypatch, "one", "one")
     assert placed("cpu") is HOST
     for wish in ("auto", "cuda"):
-        both = placed(wish)
+        both = placed(wish, "bf16")
         assert (both.spread, [device.index for device in both.devices]) == (True, [0, 1])
+        assert both.precision == "bf16"
     seen(monkeypatch, "one", "another")
     with pytest.raises(DeviceAbsent):
         placed("auto")
@@ -130,13 +142,17 @@ def test_a_gpus_products_may_be_of_tf32_and_its_convolutions_are_repeatable(
 ) -> None:
     class Flags:
         allow_tf32 = False
+        allow_bf16_reduced_precision_reduction = True
         benchmark, deterministic = True, False
 
     monkeypatch.setattr(places.torch.backends.cuda, "matmul", Flags())
     monkeypatch.setattr(places.torch.backends, "cudnn", Flags())
     settle(HOST)
     assert not places.torch.backends.cuda.matmul.allow_tf32, "the CPU's settings stay"
+    settle(spread_over(torch.device("cuda", 0), 1, "float32"))
+    assert not places.torch.backends.cuda.matmul.allow_tf32
     settle(spread_over(torch.device("cuda", 0)))
+    assert not places.torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     cudnn = places.torch.backends.cudnn
     assert places.torch.backends.cuda.matmul.allow_tf32
     assert (cudnn.allow_tf32, cudnn.benchmark, cudnn.deterministic) == (True, False, True)

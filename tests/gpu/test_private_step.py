@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from models.critic.conv_network import ConvCritic
+from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
 from models.devices.placement import HOST, Placement
 from models.dp.private_step import PrivateCritic
@@ -23,14 +24,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "rows": {"grouping": "rows"},
 }
 options = pytest.mark.parametrize("chosen", OPTIONS.values(), ids=OPTIONS)
-kinds = pytest.mark.parametrize("kind", ["table", "images"])
+kinds = pytest.mark.parametrize("kind", ["table", "images", "labels"])
 
 
 def private_of(kind: str, plan: Any, placement: Placement) -> PrivateCritic:
+    asked = LabelCritic if kind == "labels" else ConvCritic
     critic: Critic | ConvCritic = (
         Critic(inputs=CELLS, widths=WIDTHS)
         if kind == "table"
-        else ConvCritic(image=IMAGE, widths=(16, 16), classes=2)
+        else asked(image=IMAGE, widths=(16, 16), classes=2)
     )
     return PrivateCritic(critic.initialise(STREAMS), plan, STREAMS, placement=placement)
 
@@ -38,7 +40,7 @@ def private_of(kind: str, plan: Any, placement: Placement) -> PrivateCritic:
 def trained(kind: str, private: PrivateCritic, first: int, steps: int) -> PrivateCritic:
     for step in range(first, first + steps):
         count = (5 * step) % 23  # step 0 is an empty batch
-        given = batch(count, step) if kind == "images" else (cells(count, step), fakes(count, step))
+        given = batch(count, step) if kind != "table" else (cells(count, step), fakes(count, step))
         private.step(step, *given)
     return private
 

@@ -127,15 +127,15 @@ def test_power_one_place_that_rounds_differently_is_refused(
     form, _ = both(critic, layout_of(critic, "flat"))
     chosen = {"image": critic.image, "labelled": True, "dtype": torch.float32}
     require_even_images(form, **chosen)  # type: ignore[arg-type]
-    whole = ConvFactoring._of
+    whole = ConvFactoring.of
 
-    def uneven(self: ConvFactoring, labels: Tensor, count: int) -> ConvFactors:
-        factors = whole(self, labels, count)
+    def uneven(self: ConvFactoring, count: int) -> ConvFactors:
+        factors = whole(self, count)
         number = factors.left[0][place, 2]
         number.copy_(torch.nextafter(number, torch.tensor(9.0)))
         return factors
 
-    monkeypatch.setattr(ConvFactoring, "_of", uneven)
+    monkeypatch.setattr(ConvFactoring, "of", uneven)
     with pytest.raises(UnevenRounding):
         require_even_images(form, **chosen)  # type: ignore[arg-type]
 

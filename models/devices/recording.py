@@ -1,0 +1,39 @@
+"""Work of fixed shapes recorded once as a graph of kernels and played again: one launch in place of hundreds.
+
+A played graph runs the very kernels that were recorded, on the same memory, so its numbers are those of the work itself.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import torch
+
+_ONE_AT_A_TIME: Final = threading.Lock()
+"""Threads of several devices record in turn."""
+
+
+def recorded(make: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """The same work as one recorded graph of kernels, where the device has such; else the work itself.
+
+    Args:
+        make: reads and writes tensors that stay where they are, with the same shapes and operations at every call, and
+            never waits for the host. It is called twice; what it makes anew stays valid as long as it is referred to.
+        device: where its tensors are.
+
+    Raises:
+        RuntimeError: the work cannot be recorded.
+    """
+    if device.type != "cuda":
+        return make
+    with _ONE_AT_A_TIME, torch.cuda.device(device):
+        aside: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        aside.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(aside):
+            make()
+        torch.cuda.current_stream(device).wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        # The default stream of recordings belongs to the device that recorded first.
+        with torch.cuda.graph(graph, stream=aside, capture_error_mode="thread_local"):
+            make()
+        return graph.replay

@@ -1,0 +1,28 @@
+"""Products of float32 as TF32 makes them: of factors rounded to ten bits after the first."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_aten = torch.ops.aten
+PRODUCTS = {_aten.mm, _aten.addmm, _aten.bmm, _aten.baddbmm, _aten.convolution, _aten.addmv}
+
+
+class CoarseProducts(TorchDispatchMode):
+    """While it is on, every product of float32 numbers in this thread is coarse."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func.overloadpacket in PRODUCTS:
+            args = tuple(coarse(each) if isinstance(each, Tensor) else each for each in args)
+        return func(*args, **(kwargs or {}))
+
+
+def coarse(numbers: Tensor) -> Tensor:
+    """Rounded to the nearest of TF32, where they are float32."""
+    if numbers.dtype != torch.float32:
+        return numbers
+    return ((numbers.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)

@@ -1,0 +1,160 @@
+"""Recorded kernels give the bits of the work itself, or are not used."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models.devices import work
+from models.devices.recording import recorded
+from models.devices.spread import SpreadForm
+from models.dp.clipping import Partition
+from tests.gpu.cases import MAX_BATCH, batch_of, critic_of, kinds, layout_of, partition_of, worked
+from tests.gpu.places import on_every_device, spread_over
+from tests.gpu.tape import taped
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU has recordings, as strict as a GPU's."""
+    monkeypatch.setattr(work, "can_record", lambda _: True)
+    monkeypatch.setattr(work, "recorded", taped)
+
+
+def results(kind: str, grouping: str, device: torch.device) -> tuple[list[Tensor], list[bool]]:
+    """What a form gives while sizes of batches, thresholds, groups and weights change; and what was recorded."""
+    critic = critic_of(kind).to(device).requires_grad_(requires_grad=False)
+    layout = layout_of(critic, grouping)
+    placement = spread_over(device, 2)
+    form = SpreadForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
+    alone = partition_of(layout)
+    one = Partition(sizes=layout.sizes, group_of_block=(0,) * layout.blocks, thresholds=(0.03,))
+    made: list[Tensor] = []
+    for count, partition in (
+        (MAX_BATCH, alone),
+        (33, alone),
+        (1, one),
+        (0, one),
+        (64, partition_of(layout, 0.1)),
+    ):
+        batch = batch_of(kind, count)
+        if count == 33:
+            batch["fake"][5] = torch.nan  # this one counts nothing, if fakes are looked at
+        made.extend(worked(form, partition, batch))
+        for layer in critic.linear_layers():
+            layer.weight.mul_(1.1)
+    return made, [replica.work.recorded for replica in form._replicas]
+
+
+def alike(ours: list[Tensor], theirs: list[Tensor]) -> bool:
+    return all(torch.equal(a.nan_to_num(-1.0), b.nan_to_num(-1.0)) for a, b in zip(ours, theirs, strict=True))
+
+
+@kinds
+@pytest.mark.parametrize("grouping", ["flat", "rows"])
+def test_a_recording_gives_the_bits_of_the_work_itself(
+    kind: str, grouping: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, none = results(kind, grouping, CPU)
+    monkeypatch.setattr(work, "can_record", lambda _: True)
+    monkeypatch.setattr(work, "recorded", taped)
+    played, all_ = results(kind, grouping, CPU)
+    assert (any(none), all(all_)) == (False, True)
+    assert alike(played, plain)
+    assert all(bool(total.any()) for total in plain[:6:2])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+@kinds
+def test_a_gpus_recording_gives_the_bits_of_the_work_itself(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played, all_ = results(kind, "rows", torch.device("cuda", 0))
+    monkeypatch.setattr(work, "can_record", lambda _: False)
+    plain, none = results(kind, "rows", torch.device("cuda", 0))
+    assert (any(none), all(all_)) == (False, True)
+    assert alike(played, plain)
+
+
+def test_power_work_that_waits_for_the_host_is_not_recorded(
+    recording: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = work.UnitWork.__init__
+
+    def waits(self: Any, form: Any, *given: Any, **named: Any) -> None:
+        own = form.measure
+
+        def measure() -> None:
+            own()
+            bool(form.filled[1].isnan().any())
+
+        form.measure = measure
+        whole(self, form, *given, **named)
+
+    plain, _ = results("cells", "rows", CPU)
+    monkeypatch.setattr(work.UnitWork, "__init__", waits)
+    made, recorded_ = results("cells", "rows", CPU)
+    assert recorded_ == [False, False]
+    assert alike(made, plain)
+
+
+def test_power_work_that_follows_the_records_on_the_host_is_not_played(
+    recording: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decided on the host from one batch, without waiting for the device: as a library might."""
+    whole = work.UnitWork.__init__
+
+    def drifts(self: Any, form: Any, *given: Any, **named: Any) -> None:
+        own, calls = form.add, list[int]()
+
+        def add() -> None:
+            own()
+            calls.append(1)
+            if len(calls) == 3:  # the one that is recorded
+                form.filled[0].mul_(1.0 + 2.0**-52)
+
+        form.add = add
+        whole(self, form, *given, **named)
+
+    monkeypatch.setattr(work.UnitWork, "__init__", drifts)
+    assert results("cells", "rows", CPU)[1] == [False, False]
+
+
+def test_the_public_trial_reads_no_record(recording: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Tensor] = []
+    whole = work.UnitWork._worked
+
+    def watched(self: Any, steps: Any, real: Tensor, *given: Any) -> Any:
+        if not self.recorded:
+            seen.append(real.clone())
+        return whole(self, steps, real, *given)
+
+    monkeypatch.setattr(work.UnitWork, "_worked", watched)
+    results("vectors", "flat", CPU)
+    first = seen[0]
+    assert len(first) == 15, "one place is empty"
+    assert all(torch.equal(each, first) for each in seen), "sines alone, whatever the batch"
+
+
+@on_every_device
+def test_memory_that_does_not_hold_a_recording_changes_no_bit(
+    device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    def short(make: Any, there: torch.device) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError
+        return taped(make, there) if there.type == "cpu" else recorded(make, there)
+
+    plain, _ = results("images", "flat", device)
+    monkeypatch.setattr(work, "can_record", lambda _: True)
+    monkeypatch.setattr(work, "recorded", short)
+    made, recorded_ = results("images", "flat", device)
+    assert sorted(recorded_) == [False, True]
+    assert alike(made, plain)
