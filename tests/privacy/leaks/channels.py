@@ -58,7 +58,8 @@ CHANNELS: Final = (
     ),
     Channel(
         "checkpoints, state of optimisers, critic, sampling masks",
-        "sealed while the job runs, destroyed with its key when it ends; only the generator leaves",
+        "sealed while the job runs, destroyed with its key when it ends; only the generator leaves, which where a critic of "
+        "labels chooses its pictures holds that critic's last parameters: outputs of noisy steps that were paid for",
         ("tests/privacy/leaks/test_nothing_else_leaves.py", "tests/workers/test_checkpoints.py"),
     ),
     Channel(
