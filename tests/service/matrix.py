@@ -77,8 +77,17 @@ class Operation:
         return self.method, self.path.format_map(objects), options
 
 
+_FOUND: list[tuple[Operation, ...]] = []
+
+
 def operations(app: FastAPI) -> tuple[Operation, ...]:
     """All operations, under the names of the functions that serve them."""
+    if not _FOUND:  # every world serves the same ones, and to write the document takes half a second
+        _FOUND.append(_documented(app))
+    return _FOUND[0]
+
+
+def _documented(app: FastAPI) -> tuple[Operation, ...]:
     found = []
     for path, methods in app.openapi()["paths"].items():
         for method, operation in methods.items():
