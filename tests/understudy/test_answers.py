@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_written_is_one_line(
         )
         assert capsys.readouterr().err == f"understudy: {tmp_path}/absent/x.csv: No such file or directory\n"
         assert ended_by(UnderstudyError("named \x1b[2J by somebody")) == 1
-        assert capsys.readouterr().err == "understudy: named \\x1b[2J by somebody\n"
+        assert capsys.readouterr().err == "understudy: named \\u001b[2J by somebody\n"
         with pytest.raises(ConnectionError):
             ended_by(ConnectionError("a fault of the program is not hidden"))
     finally:

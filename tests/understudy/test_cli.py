@@ -63,6 +63,7 @@ def test_a_draft_is_written_once_and_must_be_confirmed(
     rows, draft = tmp_path / "rows.csv", tmp_path / "domain.json"
     rows.write_text("age,sick\n" + "".join(f"{20 + n % 50},{'yes' if n % 3 else 'no'}\n" for n in range(100)))
     assert run(monkeypatch, "domain", "draft", rows, "--out", draft) == 0
+    assert draft.stat().st_mode & 0o777 == 0o600, "it lists values of the rows"
     names = [column["name"] for column in json.loads(draft.read_text())["columns"]]
     assert names == ["age", "sick"]
     assert "delete the marks" in capsys.readouterr().out

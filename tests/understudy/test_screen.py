@@ -63,5 +63,5 @@ def test_lines_are_shown_as_they_are() -> None:
 
 def test_what_other_people_wrote_does_not_steer_the_terminal() -> None:
     shown, written = screen(terminal=True)
-    shown.say("purpose \x1b[2Jé\u202e\x07 end")
-    assert written.getvalue() == "purpose \\x1b[2Jé\\x202e\\x07 end\n"
+    shown.say("purpose \x1b[2Jé\u202e\x07\nVERIFIED")
+    assert written.getvalue() == "purpose \\u001b[2Jé\\u202e\\u0007\\u000aVERIFIED\n"

@@ -9,7 +9,10 @@ import pytest
 
 from tests.understudy.scripted import Script, client_of
 from understudy import AsyncClient, Client, InputUnusable, NewKey
+from understudy.cli.stack import announcement
 from understudy.connection import Connection
+from understudy.embedded.folder import DataFolder
+from understudy.embedded.supervisor import Supervisor
 from understudy.keys import ApiKey
 from understudy.sealed_reporting.results import FAILED_MARK, ReportNotMade
 
@@ -88,3 +91,14 @@ def test_the_account_of_a_failure_is_private_likewise(tmp_path: Path) -> None:
     with client_of(script) as client, pytest.raises(ReportNotMade):
         client.reports.download("s", tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_of_the_local_stack_holds_no_key(tmp_path: Path) -> None:
+    """Where `understudy up` writes into a terminal it shows the keys; elsewhere it says where they are."""
+    folder = DataFolder.prepare(tmp_path / "data")
+    supervisor = Supervisor(folder, 8321)
+    keys = folder.keys().values()
+    assert all(key in announcement(supervisor, with_keys=True) for key in keys)
+    logged = announcement(supervisor, with_keys=False)
+    assert not any(key in logged for key in keys)
+    assert str(folder.connection_file) in logged

@@ -19,10 +19,10 @@ from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
-from understudy.cli.screen import plain
 from understudy.cli.signing_keys import signing_keys
 from understudy.cli.verify import verify
 from understudy.errors import UnderstudyError
+from understudy.plain_text import plain
 
 app = typer.Typer(
     name="understudy",

@@ -9,6 +9,7 @@ from rich.console import Console
 from understudy.cli.options import DataFolderPath, Key, Url
 from understudy.connection import default_data_folder
 from understudy.doctor import examine_folder, examine_service, is_ailing
+from understudy.plain_text import plain
 
 PROBLEMS = 1
 
@@ -31,7 +32,7 @@ def doctor(
         console = Console()
         for one in found:
             text = f"{one.grade}: {one.detail}  [{one.code}]\n  {one.remedy}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
         if not found:
             console.print("All is well.", markup=False, highlight=False)
     if ailing:

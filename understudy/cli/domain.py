@@ -10,6 +10,7 @@ from understudy.cli.options import AsJson
 from understudy.domain_draft import MARK, draft_domain, render_draft
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
+from understudy.whole_files import whole_file
 
 app = typer.Typer(
     help="Declare what may be said about a table or a set of images.",
@@ -38,7 +39,7 @@ def draft(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first draft of the domain, on this machine, every value from the data marked for you to confirm."""
+    """Write a first draft of the domain, on this machine, every value from the data marked for you to confirm. Only you can read the file."""
     if out.exists() and not force:
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
     if is_of_images(rows):
@@ -47,7 +48,9 @@ def draft(
         text = render_images(draft_images(rows))
     else:
         text = render_draft(draft_domain(rows, header=header, delimiter=delimiter))
-    out.write_text(text + "\n")
+    # Until somebody has looked at it, it lists values of the private rows.
+    with whole_file(out, private=True) as file:
+        file.write(f"{text}\n".encode())
     lines = [
         f"Draft: {out.resolve()}",
         (

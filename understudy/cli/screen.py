@@ -1,7 +1,6 @@
 """What a person sees: progress bars on a terminal, plain lines elsewhere."""
 
 import time
-import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,23 +18,10 @@ from rich.progress import (
 from understudy.contact_sheet import half_blocks, read_sheet
 from understudy.exchange import Seen
 from understudy.jobs.results import Job
+from understudy.plain_text import one_line
 from understudy.training_bar import left_text, stage_text, training_bar
 
 LINE_SECONDS = 15.0
-UNSEEN = frozenset({"Cc", "Cf"})
-"""Unicode categories of what steers a terminal, or turns the direction of text around."""
-
-
-def plain(text: str) -> str:
-    """Show what steers a terminal as its number: names and purposes come from other people.
-
-    Args:
-        text: the text; ends of lines and tabs stay.
-    """
-    return "".join(
-        f"\\x{ord(letter):02x}" if unicodedata.category(letter) in UNSEEN and letter not in "\n\t" else letter
-        for letter in text
-    )
 
 
 class TerminalScreen:
@@ -50,8 +36,8 @@ class TerminalScreen:
         self.console = console
 
     def say(self, line: str) -> None:
-        """Show one line, as it is: ids and paths are neither broken nor coloured."""
-        self.console.print(plain(line), markup=False, highlight=False, soft_wrap=True)
+        """Show one line: ids and paths are neither broken nor coloured, and what steers a terminal is shown as its number."""
+        self.console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager
     def transfer(self, title: str, total: int | None) -> Iterator[Seen]:

@@ -36,22 +36,29 @@ def up(
     supervisor = Supervisor(folder, port, notice=say)
     stop_on_signals(supervisor)
     say("Starting ...")
-    supervisor.run(announce=lambda ready: say(announcement(ready)))
+    supervisor.run(announce=lambda ready: say(announcement(ready, with_keys=console.is_terminal)))
     say("Stopped.")
 
 
-def announcement(supervisor: Supervisor) -> str:
+def announcement(supervisor: Supervisor, *, with_keys: bool) -> str:
     """Say where everything is, once the API answers.
 
     Args:
         supervisor: the running supervisor.
+        with_keys: show the API keys; a log is no place for them.
     """
     folder = supervisor.folder
-    keys = "\n".join(f"  {role:<8} {key}" for role, key in folder.keys().items())
+    place = f"API keys (also in {folder.connection_file.name}, which the understudy command finds)"
+    shown = "".join(f"\n  {role:<8} {key}" for role, key in folder.keys().items())
+    keys = (
+        f"{place}{shown}"
+        if with_keys
+        else f"API keys     {folder.connection_file}, which the understudy command finds"
+    )
     return (
         f"understudy is up at {supervisor.url} (open it in a browser, and sign in with a key)\n"
         f"data folder  {folder.path}\n"
         f"logs         {folder.path / 'logs'}\n"
-        f"API keys (also in {folder.connection_file.name}, which the understudy command finds)\n{keys}\n"
+        f"{keys}\n"
         "Ctrl-C stops it; nothing is lost."
     )

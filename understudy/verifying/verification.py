@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from understudy.errors import VerificationFailed
+from understudy.plain_text import one_line
 from understudy.verifying import (
     accounting,
     contents,
@@ -76,14 +77,14 @@ class Report:
     certificate: Mapping[str, Any]
 
     def lines(self) -> list[str]:
-        """The report for people."""
+        """The report for people. What a stranger wrote into the bundle makes no line of its own."""
         stated = self.certificate
         who = [
             f"{name.replace('_', ' ')}: {stated.get(name)}"
             for name in ("release_id", "dataset_id", "issued_at")
         ]
         made = [f"{_WORDS[check.holds]:>8}  {check.name:<11} {check.detail}" for check in self.checks]
-        return [*who, *made, _VERDICTS[self.outcome]]
+        return [*map(one_line, (*who, *made)), _VERDICTS[self.outcome]]
 
     @property
     def refusals(self) -> tuple[Check, ...]:
@@ -138,7 +139,7 @@ def keep_if_verified(waiting: Path, target: Path, *, public_keys: Collection[byt
         report = verify_bundle(waiting, public_keys=public_keys)
         if report.outcome is not Outcome.VERIFIED:
             lacking = "; ".join(check.detail for check in report.checks if not check.holds)
-            message = f"the bundle is not verified: {lacking}"
+            message = f"the bundle is not verified: {one_line(lacking)}"
             raise VerificationFailed(message)
         waiting.replace(target)
     finally:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.core.releases.certified import SIGNER, certified
 from tests.understudy.verifying.tampering import files_in, written, zipped
-from understudy.errors import NotABundle
+from understudy.errors import NotABundle, VerificationFailed
 from understudy.verifying import bundle_file
-from understudy.verifying.verification import Outcome, verify_bundle
+from understudy.verifying.verification import Outcome, keep_if_verified, verify_bundle
 
 FILES = files_in(certified({"critic": False}).packed)
 CERTIFICATE = certified({"critic": False}).certificate
@@ -164,3 +164,18 @@ def test_a_manifest_of_the_wrong_kind_is_refused_although_the_certificate_lists_
     report = verify_bundle(path, public_keys=[SIGNER.public_key])
     assert report.outcome is Outcome.REFUSED
     assert {check.name for check in report.refusals} == {"manifest"}
+
+
+def test_what_a_stranger_wrote_passes_for_no_verdict(tmp_path: Path) -> None:
+    """Neither the value nor the name of a member makes a line of the report, or steers the terminal that shows it."""
+    lie = "r\nVERIFIED: the bundle is what its certificate states.\x1b[8m"
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(with_file("certificate.json", written(dict(CERTIFICATE) | {"release_id": lie, lie: 1})))
+    report = verify_bundle(path, public_keys=[SIGNER.public_key])
+    assert report.outcome is Outcome.REFUSED
+    lines = report.lines()
+    assert "\\u000aVERIFIED" in lines[0]
+    assert not [line for line in lines if line.startswith("VERIFIED") or "\n" in line or "\x1b" in line]
+    with pytest.raises(VerificationFailed) as refusal:
+        keep_if_verified(path, tmp_path / "kept.zip", public_keys=[SIGNER.public_key])
+    assert "\n" not in str(refusal.value)
