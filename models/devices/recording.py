@@ -27,13 +27,18 @@ def recorded(make: Callable[[], None], device: torch.device) -> Callable[[], Non
     if device.type != "cuda":
         return make
     with _ONE_AT_A_TIME, torch.cuda.device(device):
+        here = torch.cuda.current_stream(device)
         aside: torch.cuda.Stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        aside.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(aside):
-            make()
-        torch.cuda.current_stream(device).wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        # The default stream of recordings belongs to the device that recorded first.
-        with torch.cuda.graph(graph, stream=aside, capture_error_mode="thread_local"):
-            make()
+        try:
+            aside.wait_stream(here)
+            with torch.cuda.stream(aside):
+                make()
+            here.wait_stream(aside)
+            graph = torch.cuda.CUDAGraph()
+            # Told its stream, for torch's own belongs to the device that recorded first.
+            with torch.cuda.graph(graph, stream=aside, capture_error_mode="thread_local"):
+                make()
+        finally:
+            # torch leaves a thread on the stream of a recording that failed, where nobody waits for its work.
+            torch.cuda.set_stream(here)
         return graph.replay

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from models.critic.unit import UnitForm
+from models.devices.errors import DeviceDiffers
 from models.devices.recording import recorded
 from models.dp.clipping import Layout, Partition, each_block_alone
 
@@ -61,6 +62,9 @@ class UnitWork:
 
         Returns:
             (coordinates,) float64, valid until the next call; (records, blocks) float64.
+
+        Raises:
+            DeviceDiffers: the device does not give the same numbers of public records twice.
         """
         kind = (real.dtype, real.shape[1:])
         if kind != self._kind:
@@ -86,22 +90,32 @@ class UnitWork:
         return total, squares[: len(real)].clone()
 
     def _prepared(self, real: Tensor, fake: Tensor) -> Steps:
-        """The steps for records of this shape; their values are not read."""
+        """The steps for records of this shape; their values are not read.
+
+        Raises:
+            DeviceDiffers: the device does not give the same numbers twice.
+        """
         if not can_record(self._device):
             return self._plain
         real, fake, mix, labels = self._public(real, fake)
-        plain = self._worked(self._plain, real, fake, mix, self._trial, labels)
-        expected = [made.clone() for made in plain]
+        first = self._worked(self._plain, real, fake, mix, self._trial, labels)
+        expected = [made.clone() for made in first]
+        # Plain ones are tried again, for a recording that failed may leave its traces.
+        for steps in (self._recorded(), self._plain):
+            made = self._worked(steps, real, fake, mix, self._trial, labels)
+            if all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True)):
+                return steps
+        raise DeviceDiffers
+
+    def _recorded(self) -> Steps:
+        """Recordings of the steps, with public records in place; the steps themselves where there can be none."""
         try:
             measure = recorded(self._form.measure, self._device)
             measure()
             self._form.rule(self._trial)
-            steps = (measure, recorded(self._form.add, self._device))
+            return measure, recorded(self._form.add, self._device)
         except RuntimeError:  # memory that is short for a recording is one
             return self._plain
-        made = self._worked(steps, real, fake, mix, self._trial, labels)
-        alike = all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
-        return steps if alike else self._plain
 
     def _public(self, real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """Public records of the shapes of these, one place of the unit empty."""

@@ -1,12 +1,16 @@
 """Recorded kernels give the bits of the work itself, or are not used."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from models.devices import recording as recording_module
 from models.devices import work
+from models.devices.errors import DeviceDiffers
 from models.devices.recording import recorded
 from models.devices.spread import SpreadForm
 from models.dp.clipping import Partition
@@ -122,6 +126,71 @@ def test_power_work_that_follows_the_records_on_the_host_is_not_played(
 
     monkeypatch.setattr(work.UnitWork, "__init__", drifts)
     assert results("cells", "rows", CPU)[1] == [False, False]
+
+
+def test_a_device_that_a_failed_recording_left_in_disorder_is_refused(
+    recording: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    critic = critic_of("cells")
+    placement = spread_over(CPU)
+    form = SpreadForm(critic, layout_of(critic), gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
+    unit = form._replicas[0].form
+
+    def fails(make: Any, device: torch.device) -> Any:
+        own = unit.rule
+        monkeypatch.setattr(unit, "rule", lambda partition: (own(partition), unit._unit.clips.mul_(0.5)))  # type: ignore[attr-defined]
+        raise RuntimeError("cannot be recorded")
+
+    monkeypatch.setattr(work, "recorded", fails)
+    with pytest.raises(DeviceDiffers):
+        worked(form, partition_of(layout_of(critic)), batch_of("cells", 20))
+
+
+def test_a_thread_is_back_on_its_stream_after_a_recording_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As torch has it: ending a recording that failed raises before the stream is given back."""
+    ran: list[object] = []
+
+    class Stream:
+        def __init__(self, device: object = None) -> None:
+            self.waited: list[object] = []
+
+        def wait_stream(self, other: object) -> None:
+            self.waited.append(other)
+
+    own = Stream()
+    present = [own]
+
+    @contextmanager
+    def on(stream: Stream) -> Iterator[None]:
+        before, present[0] = present[0], stream
+        yield
+        present[0] = before
+
+    @contextmanager
+    def graph(_: object, *, stream: Stream, capture_error_mode: str) -> Iterator[None]:
+        present[0] = stream
+        yield
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    fakes = {
+        "device": lambda _: nullcontext(),
+        "current_stream": lambda _: present[0],
+        "set_stream": lambda stream: present.__setitem__(0, stream),
+        "Stream": Stream,
+        "stream": on,
+        "graph": graph,
+        "CUDAGraph": object,
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(recording_module.torch.cuda, name, fake)
+    with pytest.raises(RuntimeError, match="capturing"):
+        recorded(lambda: ran.append(present[0]), torch.device("cuda", 0))
+    assert present == [own]
+    assert len(ran) == 2
+    assert own not in ran
+    assert own.waited == [ran[0]], "what was tried aside is waited for"
 
 
 def test_the_public_trial_reads_no_record(recording: None, monkeypatch: pytest.MonkeyPatch) -> None:
