@@ -27,7 +27,8 @@ PATIENCE_SECONDS: Final = 8.0
 LONGEST_ADDRESS: Final = 254
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _LOCAL: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
-_ADDRESS: Final = re.compile(rf"(?=.{{1,64}}@){_LOCAL}@(?:{_LABEL}\.)+{_LABEL}", re.ASCII)
+# What begins like an encoded word (RFC 2047) would be decoded in the header, into commas and other people's addresses.
+_ADDRESS: Final = re.compile(rf"(?=.{{1,64}}@)(?!.*=\?){_LOCAL}@(?:{_LABEL}\.)+{_LABEL}", re.ASCII)
 _FOOT: Final = "You registered this address for notifications. The dashboard has the details, and removes the address: Notifications.\n"
 
 

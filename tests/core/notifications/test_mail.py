@@ -63,6 +63,7 @@ def test_the_code_confirms_and_others_do_not():
         '"a"@example.org', "a@example.org, b@example.org", "A <a@example.org>", "a@localhost", "a@-example.org", "@example.org",
         ".a@example.org", "a..b@example.org", "\u00e4@example.org", "a@ex\u00e4mple.org", "a" * 65 + "@example.org",
         "a@[127.0.0.1]", "a@example.org" + ".example" * 40,
+        "=?utf-8?q?b=40example.org=2C_c?=@example.org", "a=?utf-8?b?Yg==?=@example.org",
     ],
 )  # fmt: skip
 def test_no_address_carries_a_second_header_or_recipient(text):
@@ -70,7 +71,9 @@ def test_no_address_carries_a_second_header_or_recipient(text):
         parse_address(text)
 
 
-@pytest.mark.parametrize("text", ["a@example.org", "first.last+tag@sub.example.org", "o'neil@example.co.uk"])
+@pytest.mark.parametrize(
+    "text", ["a@example.org", "first.last+tag@sub.example.org", "o'neil@example.co.uk", "a=b.org@c.org"]
+)
 def test_plain_addresses_are_taken_as_they_are(text):
     assert parse_address(text) == text
 
