@@ -11,11 +11,11 @@ from xdist.scheduler import LoadScopeScheduling
 SHARED = ("tests/system/test_publish", "tests/privacy/leaks/")
 """Beginnings of paths that share a stack, or a whole played day."""
 LONGEST = (
+    "tests/faults/",
     "tests/system/",
     "tests/workers/test_faults",
     "tests/workers/test_runner",
     "tests/privacy/leaks/",
-    "tests/faults/",
     "tests/service/test_matrix",
     "tests/workers/",
     "tests/privacy/",
@@ -23,7 +23,7 @@ LONGEST = (
     "tests/mutants/",
 )
 """What takes longest, which begins first so that nobody waits for it at the end."""
-SPREAD = ("tests/workers/test_faults", "tests/faults/")
+SPREAD = ("tests/workers/test_faults",)
 """Long files whose tests share nothing: each test is a group of its own."""
 
 
