@@ -179,8 +179,13 @@ def _declared(domain: Json | Path | str, declared_size: int | None) -> tuple[Map
 def _guarantee(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuarantee:
     if isinstance(asked, PrivacyGuarantee):
         return asked
-    epsilon, delta = asked
-    return PrivacyGuarantee(epsilon=epsilon, delta=delta)
+    try:
+        epsilon, delta = asked
+        return PrivacyGuarantee(epsilon=epsilon, delta=delta)
+    except (TypeError, ValueError):
+        raise InputUnusable(
+            "the guarantee is a pair of numbers, epsilon and delta, such as (1.0, 1e-6)"
+        ) from None
 
 
 def _certified(

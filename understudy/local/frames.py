@@ -51,6 +51,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
     """
     try:
         table = _used(frame, domain).combine_chunks()
+        table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
         columns = {name: _one(table.column(name)) for name in table.column_names}
         return clean_rows(domain, columns, table.num_rows, None)
     except _BROKEN:
@@ -77,8 +78,9 @@ def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Tabl
     used = frame.iloc[:, [present.index(name) for name in names]]
     for place, name in enumerate(names):
         column = used.iloc[:, place]
-        if column.dtype == object:
-            _require_one_kind(name, column[column.notna()], domain)
+        values = getattr(column.dtype, "categories", column)
+        if values.dtype == object:
+            _require_one_kind(name, values[values.notna()], domain)
     return pa.Table.from_pandas(used, preserve_index=False).rename_columns(list(names))
 
 

@@ -251,6 +251,7 @@ def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
     [
         ({"declared_size": None}, InputUnusable, "declared_size=N"),
         ({"guarantee": (0.0, 1e-6)}, InvalidInput, "epsilon"),
+        ({"guarantee": 1.0}, InputUnusable, "pair of numbers"),
         ({"options": {"stepz": 1}}, InvalidInput, "stepz"),
         ({"frame": [1, 2]}, InputUnusable, "pandas DataFrame or an Arrow table"),
         ({"frame": frame().drop_columns(["ward"])}, InvalidInput, "missing: ward"),
@@ -259,7 +260,18 @@ def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
         ({"declared_size": 149}, InvalidInput, "twice as many"),
         ({"labels": [1]}, InputUnusable, "beside images"),
     ],
-    ids=["size", "guarantee", "option", "list", "column", "empty", "draft", "more than declared", "labels"],
+    ids=[
+        "size",
+        "guarantee",
+        "one number",
+        "option",
+        "list",
+        "column",
+        "empty",
+        "draft",
+        "more than declared",
+        "labels",
+    ],
 )
 def test_what_cannot_be_trained_on_costs_nothing(
     tmp_path: Path, changes: dict[str, Any], error: type[Exception], message: str

@@ -69,6 +69,14 @@ def test_values_that_would_change_how_others_are_read_are_refused(
         assert refused.value.__cause__ is None
 
 
+def test_categories_of_pandas_are_looked_at_too() -> None:
+    seen = pandas.Series([SEVEN, date(2020, 1, 1)], dtype=object).astype("category")
+    frame = pandas.DataFrame([ROW, ROW]).assign(seen=seen)
+    with pytest.raises(InputUnusable, match="several kinds"):
+        clean_frame(frame, DOMAIN)
+    assert clean_frame(frame.assign(seen=pandas.Categorical([SEVEN] * 2)), DOMAIN).batch.num_rows == 2
+
+
 def test_whole_numbers_are_the_same_words_beside_fractions() -> None:
     row = ROW | {"word": 1}
     assert codes(ROW | {"word": 1.5}, row)[1] == codes(row)[0]
@@ -91,6 +99,8 @@ def test_columns_that_are_ignored_may_hold_anything() -> None:
         pa.array([[1]]), pa.array([{"a": 1}]), pa.array([1.5], pa.float16()), pa.array([5], pa.duration("s")),
         pa.array([b"\xff"]), pa.array([5], pa.time32("s")), pa.nulls(1), pa.array([Decimal("1.5")]),
         pa.array([2**63], pa.uint64()), pa.array([-(10**18)], pa.timestamp("s")),
+        pa.DictionaryArray.from_arrays(pa.array([5], pa.int8()), pa.array(["1"]), safe=False),
+        pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\x01\0\0\0"), pa.py_buffer(b"\xff")]),
     ],
     ids=lambda values: str(values.type),
 )  # fmt: skip
