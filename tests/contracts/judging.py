@@ -2,14 +2,19 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 import schemathesis
 from fastapi import FastAPI
+from hypothesis.internal.cache import LRUCache
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.hooks import GLOBAL_HOOK_DISPATCHER
@@ -55,16 +60,27 @@ def judge(app: FastAPI, *, key: str | None, pool: Pool, changes: Mapping[str, Ma
     GLOBAL_HOOK_DISPATCHER.register_hook_with_name(hook, "before_call")
     verdict, told = Verdict(), set[tuple[str, str]]()
     try:
-        for event in from_schema(schema).execute():
-            if isinstance(event, events.ScenarioFinished):
-                _collect(event.recorder, verdict, told)
-            elif isinstance(event, events.NonFatalError):
-                verdict.errors.append(f"{event.label}: {event.value}")
-            elif isinstance(event, events.FatalError):
-                raise event.exception
+        with _whatever_is_loaded():
+            for event in from_schema(schema).execute():
+                if isinstance(event, events.ScenarioFinished):
+                    _collect(event.recorder, verdict, told)
+                elif isinstance(event, events.NonFatalError):
+                    verdict.errors.append(f"{event.label}: {event.value}")
+                elif isinstance(event, events.FatalError):
+                    raise event.exception
     finally:
         GLOBAL_HOOK_DISPATCHER.unregister(hook)
     return verdict
+
+
+@contextmanager
+def _whatever_is_loaded() -> Iterator[None]:
+    """Draw no constants of the modules that this process happens to hold: the same run draws the same everywhere."""
+    with (
+        patch.object(providers, "_get_local_constants", Constants),
+        patch.object(providers, "CONSTANTS_CACHE", LRUCache(1024)),
+    ):
+        yield
 
 
 def _config(key: str | None, changes: Mapping[str, Mapping[str, Any]]) -> schemathesis.Config:
