@@ -37,6 +37,7 @@ from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.tracing import tracer_for
 from service import health
+from service.auditing import dataset_trail
 from service.auditing import endpoints as auditing
 from service.auth import endpoints as auth
 from service.auth import session_endpoints as browser_sessions
@@ -193,6 +194,7 @@ def create_app(
         sealed_reports,
         witness,
         auditing,
+        dataset_trail,
         notifications,
         dossier,
         diagnosis,

@@ -6,16 +6,19 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget import Budget
+from core.db.tables.grant import Grant
 from core.db.tables.ledger_entry import MOVEMENTS, LedgerEntry
 from core.ledger.balance import EMPTY_BALANCE, RESERVED_EPSILON, SPENT_EPSILON, Balance
 from core.ledger.chain import Entry
+from core.ledger.governing import grant_cap
 from core.ledger.reading import summary, summary_of
 from core.ledger.statement import Summary
 from core.ledger.turnstile import entry_of
+from core.privacy.filters import Cap
 
 NEWEST_STEPS: Final = 1000
 
@@ -39,6 +42,46 @@ class Step:
     job_id: UUID | None
     spent_micros: int | None
     reserved_micros: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantStanding:
+    """What a grant bounds, and what counts against it.
+
+    Args:
+        cap: the grant as a sub-cap, under the rule of its population.
+        balance: what was drawn on it.
+    """
+
+    cap: Cap
+    balance: Balance
+
+
+def grant_standings(session: Session, grants: Collection[Grant]) -> Mapping[UUID, GrantStanding]:
+    """What counts against each of several grants, by id, in two statements."""
+    wanted = {grant.population_id for grant in grants}
+    budgets = {
+        row.population_id: row
+        for row in session.scalars(select(Budget).where(Budget.population_id.in_(wanted)))
+    }
+    newest = (
+        select(LedgerEntry.grant_id, func.max(LedgerEntry.sequence).label("sequence"))
+        .where(LedgerEntry.grant_id.in_([grant.id for grant in grants]))
+        .group_by(LedgerEntry.grant_id)
+        .subquery()
+    )
+    # The sequence alone names no entry, but a grant is of one population.
+    entries = select(LedgerEntry.grant_id, LedgerEntry.grant_balance).join(
+        newest, (newest.c.grant_id == LedgerEntry.grant_id) & (newest.c.sequence == LedgerEntry.sequence)
+    )
+    numbers = {grant_id: found for grant_id, found in session.execute(entries) if found is not None}
+    return {
+        grant.id: GrantStanding(
+            cap=grant_cap(grant, budgets[grant.population_id]),
+            balance=Balance.from_numbers(numbers[grant.id]) if grant.id in numbers else EMPTY_BALANCE,
+        )
+        for grant in grants
+    }
 
 
 def summaries(session: Session, population_ids: Collection[UUID]) -> Mapping[UUID, Summary]:

@@ -54,6 +54,42 @@ class AuditPage(BaseModel):
     next_before: int | None = Field(description="Ask for the next page with before=...; null on the last.")
 
 
+class TrailEvent(BaseModel):
+    """One event on a dataset or on what hangs on it: who did what, when, with which outcome."""
+
+    sequence: int = Field(description="Its number in the audit log.")
+    at: datetime
+    actor: str = Field(
+        description="A principal, the name of a process, or `anonymous`; not the key that was used."
+    )
+    action: str = Field(description="Name of an action, or of the operation that was refused.")
+    about: str = Field(
+        description="dataset, member, job, release, request, grant, upload, sealed-report or charged-report."
+    )
+    object: str = Field(description="Id of the thing acted on; of a member, the principal.")
+    outcome: str = Field(description="`done`, or the code of the refusal.")
+
+    @classmethod
+    def of(cls, event: AuditEvent, about: str) -> Self:
+        """Show an event, without where it came from and with which key."""
+        return cls(
+            sequence=event.sequence,
+            at=event.at,
+            actor=event.actor.partition("/")[0],
+            action=event.action,
+            about=about,
+            object=event.object.rpartition("/")[2],
+            outcome=event.outcome,
+        )
+
+
+class TrailPage(BaseModel):
+    """A page of a dataset's events, newest first."""
+
+    items: list[TrailEvent]
+    next_before: int | None = Field(description="Ask for the next page with before=...; null on the last.")
+
+
 class SignedHead(BaseModel):
     """The end of a chain, signed by the service: keep it anywhere, and compare later."""
 

@@ -28,8 +28,8 @@ class Reach(StrEnum):
     GOVERNED = "governed"
     """What the owner of a dataset decides, or an admin; to its members it does not exist."""
     FILED = "filed"
-    """A budget request: of who filed it, of the dataset's owner, of admins and auditors; to other members it does not
-    exist."""
+    """A budget request or a grant: of who filed or holds it, of the dataset's owner, of admins and auditors; to other
+    members it does not exist."""
     KEY = "key"
     """The key that is presented, or any for an admin; somebody else's does not exist."""
     SELF = "self"
@@ -82,6 +82,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "list_signing_keys": Access(_EVERYBODY, None, Reach.NONE),
     "list_audit_events": Access(_ADMIN | _AUDITOR, Scope.AUDIT_READ, Reach.NONE),
     "export_audit_log": Access(_ADMIN | _AUDITOR, Scope.AUDIT_READ, Reach.NONE),
+    "list_dataset_audit_events": Access(_OWNER | _ADMIN | _AUDITOR, Scope.AUDIT_READ, Reach.GOVERNED),
     "verify_audit_log": Access(_ADMIN | _AUDITOR, Scope.AUDIT_READ, Reach.NONE),
     "read_health_report": Access(_ADMIN | _AUDITOR, Scope.AUDIT_READ, Reach.NONE),
     "ask_what_if": Access(_WORKING, Scope.BUDGET_READ, Reach.SEEN),
@@ -98,6 +99,8 @@ TABLE: Final[Mapping[str, Access]] = {
     "deny_budget_request": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
     "withdraw_budget_request": Access(_ANALYST, Scope.BUDGET_WRITE, Reach.FILED),
     "list_grants": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.SEEN),
+    "list_all_grants": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.NONE),
+    "read_grant": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.FILED),
     "revoke_grant": Access(_OWNER | _ADMIN, Scope.BUDGET_WRITE, Reach.GOVERNED),
     "create_quote": Access(_ANALYST, Scope.JOBS_READ, Reach.SEEN),
     "create_job": Access(_ANALYST, Scope.JOBS_WRITE, Reach.SEEN),

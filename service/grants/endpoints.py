@@ -1,22 +1,43 @@
 """Grants: seen by their holders and by who oversees the dataset, revoked by its owner or an admin."""
 
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Query
+from sqlalchemy.orm import Session
 
-from core.ledger import book
+from core.access.roles import Principal
+from core.db.tables.grant import Grant
+from core.ledger import book, glances
 from core.ledger.decisions import GrantState
 from core.ledger.errors import GrantNotFound
+from core.ledger.glances import GrantStanding
 from service.audit import record
 from service.datasets.errors import DatasetNotFound
 from service.datasets.repository import visible
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.grants import repository
-from service.grants.schemas import GrantList, GrantView
+from service.grants.repository import GrantFilter
+from service.grants.schemas import GrantList, GrantView, StandingGrant, StandingGrantPage
 from service.problem import problems
 from service.strict_route import StrictRoute
+from service.wire import DEFAULT_PAGE, Before, PageSize
 
 router = APIRouter(tags=["grants"], route_class=StrictRoute)
+
+
+async def wanted_grants(
+    dataset_id: Annotated[UUID | None, Query(description="On the population of this dataset.")] = None,
+    holder_id: Annotated[UUID | None, Query(description="Of this principal.")] = None,
+    state: Annotated[GrantState | None, Query(description="Only grants in this state.")] = None,
+) -> GrantFilter:
+    """Which grants a request asks for."""
+    return GrantFilter(dataset_id=dataset_id, holder_id=holder_id, state=state)
+
+
+WantedGrants = Annotated[GrantFilter, Depends(wanted_grants)]
 
 
 @router.get("/datasets/{dataset_id}/grants", summary="List the grants", responses=problems(DatasetNotFound))
@@ -25,7 +46,32 @@ def list_grants(dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedPa
     with parts.database.read_only() as session:
         dataset = visible(session, dataset_id, principal)
         rows = repository.shown(session, dataset, principal)
-        return GrantList(items=[GrantView.of(row) for row in rows])
+        return GrantList(items=[GrantView.of(row, at=parts.clock.now()) for row in rows])
+
+
+@router.get("/grants", summary="List the grants on all datasets")
+def list_all_grants(
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    wanted: WantedGrants,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> StandingGrantPage:
+    """The grants the key may see, newest first, with what was drawn on each: one's own, and those on datasets one oversees."""
+    now = parts.clock.now()
+    with parts.database.read_only() as session:
+        rows, next_before = repository.page(session, principal, wanted, at=now, limit=limit, before=before)
+        read = _read(session, rows, principal, at=now)
+    return StandingGrantPage(items=[StandingGrant.told(*one) for one in read], next_before=next_before)
+
+
+@router.get("/grants/{grant_id}", summary="Read a grant", responses=problems(GrantNotFound))
+def read_grant(grant_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> StandingGrant:
+    """A grant with what was drawn on it: for its holder, and for who oversees the dataset."""
+    with parts.database.read_only() as session:
+        row = repository.visible(session, grant_id, principal)
+        (read,) = _read(session, [row], principal, at=parts.clock.now())
+    return StandingGrant.told(*read)
 
 
 @router.delete("/grants/{grant_id}", summary="Revoke a grant", responses=problems(GrantNotFound))
@@ -44,3 +90,12 @@ def revoke_grant(
         record(session, principal, action="grant.revoke", object_id=grant_id, clock=parts.clock)
         session.refresh(grant)
     return GrantView.of(grant)
+
+
+def _read(
+    session: Session, rows: Sequence[Grant], principal: Principal, *, at: datetime
+) -> list[tuple[GrantView, GrantStanding, list[UUID]]]:
+    """What the database knows of grants; what remains of each is searched for afterwards, with no connection held."""
+    standings = glances.grant_standings(session, rows)
+    datasets = repository.datasets_of(session, rows, principal)
+    return [(GrantView.of(row, at=at), standings[row.id], datasets[row.population_id]) for row in rows]

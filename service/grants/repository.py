@@ -1,17 +1,36 @@
 """All SQL that shows grants, and who sees which; they are made and closed in core.ledger alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.ledger import book
+from core.ledger.decisions import GrantState
 from core.ledger.errors import GrantNotFound
-from service.datasets.repository import governed_by, overseen_by
+from service.datasets.repository import governed_by, overseen_by, visible_to
+from service.paging import page_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantFilter:
+    """Which grants are asked for; None asks for all.
+
+    Args:
+        dataset_id: on the population of this dataset.
+        holder_id: of this principal.
+        state: in this state.
+    """
+
+    dataset_id: UUID | None = None
+    holder_id: UUID | None = None
+    state: GrantState | None = None
 
 
 def shown(session: Session, dataset: Dataset, principal: Principal) -> Sequence[Grant]:
@@ -35,3 +54,89 @@ def governed(session: Session, grant_id: UUID, principal: Principal) -> Grant:
     if grant is None:
         raise GrantNotFound
     return grant
+
+
+def visible(session: Session, grant_id: UUID, principal: Principal) -> Grant:
+    """A grant that the principal holds on a dataset it sees, or one on a dataset that it oversees.
+
+    Raises:
+        GrantNotFound: No such grant, or not for this principal.
+    """
+    grant = session.scalar(select(Grant).where(Grant.id == grant_id, _seen_by(principal)))
+    if grant is None:
+        raise GrantNotFound
+    return grant
+
+
+def page(
+    session: Session,
+    principal: Principal,
+    wanted: GrantFilter,
+    *,
+    at: datetime,
+    limit: int,
+    before: UUID | None,
+) -> tuple[Sequence[Grant], UUID | None]:
+    """A page of the grants the principal may see; `at` tells which of the open ones are over by now."""
+    query = select(Grant).where(_seen_by(principal))
+    if wanted.dataset_id is not None:
+        named = select(Dataset.population_id).where(Dataset.id == wanted.dataset_id, visible_to(principal))
+        query = query.where(Grant.population_id.in_(named))
+    if wanted.holder_id is not None:
+        query = query.where(Grant.holder_id == wanted.holder_id)
+    if wanted.state is not None:
+        query = query.where(_is(wanted.state, at))
+    return page_of(session, query, Grant, limit=limit, before=before)
+
+
+def datasets_of(session: Session, grants: Sequence[Grant], principal: Principal) -> Mapping[UUID, list[UUID]]:
+    """The datasets of the grants' populations that the principal may see, by population, oldest first."""
+    wanted = {grant.population_id for grant in grants}
+    query = (
+        select(Dataset.population_id, Dataset.id)
+        .where(Dataset.population_id.in_(wanted), visible_to(principal))
+        .order_by(Dataset.created_at, Dataset.id)
+    )
+    found: dict[UUID, list[UUID]] = {population_id: [] for population_id in wanted}
+    for population_id, dataset_id in session.execute(query):
+        found[population_id].append(dataset_id)
+    return found
+
+
+def granted_datasets(session: Session, principal: Principal, *, limit: int) -> Sequence[tuple[UUID, str]]:
+    """Ids and names of datasets with grants that the principal may see, by name."""
+    query = (
+        select(Dataset.id, Dataset.name)
+        .where(
+            visible_to(principal),
+            Dataset.population_id.in_(select(Grant.population_id).where(_seen_by(principal))),
+        )
+        .order_by(Dataset.name, Dataset.id)
+        .limit(limit)
+    )
+    return [(dataset_id, name) for dataset_id, name in session.execute(query)]
+
+
+def holders(session: Session, principal: Principal, *, limit: int) -> Sequence[UUID]:
+    """Who holds, or held, a grant that the principal may see."""
+    query = select(Grant.holder_id).where(_seen_by(principal)).distinct().order_by(Grant.holder_id)
+    return session.scalars(query.limit(limit)).all()
+
+
+def _seen_by(principal: Principal) -> ColumnElement[bool]:
+    overseen = select(Dataset.population_id).where(overseen_by(principal))
+    seen = select(Dataset.population_id).where(visible_to(principal))
+    own = and_(Grant.holder_id == principal.id, Grant.population_id.in_(seen))
+    return or_(Grant.population_id.in_(overseen), own)
+
+
+def _is(state: GrantState, at: datetime) -> ColumnElement[bool]:
+    """Open grants whose time is over are expired, even before upkeep has closed them."""
+    is_open = Grant.state == GrantState.OPEN.value
+    match state:
+        case GrantState.OPEN:
+            return and_(is_open, Grant.expires_at > at)
+        case GrantState.EXPIRED:
+            return or_(Grant.state == state.value, and_(is_open, Grant.expires_at <= at))
+        case _:
+            return Grant.state == state.value

@@ -7,6 +7,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from core.db.tables.grant import Grant
+from core.ledger.decisions import GrantState
+from core.ledger.glances import GrantStanding
+from core.ledger.statement import amounts
+from core.privacy.remaining import remaining_epsilon
 
 
 class GrantView(BaseModel):
@@ -23,15 +27,16 @@ class GrantView(BaseModel):
     closed_at: datetime | None
 
     @classmethod
-    def of(cls, row: Grant) -> Self:
-        """Show a row."""
+    def of(cls, row: Grant, *, at: datetime | None = None) -> Self:
+        """Show a row; with a moment, one whose time is over as expired, even before upkeep has closed it."""
+        is_over = at is not None and row.state == GrantState.OPEN and row.expires_at <= at
         return cls(
             id=row.id,
             population_id=row.population_id,
             holder_id=row.holder_id,
             epsilon=row.epsilon,
             delta=row.delta,
-            state=row.state,
+            state=GrantState.EXPIRED.value if is_over else row.state,
             expires_at=row.expires_at,
             created_at=row.created_at,
             closed_at=row.closed_at,
@@ -42,3 +47,37 @@ class GrantList(BaseModel):
     """The grants of a dataset's population, oldest first."""
 
     items: list[GrantView]
+
+
+class StandingGrant(GrantView):
+    """A grant, and what was drawn on it. Amounts are exact decimals, as text."""
+
+    dataset_ids: list[UUID] = Field(description="The datasets of the population that the key may see.")
+    spent: dict[str, str] = Field(description="Epsilon and delta of jobs that began, summed.")
+    reserved: dict[str, str] = Field(description="Epsilon and delta of jobs that wait, summed.")
+    remaining_epsilon: float | None = Field(
+        description=(
+            "The largest epsilon that one more job at the default delta may have under this grant; the cap may leave less. "
+            "Null once the grant is over."
+        )
+    )
+
+    @classmethod
+    def told(cls, grant: GrantView, standing: GrantStanding, dataset_ids: list[UUID]) -> Self:
+        """A grant with its sums."""
+        is_open = grant.state == GrantState.OPEN
+        left = remaining_epsilon(standing.cap, [standing.balance.in_force]) if is_open else None
+        return cls(
+            **grant.model_dump(),
+            dataset_ids=dataset_ids,
+            spent=amounts(standing.balance.spent),
+            reserved=amounts(standing.balance.reserved),
+            remaining_epsilon=left,
+        )
+
+
+class StandingGrantPage(BaseModel):
+    """A page of grants, newest first."""
+
+    items: list[StandingGrant]
+    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")

@@ -88,6 +88,9 @@ GRANT: Final[Fields] = {
     "id": F, "population_id": F, "holder_id": F, "epsilon": W, "delta": W, "state": W, "expires_at": W, "created_at": W,
     "closed_at": W,
 }  # fmt: skip
+STANDING_GRANT: Final[Fields] = {
+    **GRANT, "dataset_ids[]": F, "spent.**": L, "reserved.**": L, "remaining_epsilon": L,
+}  # fmt: skip
 REQUEST: Final[Fields] = {
     "id": F, "dataset_id": F, "population_id": F, "requested_by": F, "epsilon": W, "delta": W, "purpose": W, "state": W,
     "note": W, "created_at": W, "expires_at": W, "decided_at": W, "decided_by": F, "grant": W, **under("grant.", GRANT),
@@ -105,6 +108,9 @@ HEAD: Final[Fields] = {**SIGNED, "at": W, "hash": F, "population_id": F, "sequen
 EVENT: Final[Fields] = {
     "sequence": W, "at": W, "actor": F, "action": W, "object": F, "outcome": W, "client_address": W, "request_id": F,
     "position": W, "hash": F,
+}  # fmt: skip
+TRAIL_EVENT: Final[Fields] = {
+    "sequence": W, "at": W, "actor": F, "action": W, "about": C, "object": F, "outcome": W,
 }  # fmt: skip
 CERTIFICATE: Final[Fields] = {
     **SIGNED, "schema": C, "release_id": F, "job_id": F, "dataset_id": F, "population_id": F, "issued_at": W,
@@ -230,6 +236,8 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "list_budget_requests": page_of(REQUEST),
     "read_budget_request": REQUEST,
     "list_grants": {"items": C, **under("items[].", GRANT)},
+    "list_all_grants": page_of(STANDING_GRANT),
+    "read_grant": STANDING_GRANT,
     "list_releases": page_of(RELEASE),
     "read_release": RELEASE,
     "read_certificate": CERTIFICATE,
@@ -244,6 +252,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "verify_ledger": LEDGER_CHECK,
     "verify_audit_log": AUDIT_CHECK,
     "list_audit_events": page_of(EVENT),
+    "list_dataset_audit_events": page_of(TRAIL_EVENT),
     "export_audit_log": {
         **EVENT, "previous_hash": F, **under("trailer.", SIGNED), "trailer.at": W, "trailer.events": W, "trailer.filter": W, "trailer.head.hash": F,
         "trailer.head.position": W, "trailer.sha256": F,

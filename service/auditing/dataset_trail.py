@@ -1,0 +1,113 @@
+"""The audit trail of one dataset: what was done with it and with what hangs on it, and nothing of other datasets.
+
+What is whose is told by the rows that are there. Of a sealed report that was deleted, and of an upload that ended long ago,
+there is none: their events stay in the audit log, and are not in the trail.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from fastapi import APIRouter
+from sqlalchemy import CompoundSelect, String, cast, literal, select, union_all
+from sqlalchemy.orm import Session
+
+from core.access.roles import Role
+from core.db.tables.audit_event import AuditEvent
+from core.db.tables.budget_request import BudgetRequest
+from core.db.tables.charged_report import ChargedReport
+from core.db.tables.dataset import Dataset
+from core.db.tables.grant import Grant
+from core.db.tables.job import Job
+from core.db.tables.release import Release
+from core.db.tables.sealed_report import SealedReport
+from core.db.tables.upload import Upload
+from service.auditing.endpoints import BeforeSequence
+from service.auditing.schemas import TrailEvent, TrailPage
+from service.datasets import repository as datasets
+from service.datasets.errors import DatasetNotFound
+from service.dependencies import CurrentPrincipal, InjectedParts
+from service.problem import problems
+from service.strict_route import StrictRoute
+from service.wire import DEFAULT_PAGE, PageSize
+
+_OF_DATASET: Final = (
+    ("job", Job),
+    ("release", Release),
+    ("request", BudgetRequest),
+    ("upload", Upload),
+    ("charged-report", ChargedReport),
+)
+_SEALED: Final = ("sealed-report", SealedReport)
+"""For the owner: to everybody else a sealed report hangs on no dataset, because it does not exist."""
+
+Things = CompoundSelect[tuple[str, str]]
+
+router = APIRouter(prefix="/datasets", tags=["audit"], route_class=StrictRoute)
+
+
+@router.get(
+    "/{dataset_id}/audit", summary="Read the audit trail of a dataset", responses=problems(DatasetNotFound)
+)
+def list_dataset_audit_events(
+    dataset_id: UUID,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    limit: PageSize = DEFAULT_PAGE,
+    before: BeforeSequence = None,
+) -> TrailPage:
+    """What was done with the dataset, its budget, members, requests, grants, uploads, jobs, releases and reports; newest first.
+
+    For the dataset's owner, admins and auditors; what was done with sealed reports for the owner alone. Refused attempts are
+    among them. From which address and with which key is in the whole audit log only.
+    """
+    with parts.database.read_only() as session:
+        dataset = datasets.overseen(session, dataset_id, principal)
+        is_owner = principal.has(Role.OWNER) and dataset.owner_id == principal.id
+        hanging = (*_OF_DATASET, _SEALED) if is_owner else _OF_DATASET
+        things = _things(dataset, hanging)
+        rows = _newest(session, dataset, things, limit=limit + 1, before=before)
+        items = [TrailEvent.of(event, about) for event, about in rows[:limit]]
+    return TrailPage(items=items, next_before=items[-1].sequence if len(rows) > limit else None)
+
+
+def _newest(
+    session: Session, dataset: Dataset, hanging: Things, *, limit: int, before: int | None
+) -> list[tuple[AuditEvent, str]]:
+    things = hanging.subquery()
+    of_things = select(AuditEvent.sequence, things.c.about).join(things, things.c.id == AuditEvent.object)
+    # Members come and go; their events name the dataset before the principal.
+    of_members = select(AuditEvent.sequence, literal("member")).where(
+        AuditEvent.object.startswith(f"{dataset.id}/", autoescape=True)
+    )
+    arms = []
+    for arm in (of_things, of_members):
+        wanted = arm if before is None else arm.where(AuditEvent.sequence < before)
+        # Its own newest are enough of each.
+        newest = wanted.order_by(AuditEvent.sequence.desc()).limit(limit).subquery()
+        arms.append(select(newest.c[0].label("sequence"), newest.c[1].label("about")))
+    found = union_all(*arms).subquery()
+    query = (
+        select(AuditEvent, found.c.about)
+        .join(found, found.c.sequence == AuditEvent.sequence)
+        .order_by(AuditEvent.sequence.desc())
+        .limit(limit)
+    )
+    return [(event, about) for event, about in session.execute(query)]
+
+
+def _things(dataset: Dataset, tables: Iterable[tuple[str, Any]]) -> Things:
+    """Ids of all that hangs on the dataset, as the audit log spells them, with what each is."""
+    own = [
+        select(literal(str(one)).label("id"), literal("dataset").label("about"))
+        # The budget is acted on under the id of the population.
+        for one in (dataset.id, dataset.population_id)
+    ]
+    hanging = [
+        select(cast(table.id, String), literal(about)).where(table.dataset_id == dataset.id)
+        for about, table in tables
+    ]
+    grants = select(cast(Grant.id, String), literal("grant")).where(
+        Grant.population_id == dataset.population_id
+    )
+    return union_all(*own, *hanging, grants)
