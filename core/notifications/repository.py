@@ -21,6 +21,8 @@ from core.notifications.kinds import Kind, scope_of
 
 WAITING: Final = "waiting"
 DROPPED: Final = "dropped"
+_LONGEST_DELIVERY: Final = timedelta(days=8)
+"""A week at most is waited for others to go along, and less than a day is taken by attempts."""
 
 
 def add(session: Session, row: NotificationEndpoint | NotificationDelivery) -> None:
@@ -225,10 +227,18 @@ def newest_of_kind(session: Session, endpoint_id: UUID, kind: str) -> datetime |
 
 
 def forget(session: Session, *, before: datetime) -> int:
-    """Delete what ended long ago: deliveries, then events without any. Returns how many events."""
+    """Delete what ended long ago: deliveries, then events without any. Returns how many events.
+
+    What still waits after that and longer than any delivery may take has nobody to send it, such as e-mail where the
+    operator has taken the mail server away.
+    """
+    ended = NotificationDelivery.state != WAITING
     session.execute(
         delete(NotificationDelivery)
-        .where(NotificationDelivery.state != WAITING, NotificationDelivery.created_at < before)
+        .where(
+            NotificationDelivery.created_at < before,
+            or_(ended, NotificationDelivery.created_at < before - _LONGEST_DELIVERY),
+        )
         .execution_options(synchronize_session=False)
     )
     told = select(NotificationDelivery.event_id)

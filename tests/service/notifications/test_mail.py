@@ -11,6 +11,7 @@ from core.db.tables import NotificationEndpoint
 from core.notifications.codes import code_of
 from core.notifications.details import Details
 from core.notifications.dispatch import Dispatcher
+from core.notifications.repository import undelivered
 from core.settings import Settings
 from tests.conftest import MASTER_KEY
 from tests.core.notifications.mailbox import Mailbox
@@ -97,6 +98,24 @@ def test_five_wrong_codes_or_a_day_and_the_address_is_void(
     require_problem(world.owner.post(path, {"code": code}), status=422, code="confirmation-refused")
     world.clock.advance(seconds=-2)
     assert world.owner.post(path, {"code": code}).json()["state"] == "active"
+
+
+def test_what_waits_for_a_mail_server_that_is_gone_is_not_kept_for_ever(
+    world: World, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_mail(world, monkeypatch)
+    world.owner.post(PATH, {"channel": "email", "target": "a.person@example.org"})
+    dispatcher._transports = {}
+
+    def waiting() -> int:
+        with world.database.read_only() as session:
+            return undelivered(session).waiting
+
+    assert (dispatcher.round(), dispatcher.forget(), waiting()) == (0, 0, 1)
+    world.clock.advance(seconds=31 * 86400)
+    assert (dispatcher.forget(), waiting()) == (0, 1), "it could still be on its way"
+    world.clock.advance(seconds=8 * 86400)
+    assert (dispatcher.forget(), waiting()) == (1, 0)
 
 
 @pytest.mark.parametrize(
