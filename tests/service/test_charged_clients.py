@@ -144,7 +144,7 @@ def test_the_command_quotes_orders_lists_shows_and_verifies(
     assert run("quality", "verify", file, "--key", key.hex()) == 0
     assert "signed by a key that you trust" in capsys.readouterr().out
     assert run("quality", "verify", file, "--json") == Outcome.SIGNER_UNKNOWN
-    assert json.loads(capsys.readouterr().out)["outcome"] == "signer_unknown"
+    assert json.loads(capsys.readouterr().out)["outcome"] == "signer-unknown"
     assert run("quality", "verify", tmp_path / "none.json") == 1
 
 

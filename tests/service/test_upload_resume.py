@@ -156,7 +156,11 @@ def test_a_killed_sender_and_a_killed_api_cost_only_the_parts_on_the_way(
         assert report.rows_accepted == 130_000
         assert client.read_dataset(dataset.id).state == "ready"
     assert killed.is_set()
-    assert set(counting.sent) == set(range(1, total + 1)) - there
+    missing, sent = set(range(1, total + 1)) - there, set(counting.sent)
+    assert sent <= missing, "nothing is sent that was there"
+    assert missing - sent <= {max(there) + 1}, (
+        "but what the killed sender had on the way may still have arrived"
+    )
     assert not place_of(rows).exists()
     assert [found.name for found in settings.scratch_folder.glob("part-*")] == []
 

@@ -92,13 +92,11 @@ def verify(
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("admin") as client:
         found = client.auditing.verify_log()
-    if as_json:
-        print(json.dumps(found, indent=2))
+    whole = [f"the audit log is whole: {found['checked']} events"] if found["intact"] else []
+    tell(found, whole, as_json=as_json)
     if not found["intact"]:
         message = f"the audit log is broken: {found['problem']} (after {found['checked']} events)"
         raise VerificationFailed(message)
-    if not as_json:
-        TerminalScreen(Console()).say(f"the audit log is whole: {found['checked']} events")
 
 
 def event_line(event: Json) -> str:

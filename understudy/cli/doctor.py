@@ -1,15 +1,13 @@
 """``understudy doctor``: what is wrong and what to do."""
 
-import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from understudy.cli.answers import tell
 from understudy.cli.options import DataFolderPath, Key, Url
 from understudy.connection import default_data_folder
 from understudy.doctor import examine_folder, examine_service, is_ailing
-from understudy.plain_text import plain
 
 PROBLEMS = 1
 
@@ -25,15 +23,10 @@ def doctor(
     if found is None:
         found = examine_folder(data_folder or default_data_folder())
     ailing = is_ailing(found)
-    if as_json:
-        findings = [one.to_json() for one in found]
-        print(json.dumps({"status": "ailing" if ailing else "well", "findings": findings}, indent=2))
-    else:
-        console = Console()
-        for one in found:
-            text = f"{one.grade}: {one.detail}  [{one.code}]\n  {one.remedy}"
-            console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
-        if not found:
-            console.print("All is well.", markup=False, highlight=False)
+    told = {"status": "ailing" if ailing else "well", "findings": [one.to_json() for one in found]}
+    lines = [
+        line for one in found for line in (f"{one.grade}: {one.detail}  [{one.code}]", f"  {one.remedy}")
+    ]
+    tell(told, lines or ["All is well."], as_json=as_json)
     if ailing:
         raise typer.Exit(PROBLEMS)

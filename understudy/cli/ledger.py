@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from understudy.cli.answers import tell
 from understudy.cli.jobs import DatasetId, ledger
 from understudy.cli.options import AlreadyJson, AsJson, DataFolderPath, Key, Url
-from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed
@@ -67,16 +65,14 @@ def verify(
         found = client.auditing.verify_ledger(dataset, witness=noted)
         # Not on the service's word alone: its own statement must show the head that was noted.
         seen = noted is None or shows(client.read_ledger(dataset).entries, noted)
-    if as_json:
-        print(json.dumps(found, indent=2))
+    whole = [f"the ledger is whole: {found['checked']} entries"] if found["intact"] and seen else []
+    tell(found, whole, as_json=as_json)
     if not found["intact"]:
         message = f"the ledger is broken: {found['problem']} (after {found['checked']} entries)"
         raise VerificationFailed(message)
     if noted is not None and not seen:
         message = f"the ledger does not show entry {noted['sequence']} with the hash that was noted"
         raise VerificationFailed(message)
-    if not as_json:
-        TerminalScreen(Console()).say(f"the ledger is whole: {found['checked']} entries")
 
 
 def read_witness(file: Path) -> Json:

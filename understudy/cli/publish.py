@@ -1,6 +1,5 @@
 """``understudy publish``: from a private table to synthetic rows, a generator and a certificate."""
 
-import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from understudy.cli.answers import tell
 from understudy.cli.options import (
     LARGEST_EPSILON,
     MOST_ROWS,
@@ -135,12 +135,8 @@ def publish(
     screen = TerminalScreen(Console(stderr=as_json))
     with some_service(url=url, key=key, data_folder=data_folder, screen=screen) as connection:
         published = publish_order(connection, order, screen)
-    if as_json:
-        print(json.dumps(told(published), indent=2))
-        return
-    for line in summary(published, order):
-        screen.say(line)
-    if published.sheet is not None:
+    tell(told(published), summary(published, order), as_json=as_json)
+    if published.sheet is not None and not as_json:
         screen.show(published.sheet)
 
 

@@ -164,5 +164,5 @@ def verify(
     told = [{"name": check.name, "holds": check.holds, "detail": check.detail} for check in checked.checks]
     words = {True: "holds", False: "REFUSED", None: "open"}
     lines = [f"{words[check.holds]:>8}  {check.name:<11} {check.detail}" for check in checked.checks]
-    tell({"outcome": checked.outcome.name.lower(), "checks": told}, lines, as_json=as_json)
+    tell({"outcome": checked.outcome.name.lower().replace("_", "-"), "checks": told}, lines, as_json=as_json)
     raise typer.Exit(int(checked.outcome))
