@@ -7,30 +7,22 @@ device at once. When memory runs out, the wave of units at hand is thrown away a
 units never change once a row was read.
 """
 
-import copy
-import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from models.critic.closed_form import ClosedForm
-from models.critic.conv_form import ConvForm
 from models.critic.conv_network import ConvCritic
-from models.critic.evenness import require_even_images, require_even_rounding
 from models.critic.factors import PLANES
-from models.critic.label_form import LabelForm
 from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
-from models.critic.unit import UnitForm
-from models.devices.errors import DeviceDiffers, DeviceMemoryShort
+from models.devices.errors import DeviceMemoryShort
 from models.devices.exact_sum import ExactSum, lowered
 from models.devices.placement import Placement
-from models.devices.work import UnitWork
-from models.dp.clipping import Layout, Partition, each_block_alone
+from models.devices.replicas import Replica, copied, give, replica_of, require_alike
+from models.dp.clipping import Layout, Partition
 
 FEWEST, MOST = 16, 2048
 """Records of a unit at least and at most."""
@@ -40,23 +32,6 @@ UNIT_NUMBERS: Final = 1 << 28
 """Numbers of one unit at most: a GiB of float32."""
 WAVE: Final = 8
 """Units on a device at once, until memory runs out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
-    """A copy of the critic and its form on one device.
-
-    Args:
-        device: where.
-        layers: of the copy, in the precision of its factors.
-        form: of the copy.
-        work: on units of the form.
-    """
-
-    device: torch.device
-    layers: tuple[nn.Linear, ...]
-    form: UnitForm
-    work: UnitWork
 
 
 class SpreadForm:
@@ -87,15 +62,15 @@ class SpreadForm:
         self._layout, self._max_batch = layout, max_batch
         self._layers = critic.linear_layers()
         dtype = torch.bfloat16 if placement.precision == "bf16" else self._layers[0].weight.dtype
-        copies = [_copied(critic, device, dtype) for device in placement.devices]
+        copies = [copied(critic, device, dtype) for device in placement.devices]
         self.unit = unit_of(critic, max_batch)
         while True:
             try:
                 self._replicas = tuple(
-                    _replica(each, layout, gp_weight=gp_weight, max_batch=max_batch, unit=self.unit)
+                    replica_of(each, layout, gp_weight=gp_weight, max_batch=max_batch, unit=self.unit)
                     for each in copies
                 )
-                _require_alike(self._replicas, critic, layout)
+                require_alike(self._replicas, critic, layout)
             except torch.OutOfMemoryError:
                 self._replicas = ()
                 if self.unit <= FEWEST:
@@ -194,7 +169,7 @@ class SpreadForm:
     def _follow(self) -> None:
         """Give the copies the critic's present parameters."""
         for replica in self._replicas:
-            _give(replica.layers, self._layers)
+            give(replica.layers, self._layers)
 
     def _rule_of(self, partition: Partition) -> tuple[Partition, ExactSum]:
         if self._ruled is None or self._ruled[0] is not partition:
@@ -233,74 +208,3 @@ def give_back(devices: Sequence[torch.device]) -> None:
     """Return memory that torch keeps for later, so that smaller pieces find room."""
     if any(device.type == "cuda" for device in devices):
         torch.cuda.empty_cache()
-
-
-def _replica(
-    critic: Critic | ConvCritic, layout: Layout, *, gp_weight: float, max_batch: int, unit: int
-) -> Replica:
-    layers = critic.linear_layers()
-    weight = layers[0].weight
-    form: ClosedForm | ConvForm | LabelForm
-    if isinstance(critic, ConvCritic):
-        if isinstance(critic, LabelCritic):
-            form = LabelForm(critic, layout, max_batch=max_batch, at_once=unit, fixed=True)
-        else:
-            form = ConvForm(
-                critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=unit, fixed=True
-            )
-        require_even_images(form, image=critic.image, labelled=critic.classes > 0, dtype=weight.dtype)
-    else:
-        form = ClosedForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=unit, fixed=True)
-        require_even_rounding(form, inputs=layers[0].in_features, dtype=weight.dtype)
-    classes = critic.classes if isinstance(critic, ConvCritic) else 0
-    work = UnitWork(form, layout, weight.device, classes=classes)
-    return Replica(device=weight.device, layers=layers, form=form, work=work)
-
-
-def _copied(critic: Critic | ConvCritic, device: torch.device, dtype: torch.dtype) -> Critic | ConvCritic:
-    """A copy whose matrices begin where an allocation does, on every device: libraries choose kernels by that."""
-    made = copy.deepcopy(critic)
-    for layer in made.linear_layers():
-        for part in (layer.weight, layer.bias):
-            part.data = torch.empty(part.shape, dtype=dtype, device=device)
-            part.requires_grad_(False)  # noqa: FBT003 - torch's signature
-    _give(made.linear_layers(), critic.linear_layers())
-    return made
-
-
-def _give(layers: Sequence[nn.Linear], given: Sequence[nn.Linear]) -> None:
-    with torch.no_grad():
-        for layer, source in zip(layers, given, strict=True):
-            layer.weight.copy_(source.weight)
-            layer.bias.copy_(source.bias)
-
-
-def _require_alike(replicas: Sequence[Replica], critic: Critic | ConvCritic, layout: Layout) -> None:
-    """Give one unit of public records to every device: their sums and norms have to be the same to the bit."""
-    first, *others = replicas
-    if not others:
-        return
-    shape = critic.image if isinstance(critic, ConvCritic) else (first.layers[0].in_features,)
-    count = first.form.at_once
-    numbers = torch.sin(torch.arange(1.0, 2.0 * count * math.prod(shape) + 1.0))
-    real, fake = numbers.to(first.layers[0].weight.dtype).view(2, count, *shape)
-    mix = torch.linspace(0.0, 0.9, count)
-    classes = critic.classes if isinstance(critic, ConvCritic) else 0
-    labels = torch.arange(count) % classes if classes else None
-    partition = each_block_alone(layout.sizes, [1.0] * layout.blocks)
-
-    def made(replica: Replica) -> list[Tensor]:
-        there = replica.device
-        total, squares = replica.form.sum_and_squares(
-            real.to(there),
-            fake.to(there),
-            mix.to(there),
-            partition,
-            labels=None if labels is None else labels.to(there),
-        )
-        return [total.cpu().clone(), squares.cpu()]
-
-    expected = made(first)
-    for replica in others:
-        if not all(torch.equal(ours, theirs) for ours, theirs in zip(made(replica), expected, strict=True)):
-            raise DeviceDiffers

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from models.critic import closed_form
 from models.critic.unit import UnitForm
-from models.devices import spread
+from models.devices import replicas
 from models.devices.placement import CPU, Precision
 from models.dp.clipping import Layout, each_block_alone
 from tests.gpu.cases import MAX_BATCH, batch_of, critic_of, form_of, kinds, layout_of, partition_of, worked
@@ -26,8 +26,8 @@ def form_in(precision: str, kind: str, grouping: str) -> tuple[UnitForm, Layout]
     critic = critic_of(kind)
     layout = layout_of(critic, grouping)
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    copy = spread._copied(critic, CPU, dtype)
-    return spread._replica(copy, layout, gp_weight=10.0, max_batch=MAX_BATCH, unit=16).form, layout
+    copy = replicas.copied(critic, CPU, dtype)
+    return replicas.replica_of(copy, layout, gp_weight=10.0, max_batch=MAX_BATCH, unit=16).form, layout
 
 
 def contributions(form: UnitForm, layout: Layout, kind: str, threshold: float) -> tuple[Tensor, Tensor]:

@@ -118,7 +118,7 @@ def test_memory_that_holds_not_one_unit_ends_it(monkeypatch: pytest.MonkeyPatch)
 def test_units_shrink_before_a_row_is_read_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     critic = critic_of("images")
     tried: list[int] = []
-    whole = spread._replica
+    whole = spread.replica_of
 
     def replica(*given: Any, unit: int, **named: Any) -> Any:
         tried.append(unit)
@@ -126,17 +126,17 @@ def test_units_shrink_before_a_row_is_read_or_not_at_all(monkeypatch: pytest.Mon
             raise torch.OutOfMemoryError
         return whole(*given, unit=unit, **named)
 
-    monkeypatch.setattr(spread, "_replica", replica)
+    monkeypatch.setattr(spread, "replica_of", replica)
     placement = spread_over(CPU)
     form = SpreadForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
     assert (tried, form.unit) == ([128, 64, 32], 32)
-    monkeypatch.setattr(spread, "_replica", ShortMemory(whole, lambda call: True))
+    monkeypatch.setattr(spread, "replica_of", ShortMemory(whole, lambda call: True))
     with pytest.raises(DeviceMemoryShort):
         SpreadForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
 
 
 def test_power_a_device_that_computes_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = spread._replica
+    whole = spread.replica_of
     made: list[Any] = []
 
     def replica(*given: Any, **named: Any) -> Any:
@@ -153,7 +153,7 @@ def test_power_a_device_that_computes_something_else_is_refused(monkeypatch: pyt
             form.sum_and_squares = off
         return made[-1]
 
-    monkeypatch.setattr(spread, "_replica", replica)
+    monkeypatch.setattr(spread, "replica_of", replica)
     with pytest.raises(DeviceDiffers):
         form_of("images", CPU, 2)
 
