@@ -37,6 +37,8 @@ class Subject:
     facts: tuple[tuple[str, str], ...]
 
 
+LONGEST_ACCOUNT: Final = 10_000
+"""Characters of a failure's account that are kept, the last ones: its file must not be longer than a report's."""
 FAILED: Final = '<meta name="understudy-report" content="failed">'
 """Stands in a file that says why there is no report."""
 
@@ -56,7 +58,8 @@ def render_failure(subject: Subject, account: str) -> str:
 
     It is sealed and stored like a report, so that nobody but the owner can tell one from the other.
     """
-    body = f'<h2>The report could not be made</h2>{words.FAILURE}<pre class="card">{escape(account)}</pre>'
+    kept = escape(account[-LONGEST_ACCOUNT:])
+    body = f'<h2>The report could not be made</h2>{words.FAILURE}<pre class="card">{kept}</pre>'
     return _document(subject, "", body, head=FAILED)
 
 

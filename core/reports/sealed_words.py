@@ -22,7 +22,7 @@ WARNING: Final = (
     "the real rows that no budget was charged for. To tell others how good a release is, order a <em>charged</em> report.</p>"
 )
 FAILURE: Final = (
-    "<p>What follows is the whole account of the failure, for you alone: it may quote values of rows. To others this file looks "
+    "<p>What follows is the account of the failure, of a long one its end, for you alone: it may quote values of rows. To others this file looks "
     "like any report, from its size to the audit log. Delete it and order the report again once the cause is gone.</p>"
 )
 COLUMNS: Final = (
