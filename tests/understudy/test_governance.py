@@ -6,7 +6,7 @@ import pytest
 from tests.understudy.scripted import Documented, Script, check_documented, client_of
 from understudy import BudgetRequest, Grant, WhatIf
 from understudy.budgets.results import Budget
-from understudy.cli.budget import budget_lines, request_line, what_if_lines
+from understudy.governance.words import budget_lines, request_line, what_if_lines
 
 GRANT = {
     "id": "g", "population_id": "p", "holder_id": "a", "epsilon": 1.0, "delta": 2e-6, "state": "open",

@@ -12,6 +12,7 @@ from understudy.documents import Json
 from understudy.exchange import Seen, unseen
 from understudy.releasing import calls
 from understudy.releasing.async_results import AsyncRelease
+from understudy.releasing.keeping import verifying_keeper
 from understudy.tables import drawn, require_form
 
 
@@ -57,11 +58,10 @@ class AsyncReleasing(AsyncCharging):
         if public_keys is None:
             await self.download(calls.download_bundle(release_id), target, seen=seen)
             return
-        from understudy.verifying.verification import keep_if_verified
-
+        keep = verifying_keeper()
         waiting = target.with_name(f"{target.name}.unverified")
         await self.download(calls.download_bundle(release_id), waiting, seen=seen)
-        await asyncio.to_thread(keep_if_verified, waiting, target, public_keys=public_keys)
+        await asyncio.to_thread(keep, waiting, target, public_keys=public_keys)
 
     async def download_samples(
         self,

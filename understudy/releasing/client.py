@@ -10,6 +10,7 @@ from understudy.charged.client import Charging
 from understudy.documents import Json
 from understudy.exchange import Seen, unseen
 from understudy.releasing import calls
+from understudy.releasing.keeping import verifying_keeper
 from understudy.releasing.results import Release
 from understudy.tables import drawn, require_form
 
@@ -56,15 +57,15 @@ class Releasing(Charging):
 
         Raises:
             VerificationFailed: if the bundle is not what its certificate states, or none of the keys has signed it.
+            NotInstalled: keys are given, and a library to verify with is not installed.
         """
         if public_keys is None:
             self.download(calls.download_bundle(release_id), target, seen=seen)
             return
-        from understudy.verifying.verification import keep_if_verified
-
+        keep = verifying_keeper()
         waiting = target.with_name(f"{target.name}.unverified")
         self.download(calls.download_bundle(release_id), waiting, seen=seen)
-        keep_if_verified(waiting, target, public_keys=public_keys)
+        keep(waiting, target, public_keys=public_keys)
 
     def download_samples(
         self,

@@ -91,6 +91,7 @@ class Release:
 
         Raises:
             VerificationFailed: if keys are given and the bundle does not hold.
+            NotInstalled: if keys are given and a library to verify with is not installed.
         """
         file = Path(target)
         handled(self.client).download_bundle(self.id, file, public_keys=public_keys)

@@ -1,6 +1,7 @@
 """A bundle that is verified as it is downloaded: kept only if it holds."""
 
 import asyncio
+import sys
 from pathlib import Path
 
 import httpx
@@ -10,7 +11,7 @@ from tests.core.releases.certified import SIGNER, certified
 from tests.understudy.scripted import Script, client_of
 from tests.understudy.verifying.tampering import files_in, zipped
 from understudy import AsyncClient, Repetitions
-from understudy.errors import NotABundle, VerificationFailed
+from understudy.errors import NotABundle, NotInstalled, VerificationFailed
 
 PACKED = certified({"critic": False}).packed
 TAMPERED = zipped(files_in(PACKED) | {"README.md": b"Trust me."})
@@ -58,3 +59,14 @@ def test_the_asynchronous_client_does_the_same(tmp_path: Path) -> None:
     with pytest.raises(VerificationFailed, match=r"README\.md"):
         asyncio.run(download(TAMPERED, tmp_path / "bad.zip"))
     assert [entry.name for entry in tmp_path.iterdir()] == ["good.zip"]
+
+
+@pytest.mark.parametrize("missing", ["understudy.verifying.verification", "cryptography"])
+def test_what_is_missing_is_named_before_anything_is_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    script = Script()
+    with client_of(script) as client, pytest.raises(NotInstalled, match=r"pip install 'understudy\[audit\]'"):
+        client.download_bundle("r", tmp_path / "bundle.zip", public_keys=[SIGNER.public_key])
+    assert script.requests == []
