@@ -23,7 +23,7 @@ DOMAIN: dict[str, Any] = {
 }  # fmt: skip
 OF_PEOPLE = DOMAIN | {"privacy_unit": "person"}
 SMALL: dict[str, Any] = {
-    "steps": 2, "expected_batch_size": 12, "critic_width": 16, "critic_layers": 1, "generator_width": 4,
+    "steps": 2, "pretraining_steps": 2, "expected_batch_size": 12, "critic_width": 16, "critic_layers": 1, "generator_width": 4,
     "generator_batch_size": 8, "latent_dimension": 2,
 }  # fmt: skip
 LABELS = np.arange(COUNT) % 2
