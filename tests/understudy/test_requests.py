@@ -1,0 +1,29 @@
+"""What both clients send about datasets, caps, ledgers, keys and releases' certificates."""
+
+import pytest
+
+from tests.understudy.scripted import DATASET, Documented, check_documented
+from tests.understudy.test_governance import BUDGET
+from tests.understudy.test_secrets import KEY
+
+STATEMENT = BUDGET | {"carried_by": "basic", "entries": []}
+PAGE = {"items": [DATASET], "next_before": None}
+CALLS: list[Documented] = [
+    ("declare_dataset", {"name": "n", "domain": {}, "declared_size": 10}, DATASET, "POST", "/v1/datasets", {"name": "n", "domain": {}, "declared_size": 10}),
+    ("list_datasets", {}, PAGE, "GET", "/v1/datasets?limit=200", None),
+    ("read_dataset", {"dataset_id": "d"}, DATASET, "GET", "/v1/datasets/d", None),
+    ("read_intake_report", {"dataset_id": "d"}, {"rows_accepted": 1, "rows_refused": 0}, "GET", "/v1/datasets/d/intake-report", None),
+    ("set_budget", {"dataset_id": "d", "epsilon": 1.0, "delta": 1e-6}, BUDGET, "PUT", "/v1/datasets/d/budget", {"epsilon": 1.0, "delta": 1e-6}),
+    ("read_budget", {"dataset_id": "d"}, BUDGET, "GET", "/v1/datasets/d/budget", None),
+    ("read_ledger", {"dataset_id": "d"}, STATEMENT, "GET", "/v1/datasets/d/ledger", None),
+    ("ask_quote", {"dataset_id": "d", "epsilon": 1.0}, {"fits": True}, "POST", "/v1/quotes", {"dataset_id": "d", "epsilon": 1.0, "synthesizer": "idpgan", "options": {}}),
+    ("read_certificate", {"release_id": "r"}, {"schema": "s"}, "GET", "/v1/releases/r/certificate", None),
+    ("create_key", {"name": "n", "roles": ("owner",)}, KEY, "POST", "/v1/keys", {"name": "n", "roles": ["owner"], "scopes": []}),
+    ("read_health_report", {}, {"findings": []}, "GET", "/v1/health/report", None),
+    ("check_health", {}, {"status": "ok"}, "GET", "/v1/health", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS, ids=[call[0] for call in CALLS])
+def test_both_clients_send_the_documented_request(call: Documented) -> None:
+    check_documented(call)
