@@ -1,15 +1,18 @@
 """Charged reports in the browser: what was measured of a release, and ordering one with its price and precision shown before."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Response
+from markupsafe import Markup, escape
 
 from core.domain.declared import domain_from_json
 from core.domain.table import TableDomain
+from core.ledger.decisions import GrantState
 from service.charged_reports import repository
 from service.charged_reports.endpoints import list_charged_reports, read_charged_report
 from service.charged_reports.schemas import ChargedReportView
@@ -18,20 +21,29 @@ from service.dashboard.overview import dataset_names
 from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.schemas import DatasetView
+from service.grants.endpoints import list_all_grants
+from service.grants.repository import GrantFilter
+from service.grants.schemas import StandingGrant
 from service.jobs.endpoints import create_job
 from service.quotes.endpoints import create_quote
 from service.quotes.schemas import GeneratorOrder
 from service.releases.endpoints import read_release
 from service.wire import DEFAULT_PAGE
 
-ORDERED: Final = ("epsilon", "delta", "target")
+ORDERED: Final = ("epsilon", "delta", "target", "grant_id")
 """The fields of an order, carried from its price to the button as they were sent."""
 WORST_PAIRS: Final = 12
+SCALES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+"""Where the drawn part of a table of errors may end."""
 KINDS: Final[Mapping[str, str]] = {
     "columns": "Error of each column",
     "pairs": "Error of each pair",
     "score": "Score",
 }
+
+_MEMBERS: Final = re.compile(
+    r"\b(noise_std|by_chance|on_synthetic|most_frequent|noisy(?= is what)|estimate(?= is)|noisy(?= within)|low(?= and high)|high(?= in))\b"
+)
 
 router = APIRouter(include_in_schema=False)
 
@@ -45,12 +57,14 @@ class ChargedPart:
         columns: What may be predicted.
         target: What is predicted where nothing is chosen; None where the domain declares none.
         may_order: Whether the visitor may order one.
+        grants: Open ones that the visitor may have it paid from, newest first.
     """
 
     reports: Sequence[ChargedReportView]
     columns: Sequence[str]
     target: str | None
     may_order: bool
+    grants: Sequence[StandingGrant]
 
 
 def charged_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> ChargedPart | None:
@@ -75,6 +89,7 @@ def charged_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) ->
         columns=[column.name for column in domain.modelled],
         target=domain.target,
         may_order=may_order,
+        grants=_open_grants(visit, dataset.id) if may_order and visit.may(list_all_grants) else [],
     )
 
 
@@ -121,9 +136,27 @@ def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
         report=document,
         results=results,
         worst=pairs[:WORST_PAIRS],
+        scale=_scale([results["mean_of_columns"], results["mean_of_pairs"], *results["columns"], *pairs]),
+        reading=[_marked(sentence) for sentence in document["reading"]],
         dataset_id=dataset_id,
         names=dataset_names(visit, [dataset_id]),
     )
+
+
+def _scale(errors: Sequence[Mapping[str, float] | None]) -> float:
+    """The smallest scale that all intervals and marks fit on."""
+    ends = [max(one["high"], one["by_chance"]) for one in errors if one is not None]
+    return next(scale for scale in SCALES if scale >= min(1.0, max(ends, default=1.0)))
+
+
+def _marked(sentence: str) -> Markup:
+    """A sentence that explains the document, with the names of the document's members set apart."""
+    return Markup(_MEMBERS.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704 - escaped before
+
+
+def _open_grants(visit: Visit, dataset_id: UUID) -> Sequence[StandingGrant]:
+    wanted = GrantFilter(dataset_id=dataset_id, holder_id=visit.principal.id, state=GrantState.OPEN)
+    return visit.ask(list_all_grants, wanted=wanted, limit=DEFAULT_PAGE, before=None).items
 
 
 def _order(dataset_id: UUID, release_id: UUID, form: Form) -> GeneratorOrder:
@@ -132,5 +165,6 @@ def _order(dataset_id: UUID, release_id: UUID, form: Form) -> GeneratorOrder:
         dataset_id=dataset_id,
         epsilon=form.number("epsilon"),
         delta=form.number("delta"),
+        grant_id=form.identity("grant_id"),
         report={"release_id": release_id, "target": form.text("target")},
     )

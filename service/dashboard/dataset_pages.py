@@ -14,7 +14,7 @@ from core.governance.states import RequestState
 from core.ledger import glances
 from core.ledger.statement import entry_json
 from core.privacy.charge import MICRO
-from service.auditing.endpoints import list_audit_events
+from service.auditing.dataset_trail import list_dataset_audit_events
 from service.budgets.endpoints import (
     ask_what_if,
     freeze_dataset,
@@ -172,7 +172,7 @@ def tabs(visit: Visit, dataset: DatasetView) -> Sequence[tuple[str, str]]:
         (f"{base}/people", "Requests and grants", list_dataset_budget_requests),
         (f"{base}/ledger", "Ledger", read_ledger),
         (f"{base}/facts", "What is declared", read_dataset),
-        (f"/audit?object={dataset.id}", "Audit trail", list_audit_events),
+        (f"{base}/trail", "Audit trail", list_dataset_audit_events),
     )
     return [(path, title) for path, title, operation in offered if visit.may(operation)]
 

@@ -1,4 +1,4 @@
-"""What people decide on a dataset: cap, freeze, members, requests, grants. Each form is one operation of the API.
+"""What people decide on a dataset: cap, freeze, members, requests. Each form is one operation of the API.
 
 A decision that can be sent twice by accident carries the key under which it is done once.
 """
@@ -18,7 +18,6 @@ from service.dashboard.overview import dataset_names
 from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit
 from service.datasets.endpoints import read_dataset
-from service.grants.endpoints import revoke_grant
 from service.members.endpoints import add_member, remove_member
 from service.requests.endpoints import (
     approve_budget_request,
@@ -78,14 +77,6 @@ def dismiss(dataset_id: UUID, principal_id: UUID, visit: CurrentVisit) -> Respon
     """Show the dataset to an analyst no longer."""
     visit.ask(remove_member, dataset_id=dataset_id, principal_id=principal_id)
     return sent_on(f"/datasets/{dataset_id}/people?done=member-removed")
-
-
-@router.post("/grants/{grant_id}/revoke")
-def end_grant(grant_id: UUID, visit: CurrentVisit) -> Response:
-    """Let no further order draw on a grant."""
-    visit.ask(revoke_grant, grant_id=grant_id)
-    dataset_id = visit.form.identity("dataset_id")
-    return sent_on(f"/datasets/{dataset_id}/people?done=revoked" if dataset_id else "/overview?done=revoked")
 
 
 @router.post("/datasets/{dataset_id}/requests")

@@ -8,6 +8,7 @@ from service.auth.endpoints import list_keys
 from service.dashboard.visit import Visit
 from service.datasets.endpoints import list_datasets
 from service.diagnosis.endpoints import read_health_report
+from service.grants.endpoints import list_all_grants
 from service.jobs.endpoints import list_jobs
 from service.notifications.endpoints import list_endpoints
 from service.releases.endpoints import list_releases
@@ -24,6 +25,7 @@ class Item(NamedTuple):
 _PLACES: Final[Sequence[tuple[Item, Callable[..., Any]]]] = (
     (Item("/overview", "Datasets"), list_datasets),
     (Item("/requests", "Requests"), list_budget_requests),
+    (Item("/grants", "Grants"), list_all_grants),
     (Item("/jobs", "Jobs"), list_jobs),
     (Item("/releases", "Releases"), list_releases),
     (Item("/notifications", "Notifications"), list_endpoints),

@@ -10,6 +10,7 @@ from service.dashboard import (
     declaring_pages,
     deleting_pages,
     entrance,
+    grant_pages,
     job_pages,
     ledger_file,
     notification_pages,
@@ -18,6 +19,7 @@ from service.dashboard import (
     release_pages,
     sealed_report_pages,
     system_pages,
+    trail_page,
 )
 from service.dashboard.error_pages import install_error_pages
 from service.dashboard.release_pictures import PictureCache
@@ -29,9 +31,11 @@ GROUPS = (
     ledger_file,
     declaring_pages,  # before the pages of one dataset: “new” is no id
     dataset_pages,
+    trail_page,
     plain_upload,
     deleting_pages,
     decisions,
+    grant_pages,
     job_pages,
     release_pages,
     charged_report_pages,

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from service.dashboard import domain_words, words
+from service.dashboard import deeds, domain_words, words
 from service.dashboard.assets import path_of
 from service.dashboard.budget_bar import bar_of
 from service.dashboard.navigation import menu
@@ -81,7 +81,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals |= {"asset": path_of, "words": words, "domain_words": domain_words, "bar_of": bar_of}
+    made.globals |= {
+        "asset": path_of,
+        "words": words,
+        "domain_words": domain_words,
+        "bar_of": bar_of,
+        "deeds": deeds,
+    }
     made.filters |= {
         "moment": words.moment,
         "day": words.day,

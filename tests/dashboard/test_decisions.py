@@ -41,7 +41,7 @@ def test_a_request_from_filing_to_the_grant(world: World, sign_in: Callable[...,
     assert [grant["epsilon"] for grant in grants] == [0.4]
     people = owner.page(f"/datasets/{dataset_id}/people")
     assert "0.4" in people
-    assert "revoked" in owner.follow(f"/grants/{grants[0]['id']}/revoke", dataset_id=dataset_id)
+    assert "revoked" in owner.follow(f"/grants/{grants[0]['id']}/revoke")
     assert _actions(world)[:1] == ["grant.revoke"]
 
 

@@ -1,10 +1,8 @@
 """Sealed reports on the page of a release: the owner orders, looks again, downloads and deletes; others see nothing of it."""
 
 from collections.abc import Callable
-from uuid import UUID
 
-from core.db.tables import Dataset, SealedReport
-from core.reports.sealed_files import write_report
+from tests.dashboard.newer_scene import make_report
 from tests.dashboard.visitor import Visitor
 from tests.service.world import World
 
@@ -23,7 +21,7 @@ def test_the_owner_has_reports_and_nobody_else_sees_that_there_are_any(
     assert "Waits for a worker" in page
     assert "Look again" in page
     (report_id,) = world.queue.sent_reports
-    _make(world, report_id)
+    make_report(world, report_id, "<p>for the owner</p>")
     page = owner.page(path)
     assert f"/v1/sealed-reports/{report_id}/file" in page
     assert "Look again" not in page
@@ -52,14 +50,3 @@ def test_an_unknown_column_is_a_problem_and_a_deleted_dataset_has_no_reports(
     dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
     assert world.owner.delete(f"/v1/datasets/{dataset_id}").status_code == 200
     assert "ealed report" not in owner.page(f"/releases/{release_id}")
-
-
-def _make(world: World, report_id: UUID) -> None:
-    with world.database.transaction() as session:
-        row = session.get_one(SealedReport, report_id)
-        key = f"datasets/{row.dataset_id}/report-{row.id}-1.sealed"
-        settings = world.app.state.parts.settings
-        wrapped = session.get_one(Dataset, row.dataset_id).wrapped_data_key
-        data_key = settings.master_keys.unwrap(wrapped, context=f"dataset:{row.dataset_id}")
-        write_report(world.store, key, "<p>for the owner</p>", data_key=data_key)
-        row.state, row.object_key, row.finished_at = "made", key, world.clock.now()

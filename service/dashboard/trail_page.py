@@ -1,0 +1,38 @@
+"""The audit trail of a dataset, for its owner and for who oversees all of them: who did what, in plain words."""
+
+from typing import Final
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from service.auditing.dataset_trail import list_dataset_audit_events
+from service.auditing.endpoints import BeforeSequence, list_audit_events
+from service.dashboard.called import called, principal_in
+from service.dashboard.dataset_pages import tabs
+from service.dashboard.rendering import page
+from service.dashboard.visit import CurrentVisit
+from service.datasets.endpoints import read_dataset
+
+EVENTS: Final = 50
+
+router = APIRouter(prefix="/datasets/{dataset_id}", include_in_schema=False)
+
+
+@router.get("/trail")
+def trail_page(dataset_id: UUID, visit: CurrentVisit, before: BeforeSequence = None) -> Response:
+    """What was done with the dataset and what hangs on it, newest first."""
+    found = visit.ask(list_dataset_audit_events, dataset_id=dataset_id, limit=EVENTS, before=before)
+    dataset = visit.ask(read_dataset, dataset_id=dataset_id)
+    members = [UUID(event.object) for event in found.items if event.about == "member"]
+    return page(
+        visit,
+        "trail.html",
+        dataset=dataset,
+        tabs=tabs(visit, dataset),
+        events=found.items,
+        people=called(visit, [*members, *(principal_in(event.actor) for event in found.items)]),
+        principal_in=principal_in,
+        next_before=found.next_before,
+        is_first=before is None,
+        may_see_all=visit.may(list_audit_events),
+    )

@@ -1,0 +1,60 @@
+"""What the scene lacks of the newer pages: reports on its release, an endpoint that was told things, grants that ended."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from core.access.roles import Role
+from core.db.tables import Dataset, SealedReport
+from core.reports.sealed_files import write_report
+from tests.dashboard.scene import Scene
+from tests.service.charged import charged_report, name_generator
+from tests.service.world import World
+
+HOOK = {"channel": "webhook", "target": "https://hooks.example.org/understudy/registry"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newer:
+    """Ids of what there is to look at besides."""
+
+    charged_id: str
+    endpoint_id: str
+    grant_id: str
+    revoked_id: str
+    doomed_id: str
+
+
+def enrich(world: World, scene: Scene) -> Newer:
+    """Make it, on a scene that was lived in."""
+    name_generator(world, scene.release_id)
+    charged_id = charged_report(world, scene.release_id)
+    endpoint = world.owner.post("/v1/notifications/endpoints", HOOK).json()
+    colleague = world.caller(Role.ANALYST)
+    world.admit(scene.dataset_id, colleague)
+    revoked_id = world.give(scene.dataset_id, colleague, epsilon=0.75, delta=2e-6)
+    assert world.admin.delete(f"/v1/grants/{revoked_id}").status_code == 200
+    world.give(scene.dataset_id, colleague, epsilon=0.4, expires_at=world.clock.now() - timedelta(days=1))
+    grants = world.analyst.get("/v1/grants", params={"state": "open"}).json()["items"]
+    return Newer(
+        charged_id=charged_id,
+        endpoint_id=endpoint["id"],
+        grant_id=grants[-1]["id"],
+        revoked_id=revoked_id,
+        doomed_id=world.declare(name="Old survey", declared_size=900),
+    )
+
+
+def make_report(
+    world: World, report_id: UUID, text: str = "<!doctype html><title>A report</title><p>for the owner</p>"
+) -> None:
+    """Leave a sealed report as a worker would have."""
+    with world.database.transaction() as session:
+        row = session.get_one(SealedReport, report_id)
+        key = f"datasets/{row.dataset_id}/report-{row.id}-1.sealed"
+        wrapped = session.get_one(Dataset, row.dataset_id).wrapped_data_key
+        assert wrapped is not None
+        master_keys = world.app.state.parts.settings.master_keys
+        data_key = master_keys.unwrap(wrapped, context=f"dataset:{row.dataset_id}")
+        write_report(world.store, key, text, data_key=data_key)
+        row.state, row.object_key, row.finished_at = "made", key, world.clock.now()

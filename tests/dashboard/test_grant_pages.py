@@ -1,0 +1,95 @@
+"""Grants over all datasets and the audit trail of one, as pages; and how a charged report is drawn and paid for."""
+
+from collections.abc import Callable
+
+from core.access.roles import Role
+from service.dashboard.charged_report_pages import _marked, _scale
+from service.dashboard.deeds import DEEDS, did
+from tests.dashboard.visitor import Visitor, enter
+from tests.service.charged import name_generator
+from tests.service.world import World
+
+
+def test_grants_are_found_looked_at_and_revoked(world: World, sign_in: Callable[..., Visitor]) -> None:
+    admin, owner, analyst = sign_in("admin"), sign_in("owner"), sign_in("analyst")
+    for visitor in (admin, owner, analyst):
+        assert "No grant yet." in visitor.page("/grants")
+    dataset_id = world.ready(name="Wards <b>1</b>")
+    other = world.caller(Role.ANALYST)
+    world.admit(dataset_id, other)
+    theirs = world.give(dataset_id, other, epsilon=0.75)
+    (mine,) = world.analyst.get("/v1/grants", params={"state": "open"}).json()["items"]
+    page = admin.page("/grants")
+    assert "Wards &lt;b&gt;1&lt;/b&gt;" in page
+    assert f"/grants/{theirs}" in page
+    assert page.count("Revoke …") == 2
+    found = admin.page(f"/grants?dataset={dataset_id}&holder={other.principal_id}&state=open")
+    assert f"/grants/{theirs}" in found
+    assert f"/grants/{mine['id']}" not in found
+    assert "No grant is like that." in admin.page("/grants?state=expired")
+    assert admin.get("/grants?holder=somebody").status_code == 422
+    assert f"/grants/{theirs}" not in analyst.page("/grants")
+    assert "Revoke" not in analyst.page(f"/grants/{mine['id']}")
+    assert analyst.get(f"/grants/{theirs}").status_code == 404
+    assert sign_in("stranger").get(f"/grants/{theirs}").status_code == 404
+    assert "Revoke" not in sign_in("auditor").page(f"/grants/{theirs}")
+    # Who holds it, and is an owner of other datasets only, does not revoke it.
+    both = enter(world, world.caller(Role.ANALYST, Role.OWNER, principal_id=other.principal_id))
+    assert "Revoke" not in both.page(f"/grants/{theirs}")
+    assert both.send(f"/grants/{theirs}/revoke").status_code == 404
+    assert analyst.send(f"/grants/{theirs}/revoke").status_code == 403
+    assert "What was drawn stays spent" in owner.page(f"/grants/{theirs}")
+    page = owner.follow(f"/grants/{theirs}/revoke")
+    assert "The grant is revoked." in page
+    assert "What was drawn stays spent" not in page
+
+
+def test_an_owner_reads_the_trail_of_a_dataset_in_words(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id = world.release()
+    dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
+    assert world.analyst.delete(f"/v1/datasets/{dataset_id}").status_code == 403
+    page = sign_in("owner").page(f"/datasets/{dataset_id}/trail")
+    for words in (
+        "declared it",
+        "stored its rows",
+        "set the cap",
+        "ordered a job",
+        "role-missing",
+        "tried to delete dataset",
+    ):
+        assert words in page, words
+    assert 'href="/audit"' not in page
+    assert 'href="/audit"' in sign_in("auditor").page(f"/datasets/{dataset_id}/trail")
+    assert sign_in("analyst").get(f"/datasets/{dataset_id}/trail").status_code == 403
+    assert sign_in("stranger").get(f"/datasets/{dataset_id}/trail").status_code == 404
+    assert did("create_job") == "tried to create job"
+    assert all("." in action for action in DEEDS)
+
+
+def test_who_holds_several_grants_says_which_one_pays_for_a_report(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id = world.release()
+    name_generator(world, release_id)
+    dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
+    analyst = sign_in("analyst")
+    path = f"/releases/{release_id}"
+    assert "Grant that pays" not in analyst.page(path)
+    second = world.give(dataset_id, epsilon=0.5)
+    assert "Grant that pays" in analyst.page(path)
+    assert "say which one pays" in analyst.send(f"{path}/charged-report/quote", epsilon="0.1").text
+    priced = analyst.send(f"{path}/charged-report/quote", epsilon="0.1", grant_id=second).text
+    assert "It fits." in priced
+    assert f'name="grant_id" value="{second}"' in priced
+    analyst.follow(f"{path}/charged-report", epsilon="0.1", grant_id=second)
+    assert world.movements(dataset_id)[-1]["grant_id"] == second
+
+
+def test_errors_are_drawn_on_a_scale_that_they_fit_on() -> None:
+    one = {"estimate": 0.01, "low": 0.0, "high": 0.06, "by_chance": 0.01}
+    assert _scale([one, None]) == 0.1
+    assert _scale([one, {**one, "by_chance": 0.3}]) == 0.5
+    assert _scale([{**one, "high": 1.4}]) == 1.0
+    assert _marked("noisy is what <b>gave</b>.") == "<code>noisy</code> is what &lt;b&gt;gave&lt;/b&gt;."
