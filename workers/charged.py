@@ -113,9 +113,9 @@ def mark(work: Assignment, *, database: Database) -> None:
         AttemptEnded: a person cancelled, the lease is lost, or the database is away.
     """
     with machinery(), database.transaction() as session:
-        cancelled = claims.advance(session, work.claim, stage=MEASURING, step=0, total=1)
-    if cancelled:
-        raise AttemptEnded(ExitCode.CANCELLED)
+        if claims.advance(session, work.claim, stage=MEASURING, step=0, total=1):
+            # Taken back with the transaction: nothing has begun, so nothing is charged.
+            raise AttemptEnded(ExitCode.CANCELLED)
 
 
 def measure(

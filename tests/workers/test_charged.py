@@ -173,6 +173,7 @@ def test_cancelled_before_it_measures_it_opens_no_row(workshop, monkeypatch):
     workshop.cancel(job_id)
     monkeypatch.setattr(runner, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
     assert refused(workshop, job_id) is ExitCode.CANCELLED
+    assert endings.begun_charge(workshop.job(job_id)) == NOTHING, "no mark outlives a cancel"
 
 
 @pytest.mark.parametrize("wrong", ["manifest", "release", "dataset", "object", "damaged"])
