@@ -67,6 +67,7 @@ def images(result: Mapping[str, Any]) -> list[str]:
                 *_measured(runs),
                 "",
                 *_older(runs),
+                *_cut(runs),
                 *_bars(name, runs),
                 *_papers(name),
             ]
@@ -119,6 +120,16 @@ def _older(runs: Sequence[Run]) -> list[str]:
         for run in sorted(ours, key=lambda run: (run["epsilon"], run["seed"]))
     )
     return [f'"Anchor and critic" scored before its pictures had [falling grain](rules-study.md), and not since: {which}.\n']  # fmt: skip
+
+
+def _cut(runs: Sequence[Run]) -> list[str]:
+    """At what budget a critic alone ran where the order named another than the rule's."""
+    ours = [run for run in runs if run["method"] == "critic only" and "steps" in run.get("options", {})]
+    return [
+        f'"Critic only" at epsilon {run["epsilon"]:g}, seed {run["seed"]}, is not the rule\'s, for want of time, but ordered with '
+        f"{', '.join(f'{name} {value}' for name, value in run['options'].items() if name != 'anchor')}.\n"
+        for run in sorted(ours, key=lambda run: (run["epsilon"], run["seed"]))
+    ]
 
 
 def _bars(name: str, runs: Sequence[Run]) -> list[str]:
