@@ -100,6 +100,12 @@ def test_the_command_line_carries_opaque_numbers_only():
     assert command[1:] == ["-m", "workers.runner", str(job_id), "3", "--parent", str(os.getpid())]
 
 
+@pytest.mark.parametrize("name", ["ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"])
+def test_no_environment_makes_products_less_exact_than_float32(name: str):
+    """Norms bound what they are of: products of bfloat16 would let a record weigh more than it is clipped to."""
+    assert child_environment({name: "BF16"}, threads=1)[name] == "STRICT"
+
+
 def test_the_environment_pins_what_could_change_a_sum():
     environment = child_environment({"UNDERSTUDY_X": "kept", "OMP_NUM_THREADS": "64"}, threads=2)
     assert environment["UNDERSTUDY_X"] == "kept"
