@@ -4,6 +4,7 @@ One server, one browser and one scene serve all of them, so what a journey chang
 """
 
 import gzip
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from core.access.roles import Role
+from tests.dashboard import newer_journeys
 from tests.dashboard.browsing import browser_path, chromium, served
+from tests.dashboard.newer_scene import Newer, enrich
 from tests.dashboard.scene import Scene, lived_in
 from tests.service.world import CSV, World
 
@@ -28,19 +31,22 @@ SHIFTS = """() => new Promise((done) => {
   watch.observe({ type: "layout-shift", buffered: true });
   setTimeout(() => done(sum), 50);
 })"""
+_ON_PURPOSE = re.compile(r"status of (404|422)|ERR_FAILED")
 PART_BYTES = 400
 """So small that the rows of the journey are three parts."""
 PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1200, "height": 800}
 PAGES = {
     "owner": (
         "/overview", "/datasets/{dataset_id}", "/datasets/{dataset_id}/people", "/datasets/{dataset_id}/facts",
-        "/requests/{request_id}", "/datasets/new", "/datasets/{dataset_id}/delete", "/datasets/{declared_id}/upload", "/jobs/00000000-0000-4000-8000-000000000000",
+        "/requests/{request_id}", "/datasets/new", "/datasets/{dataset_id}/delete", "/datasets/{dataset_id}/trail",
+        "/notifications", "/notifications/{endpoint_id}", "/grants", "/releases/{release_id}", "/datasets/{declared_id}/upload", "/jobs/00000000-0000-4000-8000-000000000000",
     ),
     "analyst": (
         "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}",
+        "/charged-reports/{charged_id}",
     ),
-    "admin": ("/keys", "/system", "/requests"),
-    "auditor": ("/audit?check=true", "/datasets/{dataset_id}/ledger?check=true", "/releases"),
+    "admin": ("/keys", "/system", "/requests", "/grants", "/grants/{grant_id}"),
+    "auditor": ("/grants/{revoked_id}", "/audit?check=true", "/datasets/{dataset_id}/ledger?check=true", "/releases"),
 }  # fmt: skip
 
 
@@ -68,8 +74,8 @@ class Watched:
         self.tab.goto(self.address + path, wait_until="load")
 
     def _note(self, kind: str, text: str) -> None:
-        # That a page answered 404 is what one of the pages is about, and connections are broken on purpose.
-        if kind in {"error", "warning"} and "status of 404" not in text and "ERR_FAILED" not in text:
+        # Pages that refuse are among those that are looked at, and connections are broken on purpose.
+        if kind in {"error", "warning"} and not _ON_PURPOSE.search(text):
             self.complaints.append(text)
 
     def _weigh(self, answer: Any) -> None:
@@ -80,14 +86,15 @@ class Watched:
 
 
 @pytest.fixture
-def here(world: World) -> Iterator[tuple[World, Scene, str, Any]]:
+def here(world: World) -> Iterator[tuple[World, Scene, Newer, str, Any]]:
     browser_path()
     parts = world.app.state.parts
     settings = parts.settings.model_copy(update={"upload_part_bytes": PART_BYTES})
     world.app.state.parts = replace(parts, settings=settings)
     scene = lived_in(world)
+    newer = enrich(world, scene)
     with served(world.app) as address, chromium() as browser:
-        yield world, scene, address, browser
+        yield world, scene, newer, address, browser
 
 
 def _open(browser: Any, address: str, key: str, **options: Any) -> Watched:
@@ -102,19 +109,30 @@ def _open(browser: Any, address: str, key: str, **options: Any) -> Watched:
     return seen
 
 
-def test_pages_and_journeys(here: tuple[World, Scene, str, Any], tmp_path: Path) -> None:
-    world, scene, address, browser = here
+def test_pages_and_journeys(here: tuple[World, Scene, Newer, str, Any], tmp_path: Path) -> None:
+    world, scene, newer, address, browser = here
+    places = vars(scene) | vars(newer)
     keys = {"owner": world.owner.key, "analyst": world.analyst.key, "admin": world.admin.key}
     keys["auditor"] = world.caller(Role.AUDITOR).key
     for role, paths in PAGES.items():
         seen = _open(browser, address, keys[role], viewport=DESKTOP)
         for path in paths:
-            _hold_to_the_bars(seen, path.format_map(vars(scene)))
+            _hold_to_the_bars(seen, path.format_map(places))
         assert seen.complaints == []
         seen.tab.context.close()
-    _owner(_open(browser, address, keys["owner"], viewport=DESKTOP), scene, tmp_path)
-    _analyst(_open(browser, address, keys["analyst"], viewport=PHONE), scene)
+    owner = _open(browser, address, keys["owner"], viewport=DESKTOP)
+    newer_journeys.reports(world, owner.tab, owner.go, scene)
+    newer_journeys.notifications(world, owner.tab, owner.go)
+    newer_journeys.the_end(owner.tab, owner.go, newer)
+    owner.go("/overview")
+    _owner(owner, scene, tmp_path)
+    analyst = _open(browser, address, keys["analyst"], viewport=PHONE)
+    newer_journeys.charged(analyst.tab, analyst.go, scene, newer)
+    _analyst(analyst, scene)
     _admin(_open(browser, address, keys["admin"], viewport=DESKTOP))
+    admin = _open(browser, address, keys["admin"], viewport=PHONE)
+    newer_journeys.names_and_grants(admin.tab, admin.go, newer, world.analyst.principal_id)
+    assert admin.complaints == []
     _auditor(_open(browser, address, keys["auditor"], viewport=PHONE), scene)
 
 
