@@ -39,7 +39,7 @@ PAGES = {
     "owner": (
         "/overview", "/datasets/{dataset_id}", "/datasets/{dataset_id}/people", "/datasets/{dataset_id}/facts",
         "/requests/{request_id}", "/datasets/new", "/datasets/{dataset_id}/delete", "/datasets/{dataset_id}/trail",
-        "/notifications", "/notifications/{endpoint_id}", "/grants", "/releases/{release_id}", "/datasets/{declared_id}/upload", "/jobs/00000000-0000-4000-8000-000000000000",
+        "/notifications", "/notifications/{endpoint_id}", "/releases/{release_id}", "/datasets/{declared_id}/upload", "/jobs/00000000-0000-4000-8000-000000000000",
     ),
     "analyst": (
         "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}",
