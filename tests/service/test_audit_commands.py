@@ -9,9 +9,11 @@ import pytest
 from core.access.roles import Role
 from core.audit import log
 from core.witness import checking
+from tests.core.releases.stand_in import DOMAIN
 from tests.service.world import Caller, World
 from understudy import Client
 from understudy.cli import audit as audit_commands
+from understudy.cli import budget as budget_commands
 from understudy.cli import jobs as job_commands
 from understudy.cli import ledger as ledger_commands
 from understudy.cli import main
@@ -47,7 +49,7 @@ def command(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
             return Client(connection.url, key=connection.keys[role], transport=Bridge(world))
 
         monkeypatch.setattr(Connection, "client", client)
-        for module in (audit_commands, job_commands, ledger_commands):
+        for module in (audit_commands, budget_commands, job_commands, ledger_commands):
             monkeypatch.setattr(module, "find_connection", connected)
         monkeypatch.setattr("sys.argv", ["understudy", *map(str, words)])
         capsys.readouterr()
@@ -57,6 +59,36 @@ def command(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         return int(ended.value.code or 0), printed.out, printed.err
 
     return run
+
+
+def test_an_owner_reads_the_trail_of_a_dataset_and_nobody_of_another(world: World, command) -> None:
+    dataset_id = world.declare()
+    world.set_budget(dataset_id)
+    body = {"name": "another's", "domain": DOMAIN, "declared_size": 1000}
+    other = world.stranger.post("/v1/datasets", body).json()["id"]
+    status, out, _ = command(world.owner, "audit", "trail", dataset_id, "--json")
+    assert status == 0
+    assert [(event["about"], event["action"]) for event in json.loads(out)] == [
+        ("dataset", "budget.set"),
+        ("member", "member.add"),
+        ("dataset", "dataset.declare"),
+    ]
+    status, out, _ = command(world.owner, "audit", "trail", dataset_id, "--limit", 1)
+    assert (status, "budget.set" in out, "dataset.declare" in out) == (0, True, False)
+    status, _, told = command(world.owner, "audit", "trail", other)
+    assert (status, "dataset-not-found" in told) == (1, True)
+
+
+def test_grants_over_all_datasets_are_shown_with_what_is_left(world: World, command) -> None:
+    one, other = world.ready(), world.ready()
+    status, out, _ = command(world.admin, "budget", "grants", "--state", "open", "--json")
+    assert (status, {grant["dataset_ids"][0] for grant in json.loads(out)}) == (0, {one, other})
+    status, out, _ = command(world.admin, "budget", "grants")
+    assert (status, out.count("left")) == (0, 2)
+    status, out, _ = command(
+        world.admin, "budget", "grants", other, "--holder", world.analyst.principal_id, "--json"
+    )
+    assert (status, [grant["dataset_ids"] for grant in json.loads(out)]) == (0, [[other]])
 
 
 def test_an_auditor_lists_exports_and_verifies(world: World, command, tmp_path: Path) -> None:

@@ -6,11 +6,15 @@ import pytest
 from tests.understudy.scripted import Documented, Script, check_documented, client_of
 from understudy import BudgetRequest, Grant, WhatIf
 from understudy.budgets.results import Budget
-from understudy.governance.words import budget_lines, request_line, what_if_lines
+from understudy.governance.words import budget_lines, grant_line, request_line, what_if_lines
 
 GRANT = {
     "id": "g", "population_id": "p", "holder_id": "a", "epsilon": 1.0, "delta": 2e-6, "state": "open",
     "expires_at": "2026-05-30T12:00:00Z",
+}  # fmt: skip
+STANDING = GRANT | {
+    "spent": {"epsilon": "0.25", "delta": "1e-6"}, "reserved": {"epsilon": "0.5", "delta": "1e-6"},
+    "remaining_epsilon": 0.125, "dataset_ids": ["d"],
 }  # fmt: skip
 REQUEST = {
     "id": "r", "dataset_id": "d", "population_id": "p", "requested_by": "a", "epsilon": 2.0, "delta": 2e-6,
@@ -53,6 +57,11 @@ CALLS: list[Documented] = [
     ("deny_request", {"request_id": "r", "note": "no"}, REQUEST, "POST", "/v1/budget-requests/r/deny", {"note": "no"}),
     ("withdraw_request", {"request_id": "r"}, REQUEST, "POST", "/v1/budget-requests/r/withdraw", None),
     ("list_grants", {"dataset_id": "d"}, {"items": [GRANT]}, "GET", "/v1/datasets/d/grants", None),
+    (
+        "list_all_grants", {"dataset_id": "d", "state": "open"}, {"items": [STANDING], "next_before": None},
+        "GET", "/v1/grants?limit=200&dataset_id=d&state=open", None,
+    ),
+    ("read_grant", {"grant_id": "g"}, STANDING, "GET", "/v1/grants/g", None),
     ("revoke_grant", {"grant_id": "g"}, GRANT, "DELETE", "/v1/grants/g", None),
     ("freeze", {"dataset_id": "d", "reason": "why"}, BUDGET, "POST", "/v1/datasets/d/freeze", {"reason": "why"}),
     ("unfreeze", {"dataset_id": "d", "reason": "why"}, BUDGET, "POST", "/v1/datasets/d/unfreeze", {"reason": "why"}),
@@ -90,6 +99,21 @@ def test_requests_are_read_page_by_page() -> None:
     with client_of(script) as client:
         assert [request.id for request in client.governance.list_requests()] == ["r", "q"]
     assert script.requests[1].url.params["before"] == "r"
+
+
+def test_grants_over_all_datasets_are_read_page_by_page() -> None:
+    script = Script(
+        httpx.Response(200, json={"items": [STANDING], "next_before": "g"}),
+        httpx.Response(200, json={"items": [STANDING | {"id": "h"}], "next_before": None}),
+    )
+    with client_of(script) as client:
+        found = client.governance.list_all_grants(holder_id="a")
+    assert [grant.id for grant in found] == ["g", "h"]
+    assert script.requests[1].url.params["before"] == "g"
+    assert script.requests[1].url.params["holder_id"] == "a"
+    assert grant_line(found[0]).endswith("spent 0.25  reserved 0.5  left 0.125")
+    over = Grant.from_json(STANDING | {"state": "revoked", "remaining_epsilon": None})
+    assert grant_line(over).endswith("left -")
 
 
 def test_lines_say_what_a_person_needs() -> None:

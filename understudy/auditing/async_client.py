@@ -46,6 +46,16 @@ class AsyncAuditing:
             if before is None:
                 return
 
+    async def list_dataset_events(self, dataset_id: str) -> AsyncIterator[Json]:
+        """Yield what was done with a dataset and what hangs on it, newest first (owner, admin, auditor)."""
+        before: int | None = None
+        while True:
+            page, before = await self._run(calls.list_dataset_events(dataset_id, before=before))
+            for event in page:
+                yield event
+            if before is None:
+                return
+
     async def export_log(
         self, target: Path, *, file_format: str = "jsonl", filters: Mapping[str, str] | None = None
     ) -> None:

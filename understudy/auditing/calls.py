@@ -18,7 +18,17 @@ def list_events(
         filters: actor, action, object, outcome, from, to.
         before: the sequence to continue before.
     """
+    return _events("/v1/audit", filters, before)
 
+
+def list_dataset_events(dataset_id: str, *, before: int | None) -> Call[tuple[tuple[Json, ...], int | None]]:
+    """Ask for a page of a dataset's audit trail, newest first, and where the next page begins."""
+    return _events(f"/v1/datasets/{dataset_id}/audit", {}, before)
+
+
+def _events(
+    path: str, filters: Mapping[str, str], before: int | None
+) -> Call[tuple[tuple[Json, ...], int | None]]:
     def read(document: object) -> tuple[tuple[Json, ...], int | None]:
         found, next_before = take(document, "items", "next_before")
         return tuple(found), next_before
@@ -26,7 +36,7 @@ def list_events(
     query: dict[str, str | int] = {"limit": 200, **filters}
     if before is not None:
         query["before"] = before
-    return Call(method="GET", path="/v1/audit", read=read, query=query)
+    return Call(method="GET", path=path, read=read, query=query)
 
 
 def export_log(filters: Mapping[str, str], *, file_format: str) -> Call[None]:

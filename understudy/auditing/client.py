@@ -45,6 +45,15 @@ class Auditing:
             if before is None:
                 return
 
+    def list_dataset_events(self, dataset_id: str) -> Iterator[Json]:
+        """Yield what was done with a dataset and what hangs on it, newest first (owner, admin, auditor)."""
+        before: int | None = None
+        while True:
+            page, before = self._run(calls.list_dataset_events(dataset_id, before=before))
+            yield from page
+            if before is None:
+                return
+
     def export_log(
         self, target: Path, *, file_format: str = "jsonl", filters: Mapping[str, str] | None = None
     ) -> None:

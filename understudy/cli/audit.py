@@ -17,7 +17,7 @@ from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed
 
 app = typer.Typer(
-    help="Search, export and verify the audit log; for auditors (with --key or UNDERSTUDY_KEY) and admins.",
+    help="Search, export and verify the audit log; for auditors (with --key or UNDERSTUDY_KEY) and admins. Owners read the trail of a dataset.",
     no_args_is_help=True,
 )
 
@@ -53,6 +53,22 @@ def list_events(
                 print(json.dumps(event))
             else:
                 screen.say(event_line(event))
+
+
+@app.command("trail")
+def trail(
+    dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many events at most.")] = 50,
+    as_json: AsJson = False,
+    url: Url = None,
+    key: Key = None,
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Show what was done with one dataset and all that hangs on it, newest first (its owner, admins, auditors)."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    with connection.client("owner") as client:
+        found = list(islice(client.auditing.list_dataset_events(dataset), limit))
+    tell(found, map(trail_line, found), as_json=as_json)
 
 
 @app.command("export")
@@ -97,6 +113,18 @@ def verify(
     if not found["intact"]:
         message = f"the audit log is broken: {found['problem']} (after {found['checked']} events)"
         raise VerificationFailed(message)
+
+
+def trail_line(event: Json) -> str:
+    """Put an event of a dataset's trail on one line.
+
+    Args:
+        event: the event.
+    """
+    return (
+        f"{event['at']}  {event['action']:<22} {event['outcome']:<18} {event['about']} {event['object']}  "
+        f"by {event['actor']}"
+    )
 
 
 def event_line(event: Json) -> str:

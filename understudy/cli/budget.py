@@ -188,16 +188,25 @@ def withdraw(
 
 @app.command("grants")
 def grants(
-    dataset: DatasetId,
+    dataset: Annotated[
+        str | None, typer.Argument(help="Id of the dataset; left out: all datasets, with what was drawn.")
+    ] = None,
+    holder: Annotated[str | None, typer.Option("--holder", help="Only of this principal.")] = None,
+    state: Annotated[
+        str | None, typer.Option("--state", help="Only those that are open, expired or revoked.")
+    ] = None,
     as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """List the grants on a dataset's population; an analyst sees its own."""
+    """List the grants on a dataset's population, or on all datasets; an analyst sees its own."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.governing_client() as client:
-        found = client.governance.list_grants(dataset)
+        if dataset is not None and holder is None and state is None:
+            found = client.governance.list_grants(dataset)
+        else:
+            found = client.governance.list_all_grants(dataset_id=dataset, holder_id=holder, state=state)
     lines = [grant_line(each) for each in found] or ["no grants"]
     tell([each.document for each in found], lines, as_json=as_json)
 

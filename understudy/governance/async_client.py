@@ -94,6 +94,30 @@ class AsyncGovernance:
         """Give the grants on a dataset's population; analysts see their own."""
         return await self._run(calls.list_grants(dataset_id))
 
+    async def list_all_grants(
+        self, *, dataset_id: str | None = None, holder_id: str | None = None, state: str | None = None
+    ) -> tuple[Grant, ...]:
+        """Give the grants on all datasets that the key may see, newest first, with what was drawn on each.
+
+        Args:
+            dataset_id: only those on this dataset's population.
+            holder_id: only those of this principal.
+            state: only those that are ``open``, ``expired`` or ``revoked``.
+        """
+        given = {"dataset_id": dataset_id, "holder_id": holder_id, "state": state}
+        filters = {name: text for name, text in given.items() if text}
+        found: list[Grant] = []
+        before: str | None = None
+        while True:
+            page, before = await self._run(calls.list_all_grants(filters, before=before))
+            found += page
+            if before is None:
+                return tuple(found)
+
+    async def read_grant(self, grant_id: str) -> Grant:
+        """Give a grant with what was drawn on it."""
+        return await self._run(calls.read_grant(grant_id))
+
     async def revoke_grant(self, grant_id: str) -> Grant:
         """Let no further order draw on a grant (owner, admin)."""
         return await self._run(calls.revoke_grant(grant_id))

@@ -1,6 +1,7 @@
 """The requests about members, budget requests, grants and freezing, as values."""
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from understudy.budgets.results import Budget
@@ -98,6 +99,31 @@ def withdraw_request(request_id: str) -> Call[BudgetRequest]:
 def list_grants(dataset_id: str) -> Call[tuple[Grant, ...]]:
     """Ask for the grants on a dataset's population."""
     return Call(method="GET", path=f"/v1/datasets/{dataset_id}/grants", read=items(Grant.from_json))
+
+
+def list_all_grants(
+    filters: Mapping[str, str], *, before: str | None
+) -> Call[tuple[tuple[Grant, ...], str | None]]:
+    """Ask for a page of the grants on all datasets that the key may see, and where the next page begins.
+
+    Args:
+        filters: dataset_id, holder_id, state.
+        before: the id to continue before.
+    """
+
+    def read(document: object) -> tuple[tuple[Grant, ...], str | None]:
+        found, next_before = take(document, "items", "next_before")
+        return tuple(Grant.from_json(item) for item in found), next_before
+
+    query: dict[str, str | int] = {"limit": 200, **filters}
+    if before is not None:
+        query["before"] = before
+    return Call(method="GET", path="/v1/grants", read=read, query=query)
+
+
+def read_grant(grant_id: str) -> Call[Grant]:
+    """Ask where a grant stands."""
+    return Call(method="GET", path=f"/v1/grants/{grant_id}", read=Grant.from_json)
 
 
 def revoke_grant(grant_id: str) -> Call[Grant]:

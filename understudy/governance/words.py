@@ -47,10 +47,15 @@ def grant_line(grant: Grant) -> str:
     Args:
         grant: the grant.
     """
-    return (
+    line = (
         f"grant {grant.id}  {grant.state}  epsilon {grant.epsilon:g}  delta {grant.delta:g}  "
         f"holder {grant.holder_id}  until {grant.expires_at}"
     )
+    if "spent" not in grant.document:
+        return line
+    spent, reserved = (float(grant.document[name]["epsilon"]) for name in ("spent", "reserved"))
+    left = grant.document["remaining_epsilon"]
+    return f"{line}  spent {spent:g}  reserved {reserved:g}  left {'-' if left is None else f'{left:g}'}"
 
 
 def what_if_lines(answer: WhatIf) -> list[str]:
