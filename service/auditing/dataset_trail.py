@@ -9,8 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter
-from sqlalchemy import CompoundSelect, String, cast, literal, select, union_all
-from sqlalchemy.orm import Session
+from sqlalchemy import CompoundSelect, String, cast, func, literal, select, union_all
 
 from core.access.roles import Role
 from core.db.tables.audit_event import AuditEvent
@@ -65,35 +64,32 @@ def list_dataset_audit_events(
         dataset = datasets.overseen(session, dataset_id, principal)
         is_owner = principal.has(Role.OWNER) and dataset.owner_id == principal.id
         hanging = (*_OF_DATASET, _SEALED) if is_owner else _OF_DATASET
-        things = _things(dataset, hanging)
-        rows = _newest(session, dataset, things, limit=limit + 1, before=before)
-        items = [TrailEvent.of(event, about) for event, about in rows[:limit]]
-    return TrailPage(items=items, next_before=items[-1].sequence if len(rows) > limit else None)
+        trail = _trail(dataset, _things(dataset, hanging)).subquery()
+        count = session.scalar(select(func.count()).select_from(trail)) or 0
+        newest = count if before is None else min(count, before - 1)
+        query = (
+            select(AuditEvent, trail.c.about)
+            .join(trail, trail.c.sequence == AuditEvent.sequence)
+            .order_by(AuditEvent.sequence.desc())
+            .offset(count - newest)
+            .limit(limit)
+        )
+        items = [
+            TrailEvent.of(event, about, number=newest - place)
+            for place, (event, about) in enumerate(session.execute(query))
+        ]
+    return TrailPage(items=items, next_before=items[-1].number if items and items[-1].number > 1 else None)
 
 
-def _newest(
-    session: Session, dataset: Dataset, hanging: Things, *, limit: int, before: int | None
-) -> list[tuple[AuditEvent, str]]:
+def _trail(dataset: Dataset, hanging: Things) -> CompoundSelect[tuple[int, str]]:
+    """Sequences in the audit log, which no answer tells: they count what everybody does. With what each event is about."""
     things = hanging.subquery()
     of_things = select(AuditEvent.sequence, things.c.about).join(things, things.c.id == AuditEvent.object)
     # Members come and go; their events name the dataset before the principal.
     of_members = select(AuditEvent.sequence, literal("member")).where(
         AuditEvent.object.startswith(f"{dataset.id}/", autoescape=True)
     )
-    arms = []
-    for arm in (of_things, of_members):
-        wanted = arm if before is None else arm.where(AuditEvent.sequence < before)
-        # Its own newest are enough of each.
-        newest = wanted.order_by(AuditEvent.sequence.desc()).limit(limit).subquery()
-        arms.append(select(newest.c[0].label("sequence"), newest.c[1].label("about")))
-    found = union_all(*arms).subquery()
-    query = (
-        select(AuditEvent, found.c.about)
-        .join(found, found.c.sequence == AuditEvent.sequence)
-        .order_by(AuditEvent.sequence.desc())
-        .limit(limit)
-    )
-    return [(event, about) for event, about in session.execute(query)]
+    return union_all(of_things, of_members)
 
 
 def _things(dataset: Dataset, tables: Iterable[tuple[str, Any]]) -> Things:

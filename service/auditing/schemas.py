@@ -57,7 +57,9 @@ class AuditPage(BaseModel):
 class TrailEvent(BaseModel):
     """One event on a dataset or on what hangs on it: who did what, when, with which outcome."""
 
-    sequence: int = Field(description="Its number in the audit log.")
+    number: int = Field(
+        description="Its number in this trail, the oldest being 1; it moves where older events leave the trail."
+    )
     at: datetime
     actor: str = Field(
         description="A principal, the name of a process, or `anonymous`; not the key that was used."
@@ -70,10 +72,10 @@ class TrailEvent(BaseModel):
     outcome: str = Field(description="`done`, or the code of the refusal.")
 
     @classmethod
-    def of(cls, event: AuditEvent, about: str) -> Self:
+    def of(cls, event: AuditEvent, about: str, *, number: int) -> Self:
         """Show an event, without where it came from and with which key."""
         return cls(
-            sequence=event.sequence,
+            number=number,
             at=event.at,
             actor=event.actor.partition("/")[0],
             action=event.action,

@@ -141,7 +141,9 @@ def test_who_wants_notifications_gives_upkeep_a_way_out_and_nobody_else():
         assert service["environment"].keys() <= {
             f"UNDERSTUDY_{name.upper()}" for name in Settings.model_fields
         }
-        assert not any(service["environment"].values()), "settings of the mail server come from the environment"
+        assert not any(service["environment"].values()), (
+            "settings of the mail server come from the environment"
+        )
     assert over["services"].keys() <= SERVICES.keys()
 
 

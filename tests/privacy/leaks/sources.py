@@ -110,7 +110,7 @@ EVENT: Final[Fields] = {
     "position": W, "hash": F,
 }  # fmt: skip
 TRAIL_EVENT: Final[Fields] = {
-    "sequence": W, "at": W, "actor": F, "action": W, "about": C, "object": F, "outcome": W,
+    "number": W, "at": W, "actor": F, "action": W, "about": C, "object": F, "outcome": W,
 }  # fmt: skip
 CERTIFICATE: Final[Fields] = {
     **SIGNED, "schema": C, "release_id": F, "job_id": F, "dataset_id": F, "population_id": F, "issued_at": W,
@@ -252,7 +252,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "verify_ledger": LEDGER_CHECK,
     "verify_audit_log": AUDIT_CHECK,
     "list_audit_events": page_of(EVENT),
-    "list_dataset_audit_events": page_of(TRAIL_EVENT),
+    "list_dataset_audit_events": page_of(TRAIL_EVENT) | {"next_before": W},
     "export_audit_log": {
         **EVENT, "previous_hash": F, **under("trailer.", SIGNED), "trailer.at": W, "trailer.events": W, "trailer.filter": W, "trailer.head.hash": F,
         "trailer.head.position": W, "trailer.sha256": F,
