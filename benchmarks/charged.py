@@ -1,8 +1,8 @@
-"""Charged reports on real tables: what they say beside what is true, and how often their intervals hold it.
+"""Charged reports on real data: what they say beside what is true, and how often their intervals hold it.
 
-    python -m benchmarks.charged [--table adult poker]
+    python -m benchmarks.charged [--of adult poker mnist fashion_mnist faces]
 
-A generator is trained on all training rows at epsilon 1 with few steps, and measured by a report at each epsilon. The
+A generator is trained on all training records at epsilon 1, of tables with few steps, of images the anchor alone, and measured by a report at each epsilon. The
 product's own seam measures (`models.reports.charged`, `core.reports.charged`); benchmarks may look at the exact terms
 beside it. The noise alone is drawn again under other keys, and the intervals are counted that hold the truth. Keys derive
 from seeds, so the output of a benchmark is NOT PRIVATE.
@@ -15,69 +15,57 @@ import math
 import time
 from collections.abc import Sequence
 from typing import Any, Final
-from uuid import UUID
+from uuid import NAMESPACE_OID, uuid5
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.datasets import Table, load
+from benchmarks.charged_releases import NAMES, Released, release
 from benchmarks.machine import load_average
-from benchmarks.publishing import trained
 from benchmarks.results_file import merge
 from benchmarks.runs import DELTA
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
-from core.releases.bundle import unpack
 from core.reports.charged import Measurement
-from core.synthesis.report_plan import SYNTHETIC_ROWS, ReportPlan
+from core.synthesis.report_plan import ReportPlan
 from core.synthesis.report_planning import ReportSpec, make_report_plan
-from models.bundle import write_bundle
-from models.encoding import PrivateTable
 from models.randomness import KeyedStreams
 from models.reports.charged import Terms, exact_terms, with_noise
 from models.reports.public_side import PublicSide, public_side
+from models.reports.records import Records
 
 NAME: Final = "charged"
-TABLES: Final = ("adult", "poker")
-EPSILON: Final = 1.0
-"""Of the release."""
 EPSILONS: Final = (0.1, 0.5)
 """Of the reports."""
-FEW: Final = {"steps": 100, "pretraining_steps": 400}
 REDRAWS: Final = 200
 _APART: Final = 100
 """More than a column has bins in a pair."""
 Whole = npt.NDArray[np.integer]
 
 
-def measured(table: Table) -> dict[str, Any]:
-    """Train, report and draw the noise again; a result's entry.
+def measured(made: Released) -> dict[str, Any]:
+    """Report and draw the noise again; a result's entry.
 
     Args:
-        table: real rows.
+        made: of real records.
     """
-    begun = time.perf_counter()
-    private, _plan, generator, _ = trained(
-        table, epsilon=EPSILON, delta=DELTA, variant="both", seed=0, options=FEW
-    )
-    bundle = unpack(write_bundle(generator=generator, domain=table.domain.to_json(), certificate={}))
     released = time.perf_counter()
-    plans = [_report_plan(table, epsilon) for epsilon in EPSILONS]
-    public = public_side(bundle, plans[0])
+    plans = [_report_plan(made, epsilon) for epsilon in EPSILONS]
+    public = public_side(made.bundle, plans[0])
     references = public.references(plans[0].declared_size)
     opened = time.perf_counter()
-    exact = exact_terms(private, public, plans[0].declared_size)
+    exact = exact_terms(made.private, public, plans[0].declared_size)
     compared = time.perf_counter()
     return {
-        "rows": len(private.codes),
-        "release": {"epsilon": EPSILON, "delta": DELTA, **FEW, "seconds": round(released - begun, 1)},
-        "synthetic_rows": SYNTHETIC_ROWS,
+        "rows": made.size,
+        "release": dict(made.facts),
+        "synthetic_rows": public.rows,
         "columns": len(public.measured),
         "pairs": len(public.pairs),
         "public_seconds": round(opened - released, 2),
         "rows_seconds": round(compared - opened, 2),
-        "largest_rounding": _largest_rounding(private, public, exact),
+        "largest_rounding": _largest_rounding(Records.of(made.private), public, exact),
         "redraws": REDRAWS,
         "reports": {f"{plan.guarantee.epsilon:g}": _reported(plan, exact, references) for plan in plans},
         "threads": torch.get_num_threads(),
@@ -86,12 +74,15 @@ def measured(table: Table) -> dict[str, Any]:
     }
 
 
-def _report_plan(table: Table, epsilon: float) -> ReportPlan:
+def _report_plan(made: Released, epsilon: float) -> ReportPlan:
     return make_report_plan(
-        report=ReportSpec(release_id=UUID(int=0), manifest_sha256="0" * 64, target=None, columns=None),
+        # Its own for every set, so that no two reports share their noise.
+        report=ReportSpec(
+            release_id=uuid5(NAMESPACE_OID, made.name), manifest_sha256="0" * 64, target=None, columns=None
+        ),
         guarantee=PrivacyGuarantee(epsilon=epsilon, delta=DELTA),
-        declared_size=table.train.num_rows,
-        domain=table.domain,
+        declared_size=made.size,
+        domain=made.domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
     )
@@ -170,19 +161,19 @@ def _shares(held: dict[str, int], prefixes: tuple[str, ...]) -> dict[str, float]
     }
 
 
-def _largest_rounding(private: PrivateTable, public: PublicSide, exact: Terms) -> float:
+def _largest_rounding(records: Records, public: PublicSide, exact: Terms) -> float:
     """How far exact terms, on their public grid, are from errors counted plainly: the largest, as a share."""
-    size = len(private.codes)
+    size = len(records)
     plain = [
-        _distance(private.codes[:, column], public.codes[:, column], public.cardinalities[column])
+        _distance(records.codes[:, column], public.codes[:, column], public.cardinalities[column])
         for column in public.measured
     ]
-    real, synthetic = public.binned(private.codes), public.binned(public.codes)
+    real, synthetic = public.binned(records.codes), public.binned(public.codes)
     plain_pairs = [
         _distance(real[one] * _APART + real[other], synthetic[one] * _APART + synthetic[other], _APART**2)
         for one, other in public.pairs
     ]
-    right = float(public.right(private.codes).mean())
+    right = float(public.right(records).mean())
     stated = [*(exact["columns"] / (2 * size)), *(exact["pairs"] / (2 * size))]
     differences = [abs(a - b) for a, b in zip([*plain, *plain_pairs], stated, strict=True)]
     return float(max(*differences, abs(right - (float(exact["score"][0]) / (2 * size) + 0.5))))
@@ -204,12 +195,12 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--table", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--of", nargs="+", choices=NAMES, default=list(NAMES))
     chosen = parser.parse_args(words)
     torch.set_num_threads(1)
-    for name in chosen.table:
-        entry = measured(load(name))
-        merge(NAME, kind="tables", key=name, entry=entry)
+    for name in chosen.of:
+        entry = measured(release(name))
+        merge(NAME, kind="data", key=name, entry=entry)
         print(json.dumps({name: entry}), flush=True)
 
 

@@ -6,17 +6,21 @@
 made on the device, division, Adam. *Ordinary* is autograd on the WGAN-GP loss of the same network made of torch's own layers,
 with torch's fused Adam and uniform numbers of torch's own generator; for a critic of labels it is the cross entropy of a
 classifier. Both find their batch on the device. The ordinary step's products are in TF32, but in float32 beside a
-private one of float32. `recorded` says whether the private step was played from recorded kernels. Rounds take both in turn, after steps that warm them up; a step's time
+private one of float32. The private step runs as in a training child, which takes repeatable kernels alone; the ordinary one takes any.
+`recorded` says whether the private step was played from recorded kernels. Rounds take both in turn, after steps that warm them up; a step's time
 ends when the device has finished it. *Drawn* has the private step work on batches of sizes that Poisson sampling gives, which do
-not fill their last unit, against the ordinary step on the expected size.
+not fill their last unit, against the ordinary step on the expected size. A shape that the device is refused for, or has no memory for, is
+written down as such, and the others are measured.
 """
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ from torch import Tensor, nn
 
 from benchmarks import conv_step, critic_step
 from benchmarks.machine import machine_facts
+from core.errors import UnderstudyError
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
@@ -87,9 +92,22 @@ def private_step(private: PrivateCritic, batches: list[Batch]) -> Step:
 
     def step(number: int) -> None:
         real, fake, labels = batches[number % len(batches)]
-        private.step(number, real, fake, labels)
+        with repeatable():
+            private.step(number, real, fake, labels)
 
     return step
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """As in a training child (`workers.runner`), and what is outside is free of it."""
+    torch.use_deterministic_algorithms(mode=True)
+    torch.backends.cudnn.deterministic = True
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(mode=False)
+        torch.backends.cudnn.deterministic = False
 
 
 def seconds(step: Step, number: int, device: torch.device) -> float:
@@ -148,7 +166,8 @@ def measure(name: str, batch: int, placement: Placement, rounds: int) -> dict[st
     """All contenders on one shape, alternating."""
     settle(placement)
     device = placement.main
-    steps, private = contenders(name, batch, placement)
+    with repeatable():
+        steps, private = contenders(name, batch, placement)
     number = 0
     for step in steps.values():
         for _ in range(WARM_UP):
@@ -185,7 +204,11 @@ def measurements(
         for batch in batches:
             for precision in precisions:
                 placement = Placement(devices=(device,), spread=True, precision=precision)
-                yield measure(name, batch, placement, rounds)
+                try:
+                    yield measure(name, batch, placement, rounds)
+                except (UnderstudyError, torch.OutOfMemoryError) as error:
+                    code = error.code if isinstance(error, UnderstudyError) else "out-of-memory"
+                    yield {"critic": name, "batch": batch, "precision": precision, "refused": code}
 
 
 def device_facts(device: torch.device) -> dict[str, Any]:
@@ -202,7 +225,7 @@ def device_facts(device: torch.device) -> dict[str, Any]:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Print one line per shape; the exit status is 2 where there is no GPU.
+    """Print one line per shape; the exit status is 2 where there is no GPU, and 1 where a shape could not be measured.
 
     Args:
         words: the command line without the program, or None for this process's.
@@ -222,6 +245,10 @@ def main(words: list[str] | None = None) -> int:
     if device.type == "cuda" and not torch.cuda.is_available():
         print(REFUSAL, file=sys.stderr)
         return 2
+    os.environ.setdefault(
+        "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+    )  # the training child's; read with the first product
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     shapes = []
     for shape in measurements(tuple(chosen.batches), device, tuple(chosen.precisions), chosen.rounds):
         shapes.append(shape)
@@ -229,7 +256,7 @@ def main(words: list[str] | None = None) -> int:
     if chosen.out is not None:
         document = {"benchmark": "gpu_step", "machine": device_facts(device), "shapes": shapes}
         chosen.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    return 0
+    return int(any("refused" in shape for shape in shapes))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What charged reports said of real tables beside what was true, for docs/benchmarks.md."""
+"""What charged reports said of real data beside what was true, for docs/benchmarks.md."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,17 +11,18 @@ _NAMED = ("mean of columns", "mean of pairs", "score")
 
 def charged(result: dict[str, Any]) -> list[str]:
     """Reported and true errors, and how often the intervals hold the truth."""
-    entries = result["tables"]
+    entries = result["data"]
     one = next(iter(entries.values()))
     release = one["release"]
+    images = next(entry["release"] for entry in entries.values() if "critic" in entry["release"])
     return [
         (
-            f"`make bench-charged`: a generator of epsilon {release['epsilon']:g} with few steps ({release['pretraining_steps']} on the "
-            f"anchor, {release['steps']} with the critic), then a report at each epsilon; delta {release['delta']:g}. *Reported* is what the first "
-            "report says, *true* the same number without noise, which only a benchmark may look at.\n"
+            f"`make bench-charged`: a generator of epsilon {release['epsilon']:g}, of tables with few steps ({release['pretraining_steps']} on the "
+            f"anchor, {release['steps']} with the critic), of images the anchor alone, then a report at each epsilon; delta {release['delta']:g} (generators of images {images['delta']:g}). *Reported* is what "
+            "the first report says, *true* the same number without noise, which only a benchmark may look at.\n"
         ),
         *table(
-            ["table", "epsilon", "number", "true", "reported", "95 %", "by chance"],
+            ["data", "epsilon", "number", "true", "reported", "95 %", "by chance"],
             [row for name, entry in entries.items() for row in _numbers(name, entry)],
         ),
         "",
@@ -31,7 +32,7 @@ def charged(result: dict[str, Any]) -> list[str]:
             "*lowest* is the one number whose intervals held it least often).\n"
         ),
         *table(
-            ["table", "epsilon", "a column ±", "a pair ±", *(f"{kind} held" for kind in _HELD), "lowest"],
+            ["data", "epsilon", "a column ±", "a pair ±", *(f"{kind} held" for kind in _HELD), "lowest"],
             [row for name, entry in entries.items() for row in _coverage(name, entry)],
         ),
         "",
@@ -71,9 +72,9 @@ def _coverage(name: str, entry: Mapping[str, Any]) -> list[list[str]]:
 def _sentences(entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
         (
-            f"{name}: {entry['rows']:,} rows, {entry['columns']} columns, {entry['pairs']} pairs. The generator took "
-            f"{entry['release']['seconds']:g} s, what is public {entry['public_seconds']:g} s (drawing {entry['synthetic_rows']:,} rows, "
-            f"trees), the rows {entry['rows_seconds']:g} s, on one thread at a load of {entry['load']:g}. Counted plainly, without the "
+            f"{name}: {entry['rows']:,} records, {entry['columns']} columns, {entry['pairs']} pairs. The generator took "
+            f"{entry['release']['seconds']:g} s, what is public {entry['public_seconds']:g} s (drawing {entry['synthetic_rows']:,} records, "
+            f"trees), the private records {entry['rows_seconds']:g} s, on one thread at a load of {entry['load']:g}. Counted plainly, without the "
             f"grid, no number differs by more than {entry['largest_rounding']:.0e}.\n"
         )
         for name, entry in entries.items()

@@ -111,7 +111,10 @@ class Refused(UnderstudyError):
         self.remedy = str(problem.get("remedy", ""))
         self.facts: Mapping[str, Any] = problem.get("facts") or {}
         self.request_id = str(problem.get("request_id", ""))
-        super().__init__(f"{self.detail} {self.remedy}".strip() + f" [{self.code}]")
+        # Some details of the service are no sentences; run together with the remedy nobody can read them.
+        between = " " if self.detail.endswith((".", "!", "?")) else "; "
+        told = f"{self.detail}{between}{self.remedy}" if self.remedy else self.detail
+        super().__init__(f"{told} [{self.code}]")
 
 
 class InvalidInput(Refused):

@@ -12,6 +12,8 @@ from understudy.errors import InputUnusable
 BY_RULES = "rules"
 """A candidate of which the public rules pick everything."""
 SYNTHESIZER = "synthesizer"
+_FEWEST, _MOST = 2, 32
+"""Candidates that the service takes; counted here too, for its own answer names a place in JSON."""
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z_]+=)")
 
 
@@ -61,10 +63,8 @@ def parse_selection(
     """
     if not candidates and epsilon is None and choice_epsilon is None:
         return None
-    if not candidates or epsilon is None or choice_epsilon is None:
-        message = (
-            "a selection needs all of --candidate (at least twice), --selection-epsilon and --choice-epsilon"
-        )
+    if not _FEWEST <= len(candidates) <= _MOST or epsilon is None or choice_epsilon is None:
+        message = f"a selection needs all of --candidate ({_FEWEST} to {_MOST} times), --selection-epsilon and --choice-epsilon"
         raise InputUnusable(message)
     if settings:
         message = "--set is for an order of one generator; the options of a selection stand at its candidates"

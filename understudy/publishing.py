@@ -8,13 +8,14 @@ from contextlib import suppress
 
 from understudy.client import Client
 from understudy.connection import Connection
-from understudy.datasets.results import Dataset, IntakeReport
+from understudy.datasets.results import Dataset
 from understudy.datasets.uploading import Remembered
 from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
 from understudy.fetching import fetch
 from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
 from understudy.handling import release_of
+from understudy.intake import upload
 from understudy.jobs.results import Job
 from understudy.publication import Order, Published, Screen, smallest_budget
 from understudy.quote_text import quote_lines
@@ -164,24 +165,6 @@ def interrupted(owner: Client, order: Order) -> Dataset | None:
     except NotFound:
         return None
     return dataset if dataset.state == "declared" else None
-
-
-def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> IntakeReport:
-    """Send the rows and tell the owner, by line, column and kind, what was wrong with them.
-
-    Args:
-        owner: a client of the owner.
-        dataset: the declared dataset.
-        order: what to publish.
-        screen: told what happens; the owner is the one who reads it.
-    """
-    rows = order.table.rows
-    with screen.transfer("upload", rows.stat().st_size) as seen:
-        report = owner.upload_rows(dataset.id, rows, seen=seen, declaration=order.declaration)
-    screen.say(f"Rows stored, encrypted: {report.rows_accepted} accepted, {report.rows_refused} refused.")
-    if report.rows_refused:
-        screen.say(f"Which and why (owner only): GET /v1/datasets/{dataset.id}/intake-report")
-    return report
 
 
 def set_budget(

@@ -27,9 +27,10 @@ def _training(document: Json) -> list[str]:
         for part, share in split.items()
         if isinstance(share, Mapping)
     )
+    critic = f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks}"
     return [
         f"Quote: {_guarantee(document)}",
-        f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks or 'no critic'}",
+        critic if steps else "  no critic: options of one have no effect",
         f"  split of the budget: {shares}",
     ]
 

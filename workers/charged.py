@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from torch import Tensor
@@ -30,6 +30,7 @@ from workers.attempt import AttemptEnded, machinery
 from workers.outcomes import ExitCode
 from workers.software import software
 
+References = Mapping[str, list[float]]
 MEASURING: Final = "measure"
 """The stage of a report; its only one."""
 _TOLERANCE: Final = 1e-9
@@ -78,8 +79,10 @@ class ChargedRecord:
             raise ExecutionDiffers
 
 
-def released_side(work: Assignment, *, database: Database, store: ObjectStore) -> PublicSide:
-    """Open the release that the plan names and draw its rows; no private row is open yet.
+def released_side(
+    work: Assignment, *, database: Database, store: ObjectStore
+) -> tuple[PublicSide, References]:
+    """Open the release that the plan names, draw its records, and make all that is public of the report; no private record is open yet.
 
     Raises:
         AttemptEnded: the release is not the one that was ordered about, or a part does not answer.
@@ -101,9 +104,8 @@ def released_side(work: Assignment, *, database: Database, store: ObjectStore) -
         public = public_side(bundle, plan)
     except BundleInvalid as error:
         raise AttemptEnded(ExitCode.MACHINERY) from error
-    if public.target is not None:
-        _ = public.classifier  # learnt now: synthetic rows alone are open
-    return public
+    # The classifier learns for it, too: whatever goes wrong with synthetic records alone costs nothing.
+    return public, public.references(plan.declared_size)
 
 
 def mark(work: Assignment, *, database: Database) -> None:
@@ -121,22 +123,23 @@ def mark(work: Assignment, *, database: Database) -> None:
 def measure(
     work: Assignment,
     public: PublicSide,
+    references: References,
     records: Callable[[], PrivateTable | PrivateImages],
 ) -> bytes:
     """Measure once, and say what came of it and what is public; the same bytes for every attempt of a job.
 
     Args:
         work: what is to be done.
-        public: what the table is compared with.
+        public: what the records are compared with.
+        references: what the results are read against.
         records: opens the private rows.
 
     Raises:
         ExecutionDiffers: what was released is not the plan.
     """
-    plan, private = _plan_of(work), records()
-    assert isinstance(private, PrivateTable), "reports are ordered about tables"
+    plan = _plan_of(work)
     record = ChargedRecord(plan)
-    terms = noisy_terms(private, public, plan, KeyedStreams(work.randomness_key, releases=record))
+    terms = noisy_terms(records(), public, plan, KeyedStreams(work.randomness_key, releases=record))
     record.require_as_planned()
     told: dict[str, Any] = {
         "schema": SCHEMA,
@@ -144,7 +147,7 @@ def measure(
         "plan_digest": plan.digest(),
         "ordered_at": work.ordered_at.isoformat(),
         "terms": {kind: values.tolist() for kind, values in terms.items()},
-        "references": public.references(plan.declared_size),
+        "references": references,
         "noise_grid": GRID,
         "software": software(),
     }

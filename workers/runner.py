@@ -31,6 +31,7 @@ from models.bundle import write_bundle
 from models.coding import coded_images, coded_table
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
+from models.dp.errors import UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 from models.recording import Record
@@ -77,9 +78,9 @@ def attempt(
     if work.claim.request_id is not None:
         structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
     if isinstance(work.claim.plan, ReportPlan):
-        public = charged.released_side(work, database=database, store=store)
+        public, references = charged.released_side(work, database=database, store=store)
         charged.mark(work, database=database)
-        made = partial(charged.measure, work, public, partial(_opened, work, store))
+        made = partial(charged.measure, work, public, references, partial(_opened, work, store))
         key = report_key(job_id, fence)
     else:
         made = partial(_bundle, settings, work, database=database, store=store, placement=placement)
@@ -101,8 +102,8 @@ def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectS
             store.put_bytes(key, content)
     except AttemptEnded:
         raise
-    except (OtherDevice, DeviceDiffers) as error:
-        # Both are told by public numbers before a step; a worker on another machine may go on.
+    except (OtherDevice, DeviceDiffers, UnevenRounding) as error:
+        # All are told by public numbers before a step; a worker on another machine may go on.
         raise AttemptEnded(ExitCode.MACHINERY) from error
     except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns a code
         # Not even that it happened is logged here: when, and of which class the error is, could tell something of rows.

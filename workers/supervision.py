@@ -63,6 +63,8 @@ def child_environment(
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         # Norms are made of float64 products; a library that put them together from narrower ones would bound less.
         "CUBLAS_EMULATE_DOUBLE_PRECISION": "0",
+        # Kernels chosen by timing them would differ from attempt to attempt.
+        "PYTORCH_TUNABLEOP_ENABLED": "0",
         # On the host sums of clipped records are products of float32. Machine images of some clouds ask for bfloat16 instead,
         # whose factors are off by up to 2^-9 each, so that a record could weigh more than it is charged for.
         "ONEDNN_DEFAULT_FPMATH_MODE": "STRICT",

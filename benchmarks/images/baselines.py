@@ -22,7 +22,7 @@ from torch import nn
 from benchmarks.images.curves import Curve
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import DELTA, drawn
-from benchmarks.images.measures import MADE, Effort
+from benchmarks.images.measures import HEADLINE, MADE, Effort
 from benchmarks.images.networks import named_seed
 from benchmarks.images.private_gans import PRIVATE_GANS, private_gan
 from benchmarks.images.score import record
@@ -154,8 +154,12 @@ def main() -> None:
     parser.add_argument("--method", choices=METHODS, required=True)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--development", action="store_true", help="scores are not written, curves are")
+    parser.add_argument(
+        "--headline", action="store_true", help="train the paper's network alone on what is made"
+    )
     parser.add_argument(
         "--brief", action="store_true", help=f"score {BRIEF} images, and train no discriminator"
     )
@@ -164,8 +168,10 @@ def main() -> None:
     torch.set_num_threads(chosen.threads)
     images, options = load(chosen.name, development=chosen.development), json.loads(chosen.set)
     private = chosen.method != "wgan-gp"
+    effort = Effort(discriminator=None) if chosen.brief else None
+    effort = HEADLINE if chosen.headline else effort
     for epsilon in chosen.epsilon if private else [None]:
-        for seed in range(chosen.seeds):
+        for seed in range(chosen.first_seed, chosen.first_seed + chosen.seeds):
             load_before, begun = load_average(), time.perf_counter()
             made = made_by(chosen.method, images, epsilon=epsilon, seed=seed, options=options)
             facts = {
@@ -181,7 +187,7 @@ def main() -> None:
                 delta=DELTA if private else None,
                 seed=seed,
                 facts={**facts, "options": options, **made.facts},
-                effort=Effort(discriminator=None) if chosen.brief else None,
+                effort=effort,
             )
             print(json.dumps(entry), flush=True)
 

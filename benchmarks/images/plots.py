@@ -13,10 +13,21 @@ from matplotlib.figure import Figure
 from benchmarks.images.intervals import Interval, interval
 from benchmarks.images.published import ACCURACY
 
-COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#4a5568", "#b83280", "#975a16")
-MARKS = "osD^vP*"
+COLOURS = (
+    "#2b6cb0",
+    "#c05621",
+    "#2f855a",
+    "#dd9a1f",
+    "#6b46c1",
+    "#4a5568",
+    "#b83280",
+    "#975a16",
+    "#0987a0",
+    "#822727",
+)
+MARKS = "osDp^vP*Xh"
 REAL = "real images"
-OURS = ("anchor only", "critic only", "anchor and critic")
+OURS = ("anchor only", "critic only", "anchor and critic", "critic only, by the rule")
 PUBLISHED = (("this project's bar", "bar", "_"), ("the paper's claim", "paper", "x"), ("best private GAN", "gan", "+"), ("best published", "best", "1"))  # fmt: skip
 TICKS = (
     0.0,

@@ -134,6 +134,7 @@ def main() -> None:
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--development", action="store_true", help="nothing is written")
     parser.add_argument("--set", default="{}", help="other settings, as JSON")
@@ -142,7 +143,7 @@ def main() -> None:
     images = load(chosen.name, development=chosen.development)
     settings = Settings(**json.loads(chosen.set))
     for epsilon in chosen.epsilon:
-        for seed in range(chosen.seeds):
+        for seed in range(chosen.first_seed, chosen.first_seed + chosen.seeds):
             entry = run(images, settings, epsilon=epsilon, seed=seed)
             print(json.dumps(entry), flush=True)
             if not images.development:

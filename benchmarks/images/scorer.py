@@ -2,9 +2,10 @@
 
     python -m benchmarks.images.scorer mnist
 
-It is public: it learns from every other test image, which no synthesizer sees, and anybody who has the data gets it by
-the command above. Its weights are kept outside the tree (UNDERSTUDY_BENCH_CACHE, default ~/.cache/understudy-bench)
-under a name made of the recipe and the images, so a stale one is never taken.
+It is public: it learns from every other test image, which no synthesizer sees. The weights that the tables were made
+with are in benchmarks/scorers, but for the faces, whose licence asks for research use; anybody who has the data gets the
+like by the command above, kept outside the tree (UNDERSTUDY_BENCH_CACHE, default ~/.cache/understudy-bench). Names are
+made of the recipe and the images, so a stale one is never taken.
 """
 
 import argparse
@@ -22,6 +23,9 @@ RECIPE = Recipe(epochs=30, shift=1)
 """More passes than the classifiers of the tables make: it sees few images, and is never compared with them."""
 
 
+PUBLISHED = Path(__file__).parents[1] / "scorers"
+
+
 def cache_folder() -> Path:
     """Where trained scorers are kept."""
     return Path(
@@ -34,12 +38,14 @@ def scorer(images: ImageSet, *, folder: Path | None = None, recipe: Recipe = REC
 
     Args:
         images: whose `scorer_half` it learns from.
-        folder: where it is kept; default `cache_folder()`.
+        folder: where it is kept if it is not among the published ones; default `cache_folder()`.
         recipe: how it is trained.
     """
     half = images.scorer_half
     content = hashlib.sha256(repr(recipe).encode() + half.pixels.tobytes() + half.labels.tobytes())
-    path = (folder or cache_folder()) / f"scorer-{images.name}-{content.hexdigest()[:16]}.safetensors"
+    name = f"scorer-{images.name}-{content.hexdigest()[:16]}.safetensors"
+    published, kept = PUBLISHED / name, (folder or cache_folder()) / name
+    path = published if published.exists() else kept
     if path.exists():
         height, width, channels = half.pixels.shape[1:]
         network = lenet((height, width, channels), images.classes)

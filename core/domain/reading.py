@@ -129,5 +129,5 @@ class Node:
                     f"The key '{key}' is not known here.",
                     "unknown-key",
                     key=escape(key),
-                    remedy="Check the spelling in docs/domain.md; begin a note's key with '_'.",
+                    remedy="Check the spelling in docs/domain.md, of images in docs/images.md; begin a note's key with '_'.",
                 )

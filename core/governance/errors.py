@@ -143,6 +143,6 @@ class GrantAmbiguous(Conflict):
     def __init__(self, grant_ids: Sequence[UUID]) -> None:
         super().__init__(
             "You have several open grants on this dataset, and the order does not say which one it draws on.",
-            remedy="Name one of them as grant_id.",
+            remedy="Name one of them as grant_id, or with --grant; GET /v1/datasets/{id}/grants lists them.",
             grant_ids=[str(grant_id) for grant_id in grant_ids],
         )

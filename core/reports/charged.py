@@ -1,7 +1,7 @@
-"""A charged report: noisy errors of a release against its table, as a signed document that explains itself.
+"""A charged report: noisy errors of a release against its dataset, as a signed document that explains itself.
 
 A worker's child hands over the noisy terms and what is public; whoever publishes makes this of it, adds the ledger's
-links and signs. Everything about the table in it is post-processing of the terms (`models.reports.charged`).
+links and signs. Everything about the dataset in it is post-processing of the terms (`models.reports.charged`).
 """
 
 import math

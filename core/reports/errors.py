@@ -24,10 +24,9 @@ class ReportForTablesOnly(InvalidInput):
     """The release generates images; a sealed report compares tables."""
 
     code = "report-for-tables-only"
-    title = "Reports are of tables"
+    title = "Sealed reports are of tables"
     standing_remedy = (
-        "Look at the contact sheet of the release, and train a classifier on drawn images that you test on images of "
-        "your own."
+        "Look at the contact sheet of the release; a service measures charged reports of images, too."
     )
 
     def __init__(self) -> None:

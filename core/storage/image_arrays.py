@@ -20,6 +20,7 @@ from core.storage.zip_entry import entry_pieces
 _Values = Iterator[str | int | None]
 _GZIP: Final = b"\x1f\x8b"
 _IDX: Final = b"\x00\x00\x08"
+_IDX_OF_ANY_KIND: Final = b"\x00\x00"
 _IDX_FILES: Final = 2
 
 
@@ -58,14 +59,17 @@ def npz_blocks(
 
 
 def is_idx(source: BinaryIO, directory: Directory) -> bool:
-    """Whether an archive holds the files of MNIST: one or two, each idx or gzip."""
+    """Whether an archive holds the files of MNIST: one or two, each idx or gzip.
+
+    No picture begins like an idx file of other numbers than bytes, which is to be refused as what it is.
+    """
     if not 1 <= len(directory.entries) <= _IDX_FILES or directory.labels:
         return False
     try:
         heads = [next(entry_pieces(source, entry), b"") for entry in directory.entries]
     except DamagedUpload:
         return False
-    return all(head.startswith((_GZIP, _IDX)) for head in heads)
+    return all(head.startswith((_GZIP, _IDX_OF_ANY_KIND)) for head in heads)
 
 
 def idx_blocks(
@@ -108,7 +112,8 @@ def _idx(pieces: Iterator[bytes], limits: IntakeLimits) -> tuple[tuple[int, ...]
     head = records.take(4)
     if not head.startswith(_IDX) or not 1 <= head[3] <= 4:  # noqa: PLR2004 - images of several channels have four
         raise WrongArchive(
-            "An idx file holds no bytes, or has too many dimensions.", remedy="Images and labels are bytes."
+            "An idx file does not begin as one of bytes does, or has too many dimensions.",
+            remedy="Images and labels are unsigned bytes: a file begins with 00 00 08 and the number of dimensions.",
         )
     return struct.unpack(f">{head[3]}I", records.take(4 * head[3])), records
 

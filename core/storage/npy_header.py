@@ -69,8 +69,14 @@ def read_npy(pieces: Iterator[bytes], name: str) -> NpyArray:
     if length > _LONGEST_HEADER:
         raise damaged(name)
     found = _FORM.fullmatch(records.take(length).decode("latin-1"))
-    if found is None or found["fortran"] == "True":
+    if found is None:
         raise wrong_kind(name)
+    if found["fortran"] == "True":
+        raise WrongArchive(
+            f"The array '{name}' is stored column by column, in Fortran's order.",
+            remedy="Save numpy.ascontiguousarray(array) in its place.",
+            array=name,
+        )
     order, kind, size = _kind(found["kind"])
     lengths = [text.strip() for text in found["shape"].split(",") if text.strip()]
     if not all(text.isdigit() and len(text) <= _LONGEST_NUMBER for text in lengths):
@@ -93,7 +99,7 @@ def wrong_kind(name: str) -> WrongArchive:
     """The error of an array of another type than those that are read."""
     return WrongArchive(
         f"The array '{name}' holds values of a type that is not read.",
-        remedy="Images are uint8; labels and units are whole numbers or text; all in C order. Pickled objects are never read.",
+        remedy="Images are uint8; labels and units are whole numbers or text. Pickled objects are never read.",
         array=name,
     )
 

@@ -122,8 +122,8 @@ def check_ratio(sent: int, unpacked: int, limits: IntakeLimits) -> None:
     too_dense = unpacked > _RATIO_FROM_BYTES and unpacked > sent * limits.max_ratio
     if too_dense or unpacked > limits.max_unpacked_bytes:
         raise DecompressionBomb(
-            "The file unpacks to more bytes than any table of its size would.",
-            remedy="Send the rows uncompressed or in several columns as they are; or ask the operator to raise the limit.",
+            "The file unpacks to more bytes than any honest file of its size does.",
+            remedy="Send it packed less tightly or not at all, or ask the operator to raise the limit.",
             limit_bytes=limits.max_unpacked_bytes,
             limit_ratio=limits.max_ratio,
         )

@@ -27,6 +27,8 @@ LABEL_STEPS = 150
 """Noisy updates of a critic of labels; it starts from what the anchor knows."""
 LABEL_BATCH, LABEL_BATCH_PART = 2048, 5
 """Its expected batch at most, in units, and the part of the declared size that is not exceeded either."""
+LABEL_LAYERS_BY_SIDE = ((15, 1), (31, 2), (256, 3))
+"""Its convolutions, as above: from 32 pixels on one more than a critic of real or made has."""
 LABEL_RATE = 4e-3
 """Its learning rate at the first step."""
 LABEL_PRETRAINING = 960
@@ -60,15 +62,17 @@ def question(image: ImageDomain | None, *, anchor: bool, critic: bool) -> Questi
     return "labels" if image is not None and image.labels and anchor and critic else "real"
 
 
-def label_defaults(declared_size: int) -> dict[str, Any]:
+def label_defaults(image: ImageDomain, *, declared_size: int) -> dict[str, Any]:
     """Return the options that a critic of labels changes, by name.
 
     Args:
+        image: What is declared.
         declared_size: Units.
     """
     batch = min(max(declared_size // LABEL_BATCH_PART, 1), LABEL_BATCH)
     return {
         "critic_asks": "labels",
+        "critic_layers": _layers(LABEL_LAYERS_BY_SIDE, image),
         "anchor_share": LABEL_ANCHOR_SHARE,
         "expected_batch_size": batch,
         "critic_learning_rate": LABEL_RATE,
@@ -85,15 +89,19 @@ def defaults(image: ImageDomain, *, anchor: bool, critic: bool) -> dict[str, Any
         anchor: Whether the anchor runs.
         critic: Whether the critic runs.
     """
-    side = min(image.height, image.width)
     return {
         "anchor_share": ANCHOR_SHARE if anchor and critic else float(anchor),
         "anchor_diagonal_weight": 1.0,
         "pretraining_steps": 0,
-        "critic_layers": next(layers for limit, layers in CRITIC_LAYERS_BY_SIDE if side <= limit),
+        "critic_layers": _layers(CRITIC_LAYERS_BY_SIDE, image),
         "critic_width": CRITIC_WIDTH,
         "generator_width": GENERATOR_WIDTH,
         "generator_blocks": 0,
         "latent_dimension": LATENT_DIMENSION,
         "generator_batch_size": BATCH,
     }
+
+
+def _layers(by_side: tuple[tuple[int, int], ...], image: ImageDomain) -> int:
+    side = min(image.height, image.width)
+    return next(layers for limit, layers in by_side if side <= limit)

@@ -8,6 +8,7 @@ Nothing here is computed from private rows.
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from core.synthesis.errors import InvalidSpec
 
@@ -197,8 +198,13 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 
 def explain(error: ValidationError) -> InvalidSpec:
     """Turn the validation library's error into ours: which option, which rule; the options are public."""
-    problems = [
-        f"{'.'.join(map(str, part['loc'])) or 'options'}: {part['msg']}"
-        for part in error.errors(include_url=False)
-    ]
+    found = error.errors(include_url=False)
+    # The first word of a place is the option; an option of two types fails twice.
+    problems = list(dict.fromkeys(f"{(*part['loc'], 'options')[0]}: {_said(part)}" for part in found))
     return InvalidSpec("; ".join(problems), remedy="correct or leave out these options", options=problems)
+
+
+def _said(part: ErrorDetails) -> str:
+    if part["type"] == "extra_forbidden":
+        return "there is no such option"
+    return str(part["ctx"]["error"]) if part["type"] == "value_error" else part["msg"]

@@ -1,10 +1,10 @@
-"""The plan of a charged report: how far a release is from its table, measured once with noise, for analysts.
+"""The plan of a charged report: how far a release is from its dataset, measured once with noise, for analysts.
 
 All terms are sums over units of numbers in [-1, 1], so that one unit more or less moves each by at most one record:
 
     column  twice the total variation distance of a column's law from the release's, times the declared size
     pair    the same of a pair of columns, over public bins
-    score   records that a classifier, trained on synthetic rows, gets right, less those that it gets wrong
+    score   records that a classifier, trained on synthetic records, gets right, less those that it gets wrong
 
 They are released together by one Gaussian. Its squared sensitivity, in units of the noise, is fixed by public shares of
 the three kinds (docs/mechanisms/charged-report.md).
@@ -33,7 +33,7 @@ SHARES: Final[Mapping[str, int]] = {"columns": 1, "pairs": 2, "score": 1}
 PAIR_BINS: Final = 8
 """Bins of a column in a pair: the plug-in error of many small cells would say more of chance than of the release."""
 SYNTHETIC_ROWS: Final = 20_000
-"""Rows drawn from the release, with a public seed; one half trains the classifier."""
+"""Most records drawn from the release, with a public seed; one half trains the classifier."""
 FEWEST_ROWS: Final = 2
 """One to learn from and one to try it on."""
 MOST_COLUMNS: Final = 64
@@ -59,13 +59,13 @@ class ReportPlan:
     privacy_unit: PrivacyUnit
     declared_size: int
     release_id: UUID
-    """Which release is compared with its table."""
+    """Which release is compared with its dataset."""
     manifest_sha256: str
     """Of the release's manifest, which lists the digests of the generator and of the domain; in hexadecimal."""
     columns: tuple[str, ...]
-    """Names of the measured columns, in the order of the domain."""
+    """Names of what is measured (`core.synthesis.report_columns`), in its order."""
     target: str | None
-    """The column that the classifier predicts from all others; None leaves out the score."""
+    """The column that the classifier predicts from all others, or the label from the picture; None leaves out the score."""
     synthetic_rows: int
     noise_multiplier: float
     epsilons: Epsilons

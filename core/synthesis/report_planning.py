@@ -16,7 +16,8 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Gaussian
 from core.synthesis.errors import InvalidReport
 from core.synthesis.quote import room_for
-from core.synthesis.report_plan import KIND, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, SYNTHETIC_ROWS, ReportPlan
+from core.synthesis.report_columns import declared_target, drawn, measurable, predictable
+from core.synthesis.report_plan import KIND, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
 
 DEVIATIONS_95: Final = 1.96
 """Standard deviations of the noise that an interval of 95 % reaches to either side."""
@@ -60,18 +61,15 @@ def make_report_plan(
     """Return the plan of a charged report: the least noise at which all of it stays within `guarantee`.
 
     Raises:
-        InvalidReport: images are not measured this way; a named column is not modelled, or there are too many columns;
-            the declared size is too large.
+        InvalidReport: a named column is not one of those that can be measured, or there are too many of them; the target
+            cannot be predicted; the declared size is too large.
     """
-    if isinstance(domain, ImageDomain):
-        raise InvalidReport("charged reports are about tables, and this release generates images")
-    names = [column.name for column in domain.modelled]
-    target = domain.target if report.target is None else report.target
-    columns = _measured(report.columns, names)
-    if target is not None and (target not in names or len(names) == 1):
+    target = declared_target(domain) if report.target is None else report.target
+    columns = _measured(report.columns, measurable(domain))
+    if target is not None and target not in predictable(domain):
         raise InvalidReport(
-            "the target must be a modelled column beside others that it is predicted from",
-            remedy="name one of the columns that the release generates, or none",
+            "the target must be a modelled column beside others that it is predicted from, of images their label",
+            remedy="name one of the columns that the release generates, of images with labels 'label', or none",
         )
     if not 1 <= declared_size <= LARGEST_SIZE:
         raise InvalidReport("the declared size is out of the range in which counts are exact")
@@ -85,7 +83,7 @@ def make_report_plan(
         manifest_sha256=report.manifest_sha256,
         columns=columns,
         target=target,
-        synthetic_rows=SYNTHETIC_ROWS,
+        synthetic_rows=drawn(domain),
         noise_multiplier=noise_multiplier,
         epsilons=epsilons(Gaussian(noise_multiplier=noise_multiplier), delta=guarantee.delta),
     )
@@ -97,7 +95,7 @@ def _measured(wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str
     if not chosen <= set(names) or not chosen:
         raise InvalidReport(
             "a column that is to be measured is not one of those that the release generates",
-            remedy="name columns of the domain that are neither ignored nor the privacy unit",
+            remedy="name columns of the domain that are neither ignored nor the privacy unit; of images 'label', 'brightness' or 'detail'",
         )
     if len(chosen) > MOST_COLUMNS:
         raise InvalidReport(

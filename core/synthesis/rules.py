@@ -128,7 +128,11 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     if facts.image is not None:
         rules |= image_rules.defaults(facts.image, anchor=anchor, critic=critic)
     if asks == "labels":
-        rules |= image_rules.label_defaults(facts.declared_size)
+        if facts.image is None or not facts.image.labels:
+            raise InvalidSpec(
+                "only images with labels have a critic of labels", remedy='leave out the option "critic_asks"'
+            )
+        rules |= image_rules.label_defaults(facts.image, declared_size=facts.declared_size)
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:
@@ -142,10 +146,6 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         raise InvalidSpec(f"expected_batch_size is at most {most} here", remedy="choose a smaller batch")
     if facts.image is not None and options.critic:
         image_critic_shapes(options, facts.image)
-    if options.critic_asks == "labels" and (facts.image is None or not facts.image.labels):
-        raise InvalidSpec(
-            "only images with labels have a critic of labels", remedy='leave out the option "critic_asks"'
-        )
     return options
 
 

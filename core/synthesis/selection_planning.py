@@ -68,7 +68,8 @@ def make_selection_plan(
         privacy_unit: Who is protected.
 
     Raises:
-        InvalidSelection: There is nothing to judge by, or a candidate makes no plan on a part or on all units.
+        InvalidSelection: There is nothing to judge by, a candidate makes no plan on a part or on all units, or two come to
+            the same plans.
         InvalidGuarantee: The epsilon of the candidates or of the choice is out of range.
     """
     _require_labels(domain)
@@ -87,6 +88,7 @@ def make_selection_plan(
     numbered = list(enumerate(selection.candidates))
     candidates = tuple(facts.plan(number, spec, each, size) for number, spec in numbered)
     finals = tuple(facts.plan(number, spec, guarantee, declared_size) for number, spec in numbered)
+    _require_differences(candidates, finals)
     together = Composed(
         parts=(
             Parallel(parts=(*(plan.mechanism for plan in candidates), choice)),
@@ -112,6 +114,18 @@ def _require_labels(domain: DomainShape | ImageDomain) -> None:
             "candidates are judged by the label that a classifier predicts, and the domain declares none",
             remedy="declare a target or labels, or order one generator with options of your own",
         )
+
+
+def _require_differences(candidates: Sequence[Plan], finals: Sequence[Plan]) -> None:
+    """Refuse two candidates that differ in words only, such as an option and a rule that picks it: a part would be wasted."""
+    seen: dict[tuple[str, str], int] = {}
+    for number, (on_part, on_all) in enumerate(zip(candidates, finals, strict=True)):
+        first = seen.setdefault((on_part.digest(), on_all.digest()), number)
+        if first < number:
+            raise InvalidSelection(
+                f"candidates {first} and {number} come to the same training, on a part and on all units",
+                remedy="leave out one of them",
+            )
 
 
 def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:

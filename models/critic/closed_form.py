@@ -94,6 +94,7 @@ class ClosedForm:
     def fill(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> None:
         """See `models.critic.unit.UnitForm.fill`."""
         assert labels is None, "a critic of tables has no classes"
+        self._cell_sum.clear()
         self._unit.given = self._factors_of.filled(real, fake, mix)
 
     @torch.no_grad()
@@ -133,6 +134,7 @@ class ClosedForm:
     def _pass(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition | None
     ) -> tuple[Tensor, Tensor]:
+        self._cell_sum.clear()
         total = self._total.zero_()
         squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64, device=self._device)
         rule = None if partition is None else self._rule_of(partition)

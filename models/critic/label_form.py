@@ -82,8 +82,9 @@ class LabelForm:
         self._blocks = tuple(
             slice(first, first + len(rows)) for first, rows in zip(firsts, rows_of_blocks, strict=False)
         )
-        self._block_of_class = layout.block_of_row(len(self._sums)).to(self._device)
-        first_of_classes = int(self._block_of_class[0])
+        block_of_class = layout.block_of_row(len(self._sums))
+        self._block_of_class = block_of_class.to(self._device)
+        first_of_classes = int(block_of_class[0])
         self._rows_of_classes = tuple(enumerate(slices_of(rows_of_blocks[-1]), start=first_of_classes))
         ends = tuple(itertools.accumulate((outputs * inputs for outputs, inputs in layout.shapes), initial=0))
         self._weights = tuple(slice(first, end) for first, end in itertools.pairwise(ends))

@@ -44,6 +44,10 @@ class CellSum:
         self._take = Workspace(device).take
         self._waiting = 0
 
+    def clear(self) -> None:
+        """Forget what waits: a batch that was broken off must not come into the next one's sum, for it is made again."""
+        self._waiting = 0
+
     def add(self, cells: Tensor, S: Tensor, weights: Tensor) -> None:
         """Put a chunk's (CHUNK, columns) cells and (CHUNK, outputs) left factors by; add when many have come."""
         kept, scaled = self._kept(cells.shape[1])

@@ -5,6 +5,7 @@ shifts have no rounding, so no device may differ. `StreamWords` makes sure of it
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -42,7 +43,9 @@ class StreamWords:
         counters = torch.arange(blocks, dtype=torch.int64, device=device)
         self._counters = counters.to(torch.int32)  # the low 32 bits
         self._made = torch.zeros(blocks * BLOCK_WORDS, dtype=torch.int64, device=device)
-        self._make: Callable[[], None] = recorded(self._blocks, device)
+        self._make: Callable[[], None] = self._blocks
+        with suppress(RuntimeError):  # what cannot be recorded is launched one by one
+            self._make = recorded(self._blocks, device)
         self._try()
 
     def __call__(self, reader: KeystreamReader) -> Tensor:

@@ -28,7 +28,7 @@ class OtherDevice(Unavailable):
     def __init__(self) -> None:
         super().__init__(
             "The job's checkpoint was made on another kind of device; it is not resumed on this one.",
-            remedy="Let a worker with the same kind of device, driver and torch take the job.",
+            remedy="Let a worker with the same kind of device, CUDA, cuDNN and torch take the job.",
         )
 
 

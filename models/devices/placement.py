@@ -44,8 +44,11 @@ class Placement:
         if self.main.type != "cuda":
             return f"{self.main.type}, torch {torch.__version__}, {self.precision}"
         facts = torch.cuda.get_device_properties(self.main)
+        cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+        # cuBLAS promises the same bits on as many multiprocessors, of which a process may be given a part.
         return (
-            f"{facts.name}, {facts.major}.{facts.minor}, CUDA {torch.version.cuda}, torch {torch.__version__},"
+            f"{facts.name}, {facts.major}.{facts.minor}, {facts.multi_processor_count} multiprocessors,"
+            f" CUDA {torch.version.cuda}, cuDNN {cudnn}, torch {torch.__version__},"
             f" {self.precision}"
         )
 

@@ -9,6 +9,7 @@ units never change once a row was read.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from traceback import clear_frames
 from typing import Final, TypeGuard
 
 import torch
@@ -117,7 +118,9 @@ class SpreadForm:
             wave = slice(first, first + self._wave * self.unit)
             try:
                 steps, norms = self._work(tuple(given[wave] for given in records), clipped, exact)
-            except torch.OutOfMemoryError:
+            except torch.OutOfMemoryError as error:
+                # Its traceback holds what the wave had made, and itself through the futures: that must be gone before the next.
+                clear_frames(error.__traceback__)
                 self._smaller()
                 continue
             exact.add(steps)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from traceback import clear_frames
 
 import torch
 from torch import Tensor
@@ -130,11 +131,10 @@ class PrivateCritic:
             noise_multiplier=self._plan.noise_multiplier_at(step),
             max_batch=self._plan.max_sampled_batch,
         )
-        reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)
-        self._noise_ahead.begin(partial(self._draw, noise, reader))
+        self._begin_noise(noise, step)
         mix = self._streams.torch_uniforms(Purpose.INTERPOLATION, step, real.shape[0])
         total, squares = self._closed_form.sum_and_squares(real, fake, mix, self._partition, labels=labels)
-        drawn = self._noise_ahead.take()
+        drawn = self._noise(noise, step)
         parts = self._mean.parts(total, noise)
         stated = _sensitivity(self._partition, noise)
         self._streams.releases.exact(Purpose.GRADIENT_NOISE, step, parts, sensitivity=stated)
@@ -161,6 +161,22 @@ class PrivateCritic:
         self._flat.copy_(state["parameters"])
         self._adopt(state["thresholds"].clone(), state["group_of_block"].tolist())
         self._adam.load_state_dict(state)
+
+    def _begin_noise(self, noise: NoisePlan, step: int) -> None:
+        reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)
+        self._noise_ahead.begin(partial(self._draw, noise, reader))
+
+    def _noise(self, noise: NoisePlan, step: int) -> Tensor:
+        """What was begun; begun anew where a device had no memory for it beside the sum, which is made by now.
+
+        The same numbers, for they are made of the key, the step and public sizes.
+        """
+        try:
+            return self._noise_ahead.take()
+        except torch.OutOfMemoryError as error:
+            clear_frames(error.__traceback__)  # they refer to what was made of it
+        self._begin_noise(noise, step)
+        return self._noise_ahead.take()
 
     def _adopt(self, thresholds: Tensor, group_of_block: "range | tuple[int, ...] | list[int]") -> None:
         groups = tuple(group_of_block)

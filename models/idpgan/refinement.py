@@ -100,18 +100,21 @@ class Refinement(Learner):
         one real record more or less must not change what the others are compared with.
         """
         labels = drawn_labels(self._law, self._streams.uniforms(Purpose.CRITIC_LABELS, step, _padded(count)))
+        uniforms = self._streams.torch_uniforms(
+            Purpose.SAMPLING, step, (_padded(count), len(self._cardinalities))
+        )
         latents = self._streams.reader(Purpose.CRITIC_LATENT, step)
         made = []
         with torch.no_grad():
             for first in range(0, count, FAKES_AT_ONCE):
+                piece = slice(first, first + FAKES_AT_ONCE)
                 latent = torch.empty(FAKES_AT_ONCE * self._options.latent_dimension, dtype=torch.float64)
                 normals_into(latent, latents)
                 latent = latent.float().view(FAKES_AT_ONCE, -1).to(self._device)
-                made.append(self.generator(latent, labels[first : first + FAKES_AT_ONCE].to(self._device)))
-        logits = torch.cat(made)[:count] if made else torch.zeros(0, sum(self._cardinalities))
-        shares = probabilities(logits, self._cardinalities)
-        uniforms = self._streams.torch_uniforms(Purpose.SAMPLING, step, (count, len(self._cardinalities)))
-        return draw(shares, uniforms.to(shares.device), self._cardinalities)
+                logits = self.generator(latent, labels[piece].to(self._device))
+                shares = probabilities(logits, self._cardinalities)
+                made.append(draw(shares, uniforms[piece].to(self._device), self._cardinalities))
+        return torch.cat(made)[:count] if made else torch.zeros(0, sum(self._cardinalities))
 
     def _latent(self, purpose: Purpose, step: int, rows: int) -> Tensor:
         drawn = self._streams.torch_normals(purpose, step, (rows, self._options.latent_dimension))

@@ -1,13 +1,13 @@
-"""The errors of a release against its table, measured once with noise (docs/mechanisms/charged-report.md).
+"""The errors of a release against its dataset, measured once with noise (docs/mechanisms/charged-report.md).
 
 Every term is a sum over units of numbers in [-1, 1], so a unit more or less moves it by one record at most:
 
-    column, pair   sum over cells of |count of the table - declared size times the release's share|
-    score          rows that the public classifier gets right, less those that it gets wrong
+    column, pair   sum over cells of |private count - declared size times the release's share|
+    score          records that the public classifier gets right, less those that it gets wrong
 
 A unit with `m` records brings `floor(2^20 / m) / 2^20` of each of them, together at most one record, however many they
 are. The release's shares times the declared size are rounded to the public grid 2^-20, so every exact term is an integer
-on it, whatever the order of the rows; the noise is rounded to the same grid. The denominator is the declared size. The
+on it, whatever the order of the records; the noise is rounded to the same grid. The denominator is the declared size. The
 squared sensitivity of all terms, each in units of its noise, is the sum of 1 / std^2.
 """
 
@@ -21,9 +21,10 @@ import numpy.typing as npt
 import torch
 
 from core.synthesis.report_plan import ReportPlan
-from models.encoding import PrivateTable
+from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from models.reports.public_side import Counts, PublicSide
+from models.reports.records import Records
 
 GRID: Final = 2.0**-20
 """Public grid of terms and noise, in records."""
@@ -53,25 +54,25 @@ class Shares:
         return cls(of_record=np.floor(_WHOLE / records))
 
     def counted(self, cells: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.float64]:
-        """The table's counts of cells: sums of integers below 2^53, so exact in any order."""
+        """The private counts of cells: sums of integers below 2^53, so exact in any order."""
         counts: npt.NDArray[np.float64] = np.bincount(cells, weights=self.of_record, minlength=size).astype(
             np.float64
         )
         return counts
 
 
-def exact_terms(table: PrivateTable, public: PublicSide, declared_size: int) -> Terms:
-    """All terms of a table, exact on the grid. Private: nothing may read them but `noisy_terms`.
+def exact_terms(private: PrivateTable | PrivateImages, public: PublicSide, declared_size: int) -> Terms:
+    """All terms of a dataset, exact on the grid. Private: nothing may read them but `noisy_terms`.
 
     Args:
-        table: private.
-        public: what it is compared with.
+        private: the records.
+        public: what they are compared with.
         declared_size: the public number of units.
     """
-    shares = Shares.by_unit(table.unit_of_record)
-    binned = public.binned(table.codes)
+    shares, records = Shares.by_unit(private.unit_of_record), Records.of(private)
+    binned = public.binned(records.codes)
     columns = [
-        _distance(shares.counted(table.codes[:, column], len(counts)), counts, declared_size)
+        _distance(shares.counted(records.codes[:, column], len(counts)), counts, declared_size)
         for column, counts in zip(public.measured, public.marginals, strict=True)
     ]
     pairs: list[float] = []
@@ -81,7 +82,7 @@ def exact_terms(table: PrivateTable, public: PublicSide, declared_size: int) -> 
         pairs.append(_distance(shares.counted(cells, len(counts)), counts, declared_size))
     terms = {"columns": np.array(columns), "pairs": np.array(pairs)}
     if public.target is not None:
-        signs = np.where(public.right(table.codes), 1.0, -1.0)
+        signs = np.where(public.right(records), 1.0, -1.0)
         terms["score"] = np.array([float((shares.of_record * signs).sum()) * GRID])
     return {kind: values for kind, values in terms.items() if len(values)}
 
@@ -95,19 +96,21 @@ def _distance(counts: npt.NDArray[np.float64], synthetic: Counts, declared_size:
     return float(np.abs(counts - expected).sum()) * GRID
 
 
-def noisy_terms(table: PrivateTable, public: PublicSide, plan: ReportPlan, streams: KeyedStreams) -> Terms:
-    """Release all terms once: the only place where a report touches private rows.
+def noisy_terms(
+    private: PrivateTable | PrivateImages, public: PublicSide, plan: ReportPlan, streams: KeyedStreams
+) -> Terms:
+    """Release all terms once: the only place where a report touches private records.
 
     Args:
-        table: private.
-        public: what it is compared with.
+        private: the records.
+        public: what they are compared with.
         plan: the noise.
         streams: of the job.
 
     Raises:
         ValueError: the plan is for other terms.
     """
-    return with_noise(exact_terms(table, public, plan.declared_size), plan, streams)
+    return with_noise(exact_terms(private, public, plan.declared_size), plan, streams)
 
 
 def with_noise(exact: Terms, plan: ReportPlan, streams: KeyedStreams) -> Terms:

@@ -1,7 +1,7 @@
-"""What a charged report compares a table with: everything about it that is public, made from the release alone.
+"""What a charged report compares a dataset with: everything about it that is public, made from the release alone.
 
-Rows are drawn from the released generator with a fixed public seed, so anybody who holds the release can make the same
-numbers; the classifier learns from one half of them. Nothing here has seen a private row but through that release.
+Records are drawn from the released generator with a fixed public seed, so anybody who holds the release can make the same
+numbers; the classifier learns from one half of them. Nothing here has seen a private record but through that release.
 """
 
 import itertools
@@ -14,42 +14,51 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from core.domain.declared import domain_from_json
+from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle
+from core.synthesis.report_columns import cardinalities, measurable
 from core.synthesis.report_plan import PAIR_BINS, ReportPlan
+from models.reports.records import Codes, Records
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
 
 SEED: Final = 0
-"""Of the synthetic rows and of the classifier; public."""
+"""Of the synthetic records and of the classifier; public."""
 TREES: Final = 50
+_DRAWN_AT_ONCE: Final = 500
 FEWEST_IN_LEAF: Final = 5
 
-Codes = npt.NDArray[np.int16]
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublicSide:
-    """The release's rows and what follows from them.
+    """The release's records and what follows from them.
 
     Args:
-        codes: (rows, modelled columns) of the release.
-        cardinalities: codes of every modelled column.
+        drawn: of the release.
+        cardinalities: codes of every column that can be measured.
         measured: indices of the measured columns.
         target: index of the predicted column; None where there is no score.
     """
 
-    codes: Codes
+    drawn: Records
     cardinalities: tuple[int, ...]
     measured: tuple[int, ...]
     target: int | None
 
     @property
+    def codes(self) -> Codes:
+        """(rows, columns) of the synthetic records."""
+        return self.drawn.codes
+
+    @property
     def rows(self) -> int:
-        """How many synthetic rows there are."""
-        return len(self.codes)
+        """How many synthetic records there are."""
+        return len(self.drawn)
 
     @cached_property
     def marginals(self) -> tuple[Counts, ...]:
@@ -85,29 +94,30 @@ class PublicSide:
 
     @cached_property
     def classifier(self) -> "ExtraTreesClassifier":
-        """Trees that predict the target from all other columns, learnt from the first half of the synthetic rows.
+        """Trees that predict the target from all other columns, or from the picture, learnt from the first half of the synthetic records.
 
-        What it predicts for a row depends on that row alone.
+        What it predicts for a record depends on that record alone.
         """
         # Takes a second to import, and trainings have no use for it.
         from sklearn.ensemble import ExtraTreesClassifier
 
         assert self.target is not None, "a score has a target"
+        # One thread: several would add up the votes of the trees in any order, and a tie may hang on a last bit.
         trees = ExtraTreesClassifier(
             n_estimators=TREES, min_samples_leaf=FEWEST_IN_LEAF, random_state=SEED, n_jobs=1
         )
-        half = self.codes[: self.rows // 2]
-        return trees.fit(features(half, self.target), half[:, self.target])
+        half = self.drawn.part(0, self.rows // 2)
+        return trees.fit(half.seen(self.target), half.codes[:, self.target])
 
-    def right(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Of which rows the classifier predicts the target; (rows,)."""
-        assert self.target is not None, "a score has a target"
-        if not len(codes):  # the library predicts for somebody at least
-            return np.zeros(0, dtype=np.bool_)
-        right: npt.NDArray[np.bool_] = (
-            self.classifier.predict(features(codes, self.target)) == codes[:, self.target]
-        )
-        return right
+    def right(self, records: Records) -> npt.NDArray[np.bool_]:
+        """Of which records the classifier predicts the target; (records,)."""
+        target = self.target
+        assert target is not None, "a score has a target"
+        # Without records there is no part: the library predicts for somebody at least.
+        found = [
+            self.classifier.predict(part.seen(target)) == part.codes[:, target] for part in records.parts()
+        ]
+        return np.concatenate([np.zeros(0, dtype=np.bool_), *found])
 
     def references(self, declared_size: int) -> Mapping[str, list[float]]:
         """What the noisy numbers are to be read against, in their order; public and free.
@@ -121,8 +131,8 @@ class PublicSide:
             "pairs": [self._by_chance(self.pair_counts(*pair), declared_size) for pair in self.pairs],
         }
         if self.target is not None:
-            second = self.codes[self.rows // 2 :]
-            frequent = int(np.bincount(second[:, self.target]).max())
+            second = self.drawn.part(self.rows // 2, self.rows)
+            frequent = int(np.bincount(second.codes[:, self.target]).max())
             told["score"] = [float(self.right(second).mean()), frequent / len(second)]
         return told
 
@@ -135,26 +145,38 @@ class PublicSide:
 
 
 def public_side(bundle: Bundle, plan: ReportPlan) -> PublicSide:
-    """Draw the release's rows; the same for the same release.
+    """Draw the release's records; the same for the same release.
 
     Args:
         bundle: of the release.
         plan: what is to be measured.
 
     Raises:
-        BundleInvalid: it holds no generator of rows.
+        BundleInvalid: it holds no generator of such records.
     """
-    # Takes the ONNX runtime with it, for which trainings have no use.
-    from core.releases.sampler import Sampler
-
-    sampler = Sampler(bundle)
-    domain = TableDomain.from_json(bundle.domain)
-    names = [column.name for column in domain.modelled]
+    domain = domain_from_json(bundle.domain)
+    names = measurable(domain)
     return PublicSide(
-        codes=sampler.codes(plan.synthetic_rows, np.random.Generator(np.random.PCG64(SEED))),
-        cardinalities=domain.cardinalities,
+        drawn=_drawn(bundle, domain, plan.synthetic_rows),
+        cardinalities=cardinalities(domain),
         measured=tuple(names.index(name) for name in plan.columns),
         target=None if plan.target is None else names.index(plan.target),
+    )
+
+
+def _drawn(bundle: Bundle, domain: TableDomain | ImageDomain, rows: int) -> Records:
+    # They take the ONNX runtime with them, for which trainings have no use.
+    from core.releases.image_sampler import ImageSampler
+    from core.releases.sampler import Sampler
+
+    rng = np.random.Generator(np.random.PCG64(SEED))
+    if isinstance(domain, TableDomain):
+        return Records(codes=Sampler(bundle).codes(rows, rng))
+    sampler = ImageSampler(bundle)
+    labels = sampler.draw_labels(rows, rng)
+    pieces = np.split(labels, range(_DRAWN_AT_ONCE, rows, _DRAWN_AT_ONCE))
+    return Records.joined(
+        [Records.of_images(sampler.draw(piece, rng), piece, labelled=bool(domain.labels)) for piece in pieces]
     )
 
 
@@ -174,8 +196,3 @@ def pair_bins(counts: Counts) -> Counts:
     middles = 2 * np.cumsum(counts) - counts
     bins = np.minimum(PAIR_BINS * middles // (2 * max(1, int(counts.sum()))), PAIR_BINS - 1)
     return np.unique(bins, return_inverse=True)[1].astype(np.int64)
-
-
-def features(codes: Codes, target: int) -> npt.NDArray[np.float32]:
-    """What the classifier sees of rows: the codes of all columns but the target; (rows, columns - 1)."""
-    return np.delete(codes, target, axis=1).astype(np.float32)

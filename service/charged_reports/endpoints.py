@@ -1,4 +1,4 @@
-"""Charged reports: what was measured, with noise and for a price, of a release against its table."""
+"""Charged reports: what was measured, with noise and for a price, of a release against its dataset."""
 
 from typing import Any
 from uuid import UUID

@@ -29,7 +29,22 @@ def not_covered(certificate: Mapping[str, Any]) -> Sequence[str]:
 
 
 def mechanisms(certificate: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """What ran, in the order in which it ran, and how often."""
+    """What ran, in the order in which it ran, and how often; of a selection, then, the selecting first."""
+    candidates = _candidates(certificate)
+    selecting = [
+        ("training of a candidate on a part of the units of its own, under noise", f"{count(candidates)} ×"),
+        ("choosing the best of them on one part more, under noise", "1 ×"),
+    ]
+    return [*(selecting if candidates else ()), *_rows(certificate)]
+
+
+def _candidates(certificate: Mapping[str, Any]) -> int:
+    """How many a selection chose from; none where there was no selection."""
+    executed = certificate.get("executed", {})
+    return len(executed["candidates"]) if "winner" in executed else 0
+
+
+def _rows(certificate: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     return [
         (_MECHANISMS.get(str(row.get("name")), str(row.get("name"))), f"{count(int(row['times']))} ×")
         for row in certificate.get("mechanisms", ())
@@ -48,6 +63,12 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
         )
         yield f"Worked out again from what ran, epsilon is {epsilon_up(stated)}."
         yield "This holds for the generator and for everything ever drawn from it, whoever holds it and whatever they know."
+    if candidates := _candidates(certificate):
+        yield (
+            f"{count(candidates)} candidates were tried on parts of the units, and number "
+            f"{certificate['executed']['winner'] + 1} in the order was chosen and trained on all units; epsilon counts all "
+            f"of it."
+        )
     unit = certificate.get("privacy_unit")
     if unit:
         told = f"“{unit['column']}”: " if unit.get("column") else ""

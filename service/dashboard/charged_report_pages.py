@@ -11,8 +11,9 @@ from fastapi import APIRouter, Response
 from markupsafe import Markup, escape
 
 from core.domain.declared import domain_from_json
-from core.domain.table import TableDomain
+from core.domain.images import ImageDomain
 from core.ledger.decisions import GrantState
+from core.synthesis.report_columns import declared_target, measurable, predictable
 from service.charged_reports import repository
 from service.charged_reports.endpoints import list_charged_reports, read_charged_report
 from service.charged_reports.schemas import ChargedReportView
@@ -54,6 +55,8 @@ class ChargedPart:
 
     Attributes:
         reports: Those that there are, newest first.
+        of_images: Whether the release generates images; of those the label alone can be predicted.
+        measured: What is measured.
         columns: What may be predicted.
         target: What is predicted where nothing is chosen; None where the domain declares none.
         may_order: Whether the visitor may order one.
@@ -61,6 +64,8 @@ class ChargedPart:
     """
 
     reports: Sequence[ChargedReportView]
+    of_images: bool
+    measured: Sequence[str]
     columns: Sequence[str]
     target: str | None
     may_order: bool
@@ -68,7 +73,7 @@ class ChargedPart:
 
 
 def charged_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> ChargedPart | None:
-    """The part of a release's page; None of images, and where there is neither a report nor a way to order one.
+    """The part of a release's page; None where there is neither a report nor a way to order one.
 
     Args:
         visit: Who looks.
@@ -77,17 +82,17 @@ def charged_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) ->
     """
     if dataset is None or not visit.may(list_charged_reports):
         return None
-    domain = domain_from_json(dataset.domain)
-    if not isinstance(domain, TableDomain):
-        return None
     found = visit.ask(list_charged_reports, release_id=release_id, limit=DEFAULT_PAGE, before=None)
     may_order = dataset.state == "ready" and visit.may(create_job)
     if not found.items and not may_order:
         return None
+    domain = domain_from_json(dataset.domain)
     return ChargedPart(
         reports=found.items,
-        columns=[column.name for column in domain.modelled],
-        target=domain.target,
+        of_images=isinstance(domain, ImageDomain),
+        measured=measurable(domain),
+        columns=predictable(domain),
+        target=declared_target(domain),
         may_order=may_order,
         grants=_open_grants(visit, dataset.id) if may_order and visit.may(list_all_grants) else [],
     )
@@ -115,8 +120,7 @@ def place(release_id: UUID, visit: CurrentVisit) -> Response:
     """Reserve and queue, or refuse."""
     release = visit.ask(read_release, release_id=release_id)
     wanted = _order(release.dataset_id, release_id, visit.form)
-    once = visit.form.identity("once") or uuid4()
-    placed = visit.ask(create_job, order=wanted, idempotency_key=str(once))
+    placed = visit.ask(create_job, order=wanted, idempotency_key=visit.form.once())
     return sent_on(f"/jobs/{UUID(json.loads(bytes(placed.body))['id'])}?done=ordered")
 
 

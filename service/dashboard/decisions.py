@@ -148,7 +148,7 @@ def decide(request_id: UUID, visit: CurrentVisit) -> Response:
         approve_budget_request,
         request_id=request_id,
         order=wanted,
-        idempotency_key=str(form.identity("once")),
+        idempotency_key=form.once(),
     )
     return sent_on(f"/requests/{request_id}?done=approved")
 

@@ -26,6 +26,8 @@ from service.problem import MalformedRequest
 
 WHOLE: Final = "whole"
 """Names the document itself among the places that are confirmed."""
+SIZE: Final = "declared_size"
+"""Of the form, and of a drafted file; a domain has none."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -96,7 +98,7 @@ def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 
 def _order(form: Form, domain: dict[str, Any]) -> DatasetOrder:
-    size = form.number("declared_size")
+    size = form.number(SIZE)
     return order(
         DatasetOrder,
         name=form.text("name"),
@@ -114,7 +116,18 @@ def _document(form: Form) -> dict[str, Any]:
         raise FormInvalid(
             "The domain is not a JSON document.", remedy="Paste the whole of domain.json, from { to }."
         )
-    return found
+    return _without_size(found)
+
+
+def _without_size(drafted: dict[str, Any]) -> dict[str, Any]:
+    """The document less the size that a draft proposes: the form's own field says it, as ``--declared-size`` does."""
+    rest = {key: value for key, value in drafted.items() if key != SIZE}
+    marks = rest.get(MARK)
+    if isinstance(marks, list):
+        rest[MARK] = [name for name in marks if name != SIZE]
+        if marks and not rest[MARK]:  # an empty list marks all of it
+            del rest[MARK]
+    return rest
 
 
 def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from email.message import Message
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -88,6 +88,16 @@ class Form:
                 f"The field “{_shown(name)}” is not an id.",
                 remedy="An id has 32 hexadecimal digits in five groups; copy it whole.",
             ) from None
+
+    def once(self) -> str:
+        """The key under which what was sent is done once, however often the button was pressed.
+
+        A form sent without one, by a script that knows none, is an order of its own.
+
+        Raises:
+            FormInvalid: It is no id.
+        """
+        return str(self.identity("once") or uuid4())
 
     def all(self, name: str) -> list[str]:
         """Every value of a field that may be ticked several times."""

@@ -123,7 +123,7 @@ def quote(dataset_id: UUID, visit: CurrentVisit) -> Response:
 def place(dataset_id: UUID, visit: CurrentVisit) -> Response:
     """Reserve and queue, or refuse."""
     wanted = _order(dataset_id, visit.form)
-    placed = visit.ask(create_job, order=wanted, idempotency_key=str(visit.form.identity("once") or uuid4()))
+    placed = visit.ask(create_job, order=wanted, idempotency_key=visit.form.once())
     job_id = UUID(json.loads(bytes(placed.body))["id"])
     return sent_on(f"/jobs/{job_id}?done=ordered")
 

@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 from core.domain.calendar import day_text, second_text
 from core.domain.codec import encode
 from core.domain.columns import LabelColumn, Modelled, OrderedColumn, TimeColumn
+from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.releases.samples import ImageSamples, Samples, TableSamples
 
 ROWS: Final = 2000
-IMAGES: Final = 64
+OF_A_LABEL: Final = 8
+"""Images of each label on a sheet; without labels it is a square of them."""
+MOST_IMAGES: Final = 256
+MOST_PIXELS: Final = 2**22
 COLUMNS: Final = 48
 LABELS: Final = 8
 # In the first chunk of every PNG.
@@ -67,12 +71,16 @@ class Pictures:
         plots: Of the first ``COLUMNS`` columns of rows; empty for images.
         columns: How many columns the rows have.
         sheet: PNG of images; None for rows.
+        images: How many are on it.
+        labels: What its rows are of, from the top; empty where images have no labels.
         formats: What samples can be written as, the usual format first.
     """
 
     plots: Sequence[Plot]
     columns: int
     sheet: bytes | None
+    images: int
+    labels: Sequence[str]
     formats: Sequence[str]
 
     @property
@@ -90,8 +98,16 @@ def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
         domain: The dataset's declared domain.
     """
     if isinstance(samples, ImageSamples):
-        sheet = b"".join(samples.write(IMAGES, "png"))
-        return Pictures(plots=(), columns=0, sheet=sheet, formats=tuple(samples.MEDIA_TYPES))
+        declared = samples.sampler.domain
+        images = sheet_images(declared)
+        return Pictures(
+            plots=(),
+            columns=0,
+            sheet=b"".join(samples.write(images, "png")),
+            images=images,
+            labels=declared.labels[:images],
+            formats=tuple(samples.MEDIA_TYPES),
+        )
     assert isinstance(samples, TableSamples)
     table = TableDomain.from_json(domain)
     codes = encode(table, next(iter(samples.sampler.batches(ROWS))))
@@ -100,8 +116,20 @@ def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
         plots=[plot(column, drawn) for column, drawn in shown],
         columns=len(table.modelled),
         sheet=None,
+        images=0,
+        labels=(),
         formats=tuple(samples.MEDIA_TYPES),
     )
+
+
+def sheet_images(domain: ImageDomain) -> int:
+    """How many images make a sheet that is easily looked at: rows of eight, as many of each label where that is not too much.
+
+    Args:
+        domain: The declared one.
+    """
+    fitting = MOST_PIXELS // (domain.height * domain.width)
+    return min(OF_A_LABEL * (len(domain.labels) or OF_A_LABEL), MOST_IMAGES, fitting)
 
 
 def plot(column: Modelled, codes: NDArray[np.int16]) -> Plot:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from service.dashboard import certificate_words
 from service.dashboard.charged_report_pages import charged_part
 from service.dashboard.overview import dataset_names
-from service.dashboard.release_drawing import IMAGES, ROWS, Pictures
+from service.dashboard.release_drawing import ROWS, Pictures
 from service.dashboard.release_pictures import PictureCache
 from service.dashboard.rendering import PAGE_HEADERS, page
 from service.dashboard.sealed_report_pages import sealed_part
@@ -63,7 +63,6 @@ def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
         charged=charged_part(visit, release_id, dataset),
         sealed=sealed_part(visit, release_id, dataset),
         rows=ROWS,
-        images=IMAGES,
         sentences=certificate_words.in_words(certificate),
         mechanisms=certificate_words.mechanisms(certificate),
         not_covered=certificate_words.not_covered(certificate),

@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator
 
+from core.access.errors import KeyNotFound
 from core.access.roles import Role
 from core.audit.repository import AuditFilter
 from core.vitals import figures
@@ -86,6 +87,16 @@ def replace_key(key_id: UUID, visit: CurrentVisit) -> Response:
     """Give a key a successor; the old secret works on for a while."""
     made = visit.ask(rotate_key, key_id=key_id)
     return page(visit, "new_key.html", key=made, old_ends_at=made.old_key_ends_at)
+
+
+@router.get("/keys/{key_id}/revoke")
+def ending_key_page(key_id: UUID, visit: CurrentVisit) -> Response:
+    """What revoking a key would end, before it does."""
+    visit.require(revoke_key)
+    key = next((known for known in visit.ask(list_keys).items if known.id == key_id), None)
+    if key is None:
+        raise KeyNotFound
+    return page(visit, "revoke_key.html", key=key, is_own=key.id == visit.principal.key_id)
 
 
 @router.post("/keys/{key_id}/revoke")

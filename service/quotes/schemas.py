@@ -67,20 +67,20 @@ class SelectionOrder(BaseModel):
 
 
 class ReportOrder(BaseModel):
-    """A charged report: how far a release is from its table, measured once with noise."""
+    """A charged report: how far a release is from its dataset, measured once with noise."""
 
     model_config = ConfigDict(extra="forbid")
 
     release_id: UUID = Field(description="A release of the dataset.")
     target: Name | None = Field(
         None,
-        description="The column that a classifier, trained on synthetic rows, predicts; left out: the domain's target.",
+        description="The column that a classifier, trained on synthetic records, predicts; left out: the domain's target, of images their label.",
     )
     columns: list[Name] | None = Field(
         None,
         min_length=1,
         max_length=MOST_COLUMNS,
-        description="Columns to measure; left out: all. Fewer are measured more precisely.",
+        description="Columns to measure, of images `label`, `brightness` and `detail`; left out: all. Fewer are measured more precisely.",
     )
 
 

@@ -219,10 +219,11 @@ def _admin(seen: Watched) -> None:
     tab.get_by_role("button", name="Make the key").click()
     assert tab.locator(".secret").inner_text().startswith("us_")
     tab.get_by_role("link", name="Back to the keys").click()
-    revoke = tab.get_by_role("button", name="Revoke key night shift")
+    revoke = tab.get_by_role("link", name="Revoke … key night shift")
     revoke.wait_for()
     assert tab.locator(".secret").count() == 0
     revoke.click()
+    tab.get_by_role("button", name="Revoke the key").click()
     tab.get_by_text("The key is revoked").wait_for()
     assert seen.complaints == []
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.dashboard.visitor import Visitor
-from tests.service.charged import charged_report, name_generator
+from tests.service.charged import charged_report, name_generator, released_images
 from tests.service.world import World
 
 
@@ -71,3 +71,17 @@ def test_refusals_are_pages_and_others_find_nothing(
     assert analyst.send(path, epsilon="50").status_code == 409
     assert sign_in("owner").send(path, epsilon="0.1").status_code == 403
     assert analyst.get("/charged-reports/6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10").status_code == 404
+
+
+def test_of_images_nothing_is_chosen_and_their_label_is_predicted(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id, _ = released_images(world)
+    analyst = sign_in("analyst")
+    page = analyst.page(f"/releases/{release_id}")
+    assert "errors of label, brightness, detail and of pairs of them" in page
+    assert "learnt from synthetic images alone" in page
+    assert "Column to predict" not in page
+    answer = analyst.send(f"/releases/{release_id}/charged-report/quote", epsilon="0.25")
+    for words in ("It fits.", "Error of each pair", "Score", "Order it: reserve ε 0.25"):
+        assert words in answer.text

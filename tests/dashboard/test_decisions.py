@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 from fastapi.routing import iter_route_contexts
 
@@ -17,6 +18,12 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 def _actions(world: World) -> list[str]:
     return [event["action"] for event in world.admin.get("/v1/audit?outcome=done").json()["items"]]
+
+
+def _key(world: World, **facts: str) -> dict[str, Any]:
+    """The first key of the list of which these facts hold."""
+    listed: list[dict[str, Any]] = world.admin.get("/v1/keys").json()["items"]
+    return next(key for key in listed if facts.items() <= key.items())
 
 
 def test_a_request_from_filing_to_the_grant(world: World, sign_in: Callable[..., Visitor]) -> None:
@@ -55,6 +62,11 @@ def test_deny_withdraw_members_and_freeze(world: World, sign_in: Callable[..., V
     assert "later, please" in owner.follow(f"{place}/decide", decision="deny", note="later, please")
     place = analyst.send(f"/datasets/{dataset_id}/requests", **asked).headers["location"].partition("?")[0]
     assert "withdrawn" in analyst.follow(f"{place}/withdraw")
+    for epsilon in ("0.1", "0.2"):  # from forms without a key to be done once under: two decisions
+        place = (
+            analyst.send(f"/datasets/{dataset_id}/requests", **asked).headers["location"].partition("?")[0]
+        )
+        assert "the grant is made" in owner.follow(f"{place}/decide", decision="approve", epsilon=epsilon)
 
     other = world.caller(Role.ANALYST)
     people = f"/datasets/{dataset_id}/people"
@@ -135,12 +147,20 @@ def test_keys_are_shown_once(world: World, sign_in: Callable[..., Visitor]) -> N
     listed = admin.page("/keys")
     assert "research" in listed
     assert secret[0] not in listed
-    key_id = next(
-        key["id"] for key in world.admin.get("/v1/keys").json()["items"] if key["name"] == "research"
-    )
+    key_id = _key(world, name="research")["id"]
     rotated = admin.send(f"/keys/{key_id}/rotate")
     assert "The old secret" in rotated.text
+    before = admin.page(f"/keys/{key_id}/revoke")
+    assert "Revoke key research" in before
+    assert "your own session" not in before
+    assert _key(world, id=key_id)["revoked_at"] is None, "looking revokes nothing"
     assert "revoked" in admin.follow(f"/keys/{key_id}/revoke")
+    assert _key(world, id=key_id)["revoked_at"]
+    assert "nothing left to end" in admin.page(f"/keys/{key_id}/revoke")
+    mine = _key(world, principal_id=str(world.admin.principal_id))["id"]
+    assert "your own session" in admin.page(f"/keys/{mine}/revoke")
+    assert "key-not-found" in admin.page(f"/keys/{NOBODY}/revoke", 404)
+    assert "role-missing" in sign_in("owner").page(f"/keys/{mine}/revoke", 403)
     assert admin.send("/keys", name="no role").status_code == 422
 
 

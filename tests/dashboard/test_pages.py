@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from core.access.roles import Role
 from service.dashboard.assets import assets
 from service.dashboard.rendering import TEMPLATES
+from tests.core.releases import image_stand_in
 from tests.dashboard.scene import Scene, lived_in
 from tests.dashboard.visitor import Visitor, enter, require_page
 from tests.service.world import World
@@ -131,6 +133,10 @@ def _pictures_of_a_release(world: World, scene: Scene, sign_in: Callable[..., Vi
     assert sheet.content.startswith(b"\x89PNG")
     assert analyst.get(f"/releases/{scene.pictures_id}/sheet.png").content == sheet.content, "drawn once"
     assert analyst.get(f"/releases/{scene.release_id}/sheet.png").status_code == 404
+    page = unescape(analyst.page(f"/releases/{scene.pictures_id}"))
+    words = ", ".join(image_stand_in.LABELS)
+    assert f"Rows from the top: {words}." in page
+    assert f"{8 * len(image_stand_in.LABELS)} synthetic images, rows from the top: {words}" in page
 
 
 def test_hostile_words_are_words(world: World, sign_in: Callable[..., Visitor]) -> None:

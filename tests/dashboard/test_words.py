@@ -12,13 +12,14 @@ from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard import words
 from service.dashboard.bounds import delta_up, epsilon_up, factor_up
 from service.dashboard.budget_bar import WIDTH, bar_of
-from service.dashboard.certificate_words import in_words
+from service.dashboard.certificate_words import in_words, mechanisms
 from service.dashboard.domain_words import holds, otherwise
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.release_drawing import plot
 from service.dossier.promise import protected
 from tests.core.releases.certified import certified
+from tests.core.releases.certified_selection import WINNER, selection_statement
 from tests.core.releases.stand_in import DOMAIN
 
 
@@ -53,6 +54,22 @@ def test_a_certificate_in_words_never_promises_more_than_it_says() -> None:
     assert math.exp(promised) <= told <= math.exp(promised) + 0.1
     assert float(epsilon_up(0.99991)) >= 0.99991
     assert in_words({"schema": "understudy.certificate/1"}) == []
+
+
+def test_of_a_selection_the_selecting_is_told_too() -> None:
+    """Only what the winner released was listed, under the epsilon of everything."""
+    certificate, one = selection_statement(), certified({"steps": 40}).bundle.certificate
+    listed = mechanisms(certificate)
+    assert [times for _, times in listed[:2]] == ["2 ×", "1 ×"]
+    assert "candidate" in listed[0][0]
+    assert "choosing" in listed[1][0]
+    assert listed[2:], "and what the winner's training released"
+    told = " ".join(in_words(certificate))
+    assert (
+        f"2 candidates were tried on parts of the units, and number {WINNER + 1} in the order was chosen"
+        in told
+    )
+    assert "candidate" not in " ".join([*in_words(one), *(what for what, _ in mechanisms(one))])
 
 
 @pytest.mark.parametrize("amount", [1e-6, 0.1, 1.0, 1.00004, 2.0, 11.5, 13.0, 1000.0])

@@ -9,7 +9,13 @@ from benchmarks.results_file import RESULTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 SETS = {"MNIST": "mnist", "Fashion-MNIST": "fashion_mnist", "faces": "faces"}
-METHODS = ("anchor only", "critic only", "anchor and critic", "DP-SGD on real images")
+METHODS = (
+    "anchor only",
+    "critic only",
+    "critic only, by the rule",
+    "anchor and critic",
+    "DP-SGD on real images",
+)
 RUNS = json.loads((RESULTS / "images.json").read_text())["runs"].values()
 
 
@@ -41,3 +47,17 @@ def test_the_advice_on_epsilon_repeats_what_was_measured() -> None:
             for epsilon in (1, 4, 10)
         ]
         assert cells.split(" | ") == [*made, score(title, "real images", None, digits=1, absent="")]
+
+
+def test_the_table_of_baselines_is_what_was_measured() -> None:
+    page = (DOCS / "mechanisms" / "baselines.md").read_text()
+    rows = re.findall(r"^\| ([^|]+), ours \| (.*) \| [^|]*\|$", page, re.MULTILINE)
+    names = ("mean embedding", "DPACGAN", "GANobfuscator, 200 images declared public", "DPGAN")
+    rows += [
+        row for name in names for row in re.findall(rf"^\| ({name}) \| (.*) \| [^|]*\|$", page, re.MULTILINE)
+    ]
+    assert len(rows) == 1 + len(names)
+    for method, cells in rows:
+        made = [score("MNIST", method, epsilon, digits=1, absent="not run") for epsilon in (4, 10)]
+        assert cells.split(" | ") == made
+    assert f"reaches {score('MNIST', 'WGAN-GP without privacy', None, digits=1, absent='')} with" in page

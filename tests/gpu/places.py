@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from models.devices.placement import CPU, Placement, Precision
+from models.devices.placement import CPU, Placement, Precision, settle
 
 on_every_device = pytest.mark.parametrize(
     "device",
@@ -22,5 +22,8 @@ on_every_device = pytest.mark.parametrize(
 
 
 def spread_over(device: torch.device, count: int = 1, precision: Precision = "tf32") -> Placement:
-    """So many devices that are all this one."""
-    return Placement(devices=(device,) * count, spread=True, precision=precision)
+    """So many devices that are all this one; a GPU's products are made as a training child has them made."""
+    placement = Placement(devices=(device,) * count, spread=True, precision=precision)
+    if torch.cuda.is_available():
+        settle(placement)
+    return placement

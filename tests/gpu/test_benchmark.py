@@ -1,10 +1,13 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from benchmarks import gpu_step
+from models.devices.placement import CPU, Placement
+from models.dp.errors import UnevenRounding
 
 
 def test_it_refuses_without_a_gpu(
@@ -16,10 +19,15 @@ def test_it_refuses_without_a_gpu(
     assert not (tmp_path / "results.json").exists()
 
 
-def test_its_steps_and_its_file_at_a_tiny_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_step, "WIDTHS", (16,))
     monkeypatch.setattr(gpu_step, "IMAGES", (((1, 8, 8), (16,), 2),))
     monkeypatch.setattr(gpu_step, "LABELS", (((1, 8, 8), (16,), 2),))
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def test_its_steps_and_its_file_at_a_tiny_size(tiny: None, tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     words = ["--device", "cpu", "--batches", "20", "--precisions", "bf16", "--rounds", "1"]
     assert gpu_step.main([*words, "--out", str(file)]) == 0
@@ -32,3 +40,46 @@ def test_its_steps_and_its_file_at_a_tiny_size(monkeypatch: pytest.MonkeyPatch, 
         assert (shape["batch"], shape["records_of_a_unit"], shape["steps"]) == (20, 16, 5)
         assert shape["private_over_ordinary"] > 0.0
     assert "gpu" not in written["machine"], "nothing was measured on one"
+
+
+def test_a_shape_that_is_refused_does_not_hide_the_others(
+    tiny: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    errors: list[Exception] = [UnevenRounding(), torch.OutOfMemoryError()]
+    whole = gpu_step.measure
+
+    def refused(*given: Any) -> dict[str, Any]:
+        if errors:
+            raise errors.pop(0)
+        return whole(*given)
+
+    monkeypatch.setattr(gpu_step, "measure", refused)
+    words = ["--device", "cpu", "--batches", "20", "--precisions", "tf32", "--rounds", "1"]
+    assert gpu_step.main(words) == 1
+    shapes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [shape.get("refused") for shape in shapes] == ["uneven-rounding", "out-of-memory", None]
+    assert [shape["batch"] for shape in shapes] == [20, 20, 20]
+
+
+def test_the_private_step_takes_repeatable_kernels_as_in_a_training_child(tiny: None) -> None:
+    seen: dict[str, list[bool]] = {}
+    placement = Placement(devices=(CPU,), spread=True)
+    steps, private = gpu_step.contenders("linear 16", 20, placement)
+    torch.use_deterministic_algorithms(mode=False)
+
+    def noted(name: str) -> Any:
+        whole = {"private": private.step, "ordinary": torch.lerp}[name]
+
+        def note(*given: Any) -> Any:
+            seen.setdefault(name, []).append(torch.are_deterministic_algorithms_enabled())
+            return whole(*given)
+
+        return note
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(private, "step", noted("private"))
+        steps["private"](0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(torch, "lerp", noted("ordinary"))
+        steps["ordinary"](0)
+    assert seen == {"private": [True], "ordinary": [False]}

@@ -55,6 +55,20 @@ def test_power_a_device_with_another_stream_is_refused(monkeypatch: pytest.Monke
         StreamWords(100, torch.device("cpu"))
 
 
+@on_every_device
+def test_words_that_cannot_be_recorded_are_made_one_by_one(
+    device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(make: object, there: torch.device) -> None:
+        del make, there
+        raise RuntimeError("cannot be recorded")
+
+    monkeypatch.setattr(cipher, "recorded", fails)
+    streams = KeyedStreams(bytes(32))
+    made = StreamWords(100, device)(streams.reader(Purpose.TEST, 3)).cpu().numpy().view(np.uint64)
+    assert np.array_equal(made, streams.words(Purpose.TEST, 3, len(made)))
+
+
 def test_a_stream_never_runs_past_its_counter() -> None:
     with pytest.raises(ValueError, match="counter"):
         StreamWords(2**32 * cipher.BLOCK_WORDS, torch.device("cpu"))

@@ -123,18 +123,19 @@ def test_the_settings_wish_is_met_or_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_kind_names_what_decides_how_sums_round(monkeypatch: pytest.MonkeyPatch) -> None:
     class Facts:
-        name, major, minor = "NVIDIA H200", 9, 0
+        name, major, minor, multi_processor_count = "NVIDIA H200", 9, 0, 132
 
     monkeypatch.setattr(places.torch.cuda, "get_device_properties", lambda _: Facts)
-    kinds_: list[Callable[[], str]] = [
-        lambda: HOST.kind,
-        lambda: spread_over(CPU).kind,
-        lambda: spread_over(torch.device("cuda", 0)).kind,
-    ]
-    host, cpu, gpu = (kind() for kind in kinds_)
-    assert (host, len({host, cpu, gpu})) == ("", 3)
-    assert gpu.startswith("NVIDIA H200, 9.0, ")
-    assert torch.__version__ in gpu
+    monkeypatch.setattr(places.torch.backends.cudnn, "version", lambda: 91900)
+    gpu = spread_over(torch.device("cuda", 0))
+    kinds_: list[Callable[[], str]] = [lambda: HOST.kind, lambda: spread_over(CPU).kind, lambda: gpu.kind]
+    host, cpu, whole = (kind() for kind in kinds_)
+    assert (host, len({host, cpu, whole})) == ("", 3)
+    assert whole.startswith("NVIDIA H200, 9.0, 132 multiprocessors, ")
+    assert "cuDNN 91900" in whole
+    assert torch.__version__ in whole
+    monkeypatch.setattr(Facts, "multi_processor_count", 66)
+    assert gpu.kind != whole, "a part of a GPU is another kind"
 
 
 def test_a_gpus_products_may_be_of_tf32_and_its_convolutions_are_repeatable(

@@ -100,6 +100,29 @@ def test_noise_is_drawn_once_for_all_devices(device: torch.device, monkeypatch: 
 
 
 @on_every_device
+def test_noise_that_found_no_memory_beside_the_sum_is_the_same_when_made_anew(
+    device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained("table", private_of("table", small_plan(), spread_over(device)), 1, 3)
+    tight = private_of("table", small_plan(), spread_over(device))
+    own, calls = tight._draw, list[int]()
+
+    def short(*given: Any) -> Tensor:
+        calls.append(1)
+        made = own(*given)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError
+        return made
+
+    monkeypatch.setattr(tight, "_draw", short)
+    assert bits(trained("table", tight, 1, 3)) == bits(whole)
+    assert len(calls) == 4
+    monkeypatch.setattr(tight, "_draw", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
+    with pytest.raises(torch.OutOfMemoryError):
+        trained("table", tight, 4, 1)
+
+
+@on_every_device
 def test_neighbours_releases_differ_by_one_record_alone(device: torch.device) -> None:
     """Same key, one record more: the noise cancels, and what is left is within the bound."""
     plan = small_plan(clipping_norm=0.3)

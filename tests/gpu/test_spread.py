@@ -1,10 +1,14 @@
-from collections.abc import Callable
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from models.critic.closed_form import ClosedForm
 from models.critic.conv_network import ConvCritic
 from models.critic.forms import record_form
 from models.devices import spread
@@ -40,9 +44,10 @@ def test_it_is_the_sum_of_the_cpus_own_path(kind: str, device: torch.device) -> 
     batch = batch_of(kind, MAX_BATCH)
     total, squares = own.sum_and_squares(partition=partition, **batch)
     made, norms = worked(form, partition, batch)
-    slack = 1e-5 if device.type == "cpu" else 2e-2  # factors are made in TF32 on a GPU
+    # Factors are made in TF32 on a GPU; with products made so on the CPU they were off by 1.3 % and 4.3 %.
+    slack, wider = (1e-5, 1e-5) if device.type == "cpu" else (5e-2, 2e-1)
     assert torch.allclose(made, total, rtol=slack, atol=slack * float(total.abs().max()))
-    assert torch.allclose(norms, squares, rtol=slack)
+    assert torch.allclose(norms, squares, rtol=wider)
 
 
 @on_every_device
@@ -89,6 +94,69 @@ def test_short_memory_changes_no_bit(
     made = worked(tight, partition, batch_of(kind, MAX_BATCH))
     assert memory.calls > at or devices == 2, "it went on"
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
+
+
+@pytest.mark.parametrize("at", ["add", "finish"])
+@pytest.mark.parametrize("call", [1, 2, 5])
+def test_a_unit_that_is_broken_off_leaves_nothing_to_be_added(
+    at: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells are put by before they are added: those of a unit that found no memory then must not be counted twice."""
+    roomy, partition = form_of("cells", CPU)
+    expected = worked(roomy, partition, batch_of("cells", MAX_BATCH))
+    tight, _ = form_of("cells", CPU)
+    form = tight._replicas[0].form
+    assert isinstance(form, ClosedForm)
+    whole, calls = getattr(form._cell_sum, at), list[int]()
+
+    def short(*given: Any) -> None:
+        calls.append(1)
+        if at == "add":
+            whole(*given)
+        if len(calls) == call:
+            raise torch.OutOfMemoryError
+        if at == "finish":
+            whole(*given)
+
+    monkeypatch.setattr(form._cell_sum, at, short)
+    made = worked(tight, partition, batch_of("cells", MAX_BATCH))
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python frees what nothing refers to, and no cycles."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
+    devices: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next one, half as large, finds no more room than it did."""
+    form, partition = form_of("cells", CPU, devices)
+    left: list[weakref.ref[Tensor]] = []
+    taken: list[int] = []
+    for replica in form._replicas:
+        whole = replica.work.sum_and_squares
+
+        def short(*given: Any, own: Any = whole, **named: Any) -> Any:
+            if len(left) < devices:
+                made = torch.zeros(1000)
+                left.append(weakref.ref(made))
+                raise torch.OutOfMemoryError
+            taken.append(sum(each() is not None for each in left))
+            return own(*given, **named)
+
+        monkeypatch.setattr(replica.work, "sum_and_squares", short)
+    with uncollected():
+        worked(form, partition, batch_of("cells", MAX_BATCH))
+    assert len(left) == devices
+    assert set(taken) == {0}
 
 
 def test_memory_that_holds_one_unit_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

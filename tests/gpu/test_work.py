@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
+from models.critic.closed_form import ClosedForm
+from models.critic.conv_form import ConvForm
+from models.critic.conv_network import ConvCritic
+from models.critic.label_form import LabelForm
+from models.critic.label_network import LabelCritic
+from models.critic.unit import UnitForm
 from models.devices import recording as recording_module
 from models.devices import work
 from models.devices.errors import DeviceDiffers
@@ -18,7 +26,7 @@ from tests.gpu.cases import MAX_BATCH, batch_of, critic_of, kinds, layout_of, pa
 from tests.gpu.places import on_every_device, spread_over
 from tests.gpu.tape import taped
 
-CPU = torch.device("cpu")
+CPU, META = torch.device("cpu"), torch.device("meta")
 
 
 @pytest.fixture
@@ -82,6 +90,55 @@ def test_a_gpus_recording_gives_the_bits_of_the_work_itself(
     plain, none = results(kind, "rows", torch.device("cuda", 0))
     assert (any(none), all(all_)) == (False, True)
     assert alike(played, plain)
+
+
+class Devices(TorchDispatchMode):
+    """Notes the devices of all tensors that operations are given or make."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        touched = tree_leaves((args, kwargs, made))
+        self.seen |= {each.device.type for each in touched if isinstance(each, Tensor)}
+        return made
+
+
+def elsewhere(kind: str, precision: torch.dtype) -> UnitForm:
+    """A unit's form on a device that is not the CPU and computes nothing, with records in place."""
+    critic = critic_of(kind).to(META, precision).requires_grad_(requires_grad=False)
+    layout, batch = layout_of(critic, "rows"), batch_of(kind, 15)
+    form: ClosedForm | ConvForm | LabelForm
+    if isinstance(critic, LabelCritic):
+        form = LabelForm(critic, layout, max_batch=MAX_BATCH, at_once=16, fixed=True)
+    elif isinstance(critic, ConvCritic):
+        form = ConvForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, at_once=16, fixed=True)
+    else:
+        form = ClosedForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, at_once=16, fixed=True)
+    form.fill(**{name: given.to(META) for name, given in batch.items()})
+    return form
+
+
+@kinds
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_what_is_recorded_touches_no_tensor_of_the_host(kind: str, precision: torch.dtype) -> None:
+    """A copy from the host is refused while a GPU records, and played again it would be the old one."""
+    form = elsewhere(kind, precision)
+    for piece in (form.measure, form.add):
+        with Devices() as devices:
+            piece()
+        assert devices.seen == {"meta"}
+
+
+def test_power_a_tensor_of_the_host_is_seen() -> None:
+    form = elsewhere("images", torch.float32)
+    with Devices() as devices:
+        form.filled[0].mul_(torch.ones(()))
+    assert devices.seen == {"meta", "cpu"}
 
 
 def test_power_work_that_waits_for_the_host_is_not_recorded(

@@ -12,6 +12,7 @@ from core.reports.charged import Measurement, make_charged_report, report_id_of,
 from core.signing import keyring
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.report_planning import ReportSpec, make_report_plan
+from tests.core.releases import image_stand_in
 from tests.core.releases.stand_in import DOMAIN
 from tests.service.world import NOON, World
 
@@ -101,3 +102,13 @@ def charged_report(world: World, release_id: str) -> str:
             )
         )
     return str(report_id_of(job_id))
+
+
+def released_images(world: World) -> tuple[str, str]:
+    """A release of images and its dataset, which holds images, too."""
+    release_id = world.release(image_stand_in.bundle())
+    name_generator(world, release_id)
+    with world.database.transaction() as session:
+        dataset_id = session.get_one(Release, UUID(release_id)).dataset_id
+        session.get_one(Dataset, dataset_id).domain = image_stand_in.domain()
+    return release_id, str(dataset_id)

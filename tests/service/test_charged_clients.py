@@ -127,6 +127,13 @@ def test_the_command_quotes_orders_lists_shows_and_verifies(
     assert json.loads(capsys.readouterr().out)["kind"] == "report"
     assert run("quality", "order", *terms, "--target", "nobody", "--no-wait") == 1
     assert "target" in capsys.readouterr().err
+    second = world.give(world.analyst.get(f"/v1/releases/{release_id}").json()["dataset_id"], epsilon=0.3)
+    assert run("quality", "order", *terms, "--no-wait") == 1, "of several grants none is named"
+    assert "--grant" in capsys.readouterr().err
+    assert run("quality", "quote", *terms, "--column", "age", "--grant", second) == 0
+    assert "score: one number, to within" in capsys.readouterr().out
+    assert run("quality", "order", *terms, "--grant", second, "--no-wait") == 0
+    capsys.readouterr()
 
     report_id, file = charged_report(world, release_id), tmp_path / "report.json"
     assert run("quality", "list", release_id) == 0

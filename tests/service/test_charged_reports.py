@@ -7,7 +7,7 @@ import pytest
 
 from core.access.roles import Role
 from core.reports.charged import verify_charged_report
-from tests.service.charged import charged_report, name_generator, plan_about
+from tests.service.charged import charged_report, name_generator, plan_about, released_images
 from tests.service.world import OPTIONS, World, require_problem
 
 
@@ -135,3 +135,21 @@ def test_others_find_nothing(world: World, released: tuple[str, str]) -> None:
     require_problem(
         world.analyst.get(f"/v1/releases/{uuid4()}/charged-reports"), status=404, code="release-not-found"
     )
+
+
+def test_of_images_the_label_and_two_facts_are_measured(world: World) -> None:
+    release_id, dataset_id = released_images(world)
+    quote = world.analyst.post("/v1/quotes", body_of(release_id, dataset_id)).json()
+    told = quote["report"]
+    assert (told["columns"], told["target"]) == (["label", "brightness", "detail"], "label")
+    assert {kind: part["terms"] for kind, part in told["parts"].items()} == {
+        "columns": 3,
+        "pairs": 3,
+        "score": 1,
+    }
+    answer = world.order(dataset_id, **order_of(release_id))
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["plan_digest"] == quote["plan_digest"]
+    for wrong in ({"target": "brightness"}, {"columns": ["age"]}):
+        refused = world.analyst.post("/v1/quotes", body_of(release_id, dataset_id, report=wrong))
+        require_problem(refused, status=422, code="invalid-report")

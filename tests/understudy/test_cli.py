@@ -7,6 +7,7 @@ import pytest
 import typer.main
 
 from understudy.cli import app, main
+from understudy.datasets.calls import CONTENT_TYPES
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
@@ -44,6 +45,14 @@ def test_the_commands_are_the_promised_ones() -> None:
         assert member.help, name
         undescribed = [parameter.name for parameter in member.params if not getattr(parameter, "help", None)]
         assert undescribed == [], name
+
+
+def test_what_can_be_sent_is_said_where_rows_are_asked_for() -> None:
+    command = typer.main.get_command(app)
+    domain = command.commands["domain"]  # type: ignore[attr-defined]
+    for asked in (command.commands["publish"], domain.commands["draft"]):  # type: ignore[attr-defined]
+        (rows,) = (parameter.help for parameter in asked.params if parameter.name == "rows")
+        assert [suffix for suffix in CONTENT_TYPES if suffix not in rows] == [], asked.name
 
 
 @pytest.mark.parametrize("words", [("quote", "d", "--epsilon", 1), ("status",), ("ledger", "d")])

@@ -35,6 +35,12 @@ def test_a_problem_becomes_the_error_of_its_code_or_status(
     assert str(error) == f"It is so. Do that. [{code}]"
 
 
+def test_what_is_wrong_and_what_to_do_do_not_run_together() -> None:
+    problem = {"code": "invalid-spec", "detail": "steps is too large", "remedy": "choose fewer"}
+    assert str(refusal(422, problem)) == "steps is too large; choose fewer [invalid-spec]"
+    assert str(refusal(422, {**problem, "remedy": ""})) == "steps is too large [invalid-spec]"
+
+
 def test_a_refusal_without_a_problem_document_still_says_something() -> None:
     assert str(refusal(502, {})) == "HTTP status 502 [http-502]"
 

@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.privacy.filters import AdmissionRule, Cap, admit
+from core.synthesis.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
 from understudy.order_words import parse_options, parse_selection
 from understudy.publication import smallest_budget
+
+MANY = f"{FEWEST_CANDIDATES} to {MOST_CANDIDATES} times"
 
 
 @given(epsilon=st.floats(0.01, 50), delta=st.floats(1e-12, 1e-2))
@@ -75,7 +78,9 @@ def test_candidates_are_options_files_or_the_rules(tmp_path: Path) -> None:
     ("candidates", "epsilon", "settings", "message"),
     [
         (["rules"], None, [], "--selection-epsilon"),
-        ([], 0.5, [], "at least twice"),
+        ([], 0.5, [], MANY),
+        (["rules"], 0.5, [], MANY),
+        (["rules"] * (MOST_CANDIDATES + 1), 0.5, [], MANY),
         (["rules", "steps=5"], 0.5, ["steps=5"], "--set is for"),
         (["rules", "absent.json"], 0.5, [], "no file absent.json"),
         (["rules", "steps=5,steps=6"], 0.5, [], "--candidate steps is given twice"),

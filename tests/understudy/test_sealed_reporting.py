@@ -70,6 +70,7 @@ def test_so_does_a_release_of_the_asynchronous_client(tmp_path: Path) -> None:
 
     assert asyncio.run(send()) == file
     assert file.read_bytes() == HTML
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_report_that_was_not_made_is_an_error(tmp_path: Path) -> None:

@@ -309,12 +309,12 @@ def test_a_recorded_job_replayed_over_neighbours_hands_over_the_same_bytes(works
     work = read_assignment(
         workshop.database, job_id=job_id, fence=1, master_keys=workshop.settings.master_keys
     )
-    public = charged.released_side(work, database=workshop.database, store=workshop.store)
+    public, references = charged.released_side(work, database=workshop.database, store=workshop.store)
     rows = runner._opened(work, workshop.store)
     monkeypatch.setattr(charged, "ChargedRecord", Putting)
     monkeypatch.setattr(Putting, "recorded", [])
     monkeypatch.setattr(Putting, "moved", [])
-    first = charged.measure(work, public, lambda: rows)
+    first = charged.measure(work, public, references, lambda: rows)
     last = np.array(rows.cardinalities, dtype=np.int16) - 1
     neighbours = [
         without_unit(rows, 0),
@@ -330,6 +330,6 @@ def test_a_recorded_job_replayed_over_neighbours_hands_over_the_same_bytes(works
         ),
     ]
     for neighbour in neighbours:
-        assert charged.measure(work, public, lambda table=neighbour: table) == first
+        assert charged.measure(work, public, references, lambda table=neighbour: table) == first
         gap = np.linalg.norm(Putting.moved[-1] - Putting.moved[0])
         assert 0 < gap <= 1 / plan.noise_multiplier

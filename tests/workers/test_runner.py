@@ -16,6 +16,7 @@ from core.releases.bundle import unpack
 from core.releases.certificate import verify_certificate
 from core.signing import keyring
 from models.devices.errors import DeviceDiffers, OtherDevice
+from models.dp.errors import UnevenRounding
 from tests.workers.support import CANARY, Workshop, environment_of, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers import runner
@@ -80,7 +81,8 @@ def test_killed_at_random_moments_and_resumed_it_leaves_the_same_bytes(workshop)
     undisturbed = workshop.store.get_bytes(bundle_key(job_id, 1))
     workshop.store.delete(checkpoint_key(job_id, 1))
 
-    moments = np.sort(np.random.default_rng().uniform(0.05, 0.95, size=2))
+    # Not of the last steps: on a busy machine the training would end before whoever watches it has looked.
+    moments = np.sort(np.random.default_rng().uniform(0.05, 0.7, size=2))
     for fence, moment in enumerate([*moments, 2.0], start=2):
         forget_marks(workshop, job_id)
         time.sleep(0.02)
@@ -115,7 +117,7 @@ def refusal(workshop: Workshop, job_id: UUID, fence: int) -> ExitCode:
     return ended.value.code
 
 
-@pytest.mark.parametrize("error", [OtherDevice, DeviceDiffers])
+@pytest.mark.parametrize("error", [OtherDevice, DeviceDiffers, UnevenRounding])
 def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypatch, error):
     def refused(*_):
         raise error

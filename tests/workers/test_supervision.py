@@ -107,9 +107,11 @@ def test_no_environment_makes_products_less_exact_than_float32(name: str):
 
 
 def test_the_environment_pins_what_could_change_a_sum():
-    environment = child_environment({"UNDERSTUDY_X": "kept", "OMP_NUM_THREADS": "64"}, threads=2)
+    given = {"UNDERSTUDY_X": "kept", "OMP_NUM_THREADS": "64", "PYTORCH_TUNABLEOP_ENABLED": "1"}
+    environment = child_environment(given, threads=2)
     assert environment["UNDERSTUDY_X"] == "kept"
     assert environment["OMP_NUM_THREADS"] == environment["MKL_NUM_THREADS"] == "2"
     assert environment["OMP_WAIT_POLICY"] == "PASSIVE"
     assert environment["OMP_DYNAMIC"] == environment["MKL_DYNAMIC"] == "FALSE"
     assert environment["PYTHONHASHSEED"] == "0"
+    assert environment["PYTORCH_TUNABLEOP_ENABLED"] == "0"

@@ -55,7 +55,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChargedReport:
-    """How far a release is from its table: differentially private, so it may be shown to whoever may see the release.
+    """How far a release is from its dataset: differentially private, so it may be shown to whoever may see the release.
 
     Attributes:
         id: its id.
@@ -67,7 +67,7 @@ class ChargedReport:
         pairs: error of every pair of them.
         mean_of_columns: mean of the columns' errors, more precise than any of them.
         mean_of_pairs: likewise; None where there is no pair.
-        score: share of right predictions of a classifier that learnt from synthetic rows; None where none was asked for.
+        score: share of right predictions of a classifier that learnt from synthetic records; None where none was asked for.
         document: the signed report.
     """
 

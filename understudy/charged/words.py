@@ -28,7 +28,7 @@ def quote_lines(quote: Quote) -> list[str]:
     ]
     for kind, part in report["parts"].items():
         lines.append(
-            f"  {_KINDS.get(kind, kind)}: {part['terms']} numbers, each to within "
+            f"  {_KINDS.get(kind, kind)}: {_numbers(part['terms'])} to within "
             f"{100 * part['half_width_95']:.1f} percentage points (95 %)"
         )
     if any(part["half_width_95"] > 0.5 for part in report["parts"].values()):  # noqa: PLR2004 - half of all there is
@@ -56,7 +56,7 @@ def report_lines(report: ChargedReport) -> list[str]:
         on_synthetic, most_frequent = take(score.document, "on_synthetic", "most_frequent")
         lines += [
             f"Score: {score.names[0]!r} predicted rightly for {_interval(score)} of the units",
-            f"  on synthetic rows {on_synthetic:.1%}; always the most frequent class would reach {most_frequent:.1%}",
+            f"  on synthetic records {on_synthetic:.1%}; always the most frequent class would reach {most_frequent:.1%}",
         ]
     lines.append(f"Errors of columns (0 % is best): mean {_interval(report.mean_of_columns)}")
     lines += [_row(measured) for measured in report.columns]
@@ -68,6 +68,10 @@ def report_lines(report: ChargedReport) -> list[str]:
         "Intervals hold what the noise hides, in 95 of 100 cases; 'by chance' is what a perfect release shows."
     )
     return lines
+
+
+def _numbers(count: int) -> str:
+    return "one number," if count == 1 else f"{count} numbers, each"
 
 
 def _row(measured: Measured) -> str:

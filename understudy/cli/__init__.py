@@ -26,7 +26,7 @@ from understudy.plain_text import plain
 
 app = typer.Typer(
     name="understudy",
-    help="Publish an understudy of the data, never the data: differentially private synthetic tables.",
+    help="Publish an understudy of the data, never the data: differentially private synthetic tables and images.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

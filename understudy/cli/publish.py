@@ -47,7 +47,9 @@ from understudy.table_files import read_table_files
 
 
 def publish(
-    rows: Annotated[Path, typer.Argument(help="The private rows: .csv, .csv.gz or .parquet.")],
+    rows: Annotated[
+        Path, typer.Argument(help="The private rows or images: .csv, .csv.gz, .parquet, .zip or .npz.")
+    ],
     domain: Annotated[Path, typer.Option("--domain", help="The declared domain, JSON.")],
     epsilon: Epsilon,
     delta: Delta,
@@ -100,7 +102,7 @@ def publish(
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Publish a private table under a guarantee: synthetic.csv, bundle.zip, certificate.json, ledger.json.
+    """Publish a private table or images under a guarantee: synthetic.csv, bundle.zip, certificate.json, ledger.json.
 
     Of images: synthetic.npz and contact-sheet.png instead of synthetic.csv.
 

@@ -29,13 +29,20 @@ Delta = Annotated[
     ),
 ]
 Target = Annotated[
-    str | None, typer.Option("--target", help="Column that is predicted; else the domain's target.")
+    str | None,
+    typer.Option(
+        "--target", help="Column that is predicted; else the domain's target, of images their label."
+    ),
 ]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", help="Measure this column; may be given several times. Else all: fewer are more precise."
+        "--column",
+        help="Measure this column, of images label, brightness or detail; may be given several times. Else all: fewer are more precise.",
     ),
+]
+Grant = Annotated[
+    str | None, typer.Option("--grant", help="Id of the grant that pays; else your only open one.")
 ]
 
 
@@ -46,16 +53,17 @@ def quote(
     delta: Delta = None,
     target: Target = None,
     columns: Columns = None,
+    grant: Grant = None,
     as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Say what a report would cost and how precise it would be; nothing is spent and no row is read."""
+    """Say what a report would cost and how precise it would be; nothing is spent and no record is read."""
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("analyst") as client:
         answer = client.quote_charged_report(
-            release, epsilon=epsilon, delta=delta, target=target, columns=columns
+            release, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant
         )
     tell(answer.document, quote_lines(answer), as_json=as_json)
 
@@ -67,6 +75,7 @@ def order(
     delta: Delta = None,
     target: Target = None,
     columns: Columns = None,
+    grant: Grant = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is measured.")] = True,
     as_json: AsJson = False,
     url: Url = None,
@@ -78,7 +87,7 @@ def order(
     connection = find_connection(url=url, key=key, data_folder=data_folder)
     with connection.client("analyst") as client:
         job = client.order_charged_report(
-            release, epsilon=epsilon, delta=delta, target=target, columns=columns
+            release, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant
         )
         screen.say(f"job {job.id}: {job.state}; epsilon {epsilon:g} is reserved")
         if not wait:

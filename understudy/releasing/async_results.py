@@ -39,6 +39,7 @@ class AsyncOffering(Protocol):
         delta: float | None = None,
         target: str | None = None,
         columns: Sequence[str] | None = None,
+        grant_id: str | None = None,
     ) -> "ReportJob":
         """Order a charged report about a release."""
 
@@ -76,10 +77,11 @@ class AsyncRelease(Release):
         delta: float | None = None,
         target: str | None = None,
         columns: Sequence[str] | None = None,
+        grant_id: str | None = None,
     ) -> "ReportJob":
         """Order a charged report; see `Release.order_report`. Await the client's `wait_for_charged_report` of its id."""
         return await self.client.order_charged_report(
-            self.id, epsilon=epsilon, delta=delta, target=target, columns=columns
+            self.id, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant_id
         )
 
     async def sealed_report(self, target_file: Path | str, *, target: str | None = None) -> Path:  # type: ignore[override]  # awaited

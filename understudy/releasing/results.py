@@ -36,6 +36,7 @@ class Offering(Protocol):
         delta: float | None,
         target: str | None,
         columns: Sequence[str] | None,
+        grant_id: str | None,
     ) -> "ReportJob":
         """Order a charged report about a release."""
 
@@ -104,17 +105,19 @@ class Release:
         delta: float | None = None,
         target: str | None = None,
         columns: Sequence[str] | None = None,
+        grant_id: str | None = None,
     ) -> "ReportJob":
-        """Order a charged report (analyst): how far the release is from its table, for a small epsilon of its own.
+        """Order a charged report (analyst): how far the release is from its dataset, for a small epsilon of its own.
 
         Args:
             epsilon: of the report; `Client.quote_charged_report` says before what it costs and how precise it is.
             delta: of the report; else the service's usual one.
-            target: the column that a classifier, trained on synthetic rows, predicts; else the target of the domain.
+            target: the column that a classifier, trained on synthetic records, predicts; else the target of the domain.
             columns: columns to measure; else all. Fewer are measured more precisely.
+            grant_id: the grant that pays; else the only open one.
         """
         return handled(self.client).order_charged_report(
-            self.id, epsilon=epsilon, delta=delta, target=target, columns=columns
+            self.id, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant_id
         )
 
     def sealed_report(self, target_file: Path | str, *, target: str | None = None) -> Path:

@@ -1,6 +1,6 @@
 """Verifying a charged report offline: its form, its signature, its price computed anew, and what it says of its numbers.
 
-That the noisy numbers are the table's cannot be checked by anybody who has not the table; everything else follows from
+That the noisy numbers are the dataset's cannot be checked by anybody who has not the dataset; everything else follows from
 them and from the plan.
 """
 

@@ -7,7 +7,9 @@ import torch
 from benchmarks.images import curve_runs, curves, plots
 from benchmarks.images.classifiers import Recipe
 from benchmarks.images.curves import Curve
+from benchmarks.images.plots import COLOURS, MARKS, REAL
 from benchmarks.images.scorer import scorer
+from benchmarks.results_file import RESULTS
 from models.idpgan.image_training import ImageTraining
 from models.synthesizer import NullHost
 from tests.benchmarks.images.pictures import squares
@@ -125,3 +127,12 @@ def test_curves_are_drawn_against_processor_seconds_and_real_images_as_a_line():
 def test_a_plot_shows_the_mean_over_seeds():
     figure = plots.accuracies(RUNS, "mnist")
     assert np.allclose(figure.axes[0].containers[0][0].get_xydata(), [[4.0, 95.5]])
+
+
+def test_no_two_methods_of_a_plot_look_alike() -> None:
+    """Looks were dealt out in turn: with an eighth method the mean embedding looked like the critic alone."""
+    methods: dict[str, set[str]] = {}
+    for run in json.loads((RESULTS / "images.json").read_text())["runs"].values():
+        methods.setdefault(run["dataset"], set()).add(run["method"])
+    assert len(set(COLOURS)) == len(COLOURS) == len(set(MARKS)) == len(MARKS)
+    assert max(len(names - {REAL}) for names in methods.values()) <= len(COLOURS)

@@ -90,6 +90,6 @@ def test_a_critic_alone_at_another_budget_than_the_rule_s_says_which():
     cut = run("critic only", 4.0, 0, 0.78) | {"options": {"anchor": False, "steps": 400, "critic_steps": 1}}
     whole = run("critic only", 10.0, 0, 0.8) | {"options": {"anchor": False}}
     text = "\n".join(images({"runs": {"cut": cut, "whole": whole}, "machine": {}}))
-    assert '"Critic only" at epsilon 4, seed 0, is not the rule\'s' in text
+    assert '"Critic only" at epsilon 4 seed 0 is not the rule\'s' in text
     assert "ordered with steps 400, critic_steps 1." in text
     assert '"Critic only" at epsilon 10' not in text

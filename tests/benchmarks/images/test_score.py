@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.images import scorer as scorers
 from benchmarks.images.classifiers import Recipe, accuracy
-from benchmarks.images.datasets import ImageSet
+from benchmarks.images.datasets import ImageSet, load
 from benchmarks.images.measures import HEADLINE, Effort
 from benchmarks.images.score import key_of, read_made, record
 from benchmarks.images.scorer import scorer
@@ -33,6 +33,26 @@ def test_the_scorer_learns_from_its_half_and_is_trained_once(tmp_path, monkeypat
     assert torch.equal(first.head.weight, again.head.weight)
     with pytest.raises(TypeError):
         scorer(images, folder=tmp_path, recipe=Recipe(epochs=1))
+
+
+def test_published_weights_are_taken_before_those_that_are_kept(tmp_path, monkeypatch):
+    images, published, kept = small_set(), tmp_path / "published", tmp_path / "kept"
+    monkeypatch.setattr(scorers, "PUBLISHED", published)
+    first = scorer(images, folder=published, recipe=QUICK)
+    monkeypatch.setattr(scorers, "train", None)  # a second training would fail
+    assert torch.equal(first.head.weight, scorer(images, folder=kept, recipe=QUICK).head.weight)
+    assert not kept.exists()
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "least"), [("mnist", 0.98), ("fashion_mnist", 0.86)])
+def test_the_published_weights_are_those_of_the_recipe_and_the_images(
+    real_data_folder, tmp_path, monkeypatch, name, least
+):
+    images = load(name, folder=real_data_folder)
+    monkeypatch.setattr(scorers, "train", None)
+    network = scorer(images, folder=tmp_path)
+    assert accuracy(network, images.reference_half) > least
 
 
 def test_a_run_is_measured_and_kept_under_its_name(tmp_path, monkeypatch):

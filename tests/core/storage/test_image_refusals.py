@@ -167,6 +167,11 @@ def test_arrays_are_refused_as_a_whole(desk: Desk, name: str) -> None:
     assert not Path("/tmp/pwned").exists()
 
 
+def test_an_array_in_the_other_order_is_told_how_to_be_saved(desk: Desk) -> None:
+    refusal = desk.refuse(npz(images=np.asfortranarray(PIXELS), labels=LABELS), DOMAIN, NPZ)
+    assert "ascontiguousarray" in refusal.remedy
+
+
 MNIST = {
     "no labels": (archive({"a": idx(PIXELS[..., 0])}), DOMAIN, "wrong-archive"),
     "labels that are not declared": (mnist(PIXELS, LABELS), PLAIN, "wrong-archive"),
@@ -185,6 +190,18 @@ MNIST = {
 def test_idx_files_are_refused_as_a_whole(desk: Desk, name: str) -> None:
     content, domain, code = MNIST[name]
     assert desk.refuse(content, domain, ZIP).code == code
+
+
+@pytest.mark.parametrize("magic", [b"\0\0\x0d\3", b"\0\0\0\3", b"\0\0\x08\5"])
+@pytest.mark.parametrize("first", ["images", "labels"])
+def test_an_idx_file_of_another_magic_is_called_one(desk: Desk, magic: bytes, first: str) -> None:
+    """Floats were refused for want of a label file, which idx files never have."""
+    files = {"images": idx(PIXELS[..., 0]), "labels": idx(LABELS)}
+    files[first] = magic + files[first][4:]
+    error = desk.refuse(archive(files), DOMAIN, ZIP)
+    assert error.code == "wrong-archive"
+    assert "idx" in error.detail
+    assert "00 00 08" in (error.remedy or "")
 
 
 def test_a_table_is_not_sent_as_images_nor_images_as_a_table(desk: Desk) -> None:

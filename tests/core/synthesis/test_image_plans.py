@@ -150,3 +150,11 @@ def test_beside_an_anchor_a_critic_is_asked_for_labels_where_there_are_any():
 def test_a_critic_of_labels_needs_labels_and_an_anchor(options: dict[str, Any], domain: ImageDomain):
     with pytest.raises(InvalidSpec, match="label"):
         plan_of(options, domain=domain)
+
+
+@pytest.mark.parametrize(("side", "layers"), [(8, 1), (31, 2), (32, 3), (256, 3)])
+def test_a_critic_of_labels_has_one_convolution_more_from_32_pixels_on(side: int, layers: int):
+    pictures = ImageDomain(height=side, width=256, channels=3, labels=("a", "b"), privacy_unit=None)
+    assert plan_of({"critic": True}, domain=pictures).options.critic_layers == layers
+    paper = plan_of({"critic": True, "critic_asks": "real"}, domain=pictures).options.critic_layers
+    assert layers - paper == (side == 32)

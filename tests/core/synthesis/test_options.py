@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from core.synthesis.errors import InvalidSpec
-from core.synthesis.options import ABLATIONS, IdpganOptions, IdpganRequest
+from core.synthesis.options import ABLATIONS, IdpganOptions, IdpganRequest, explain
 from core.synthesis.spec import SynthesisSpec
 
 
@@ -82,6 +82,31 @@ def test_each_ablation_of_the_paper_is_a_configuration(name: str):
     assert (request.schedule != "constant") == ("dpba" in name)
     assert request.acts == ("acts" in name)
     assert request.weight_clusters == ("wc" in name)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"nosuch": 1}, "nosuch: there is no such option"),
+        ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
+        (
+            {"critic_steps": "often"},
+            "critic_steps: Input should be a valid integer; critic_steps: Input should be 'adaptive'",
+        ),
+    ],
+)
+def test_a_wrong_option_is_named_and_its_rule_told(options: dict[str, object], said: str):
+    with pytest.raises(InvalidSpec) as caught:
+        SynthesisSpec(synthesizer="idpgan", options=options)
+    assert caught.value.detail == said
+
+
+def test_options_that_exclude_each_other_are_told_in_our_words():
+    with pytest.raises(ValidationError) as caught:
+        IdpganOptions(critic_asks="labels", critic=False, steps=0, anchor_share=1.0)
+    assert explain(caught.value).detail == (
+        "options: a critic of labels chooses among pictures of the anchor: it needs both"
+    )
 
 
 def test_there_are_no_other_ablations():

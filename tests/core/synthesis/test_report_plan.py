@@ -89,6 +89,20 @@ def test_columns_keep_the_order_of_the_domain_and_the_target_is_its_own():
     assert alone.to_json()["noise_stds"]["pairs"] is None
 
 
+UNLABELLED = ImageDomain(height=2, width=2, channels=1, labels=(), privacy_unit=None)
+LABELLED = ImageDomain(height=2, width=2, channels=1, labels=("a", "b"), privacy_unit=None)
+
+
+def test_of_images_three_facts_are_measured_and_the_label_is_predicted():
+    plan = plan_of(LABELLED)
+    assert (plan.columns, plan.target) == (("label", "brightness", "detail"), "label")
+    assert plan.terms == {"columns": 3, "pairs": 3, "score": 1}
+    assert plan_of(LABELLED, columns=("label",)).terms == {"columns": 1, "score": 1}
+    plain = plan_of(UNLABELLED)
+    assert (plain.terms, plain.target) == ({"columns": 2, "pairs": 1}, None)
+    assert ReportPlan.from_json(json.loads(json.dumps(plain.to_json()))) == plain
+
+
 def test_what_cannot_be_measured_is_refused():
     for refused in (
         {"target": "nobody"},
@@ -97,7 +111,9 @@ def test_what_cannot_be_measured_is_refused():
         {"domain": wide(MOST_COLUMNS + 1)},
         {"domain": wide(1)},
         {"declared_size": LARGEST_SIZE + 1},
-        {"domain": ImageDomain(height=2, width=2, channels=1, labels=(), privacy_unit=None)},
+        {"domain": UNLABELLED, "target": "label"},
+        {"domain": UNLABELLED, "columns": ("label",)},
+        {"domain": LABELLED, "target": "brightness"},
     ):
         with pytest.raises(InvalidReport):
             plan_of(**refused)

@@ -8,6 +8,7 @@ from models.critic.closed_form import ClosedForm
 from models.critic.factors import PLANES
 from models.critic.network import Activation, Critic, HardTanh, LeakyReLU
 from models.critic.reference import Reference
+from models.critic.scatter import CellSum
 from models.dp.clipping import CANCELLATION_SHARE, Layout, Partition, each_block_alone
 from models.randomness import KeyedStreams, Purpose
 
@@ -172,6 +173,41 @@ def test_cells_are_the_one_hot_records(dtype: torch.dtype, grouping: str) -> Non
     dense = fast.clipped_sum(real, fake, mix, partition).clone()
     torch.testing.assert_close(fast.clipped_sum(cells, fake, mix, partition), dense, rtol=1e-6, atol=1e-6)
     assert fast.clipped_sum(cells[:0], fake[:0], mix[:0], partition).eq(0.0).all()
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_a_batch_that_is_broken_off_leaves_nothing_to_the_next(
+    unit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells wait before they are added; those of a broken batch would count in two sums, beyond the clip."""
+    critic = make_critic(12, (10, 7), LeakyReLU(), torch.float64)
+    layout = layout_of(critic, GROUPINGS[0])
+    partition = each_block_alone(layout.sizes, [0.8] * layout.blocks)
+    _, fake, mix = records(17, 12, 4, torch.float64)
+    cells = torch.arange(17)[:, None].remainder(4) + torch.tensor([[0, 4, 8]])
+    fast, _ = both(critic, layout)
+
+    def by_unit() -> Tensor:
+        fast.fill(cells, fake, mix)
+        fast.measure()
+        fast.rule(partition)
+        fast.add()
+        return fast.filled[0].clone()
+
+    def by_batch() -> Tensor:
+        return fast.clipped_sum(cells, fake, mix, partition).clone()
+
+    made = by_unit if unit else by_batch
+    whole = made()
+
+    def broken(self: CellSum, columns: int, weights: Tensor) -> None:
+        raise torch.OutOfMemoryError
+
+    with monkeypatch.context() as short:
+        short.setattr(CellSum, "finish", broken)
+        with pytest.raises(torch.OutOfMemoryError):
+            made()
+    assert torch.equal(made(), whole)
 
 
 def test_a_record_equal_to_its_fake_has_the_penalty_alone() -> None:

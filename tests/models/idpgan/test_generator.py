@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 import torch
 
+from core.synthesis.options import IdpganOptions
 from models.encoding import block_starts
+from models.idpgan import refinement
 from models.idpgan.generator import EXCLUDED, GIVEN, Generator, draw, probabilities
+from models.idpgan.refinement import FAKES_AT_ONCE, Refinement
 from tests.models.tables import streams
 
 CARDINALITIES = (3, 2, 4)
@@ -55,3 +58,25 @@ def test_drawn_records_follow_the_probabilities():
 def test_the_weights_are_replayed_from_the_key():
     one, again = generator(None).state_dict(), generator(None).state_dict()
     assert all(torch.equal(one[name], again[name]) for name in one)
+
+
+@pytest.mark.parametrize("count", [1, FAKES_AT_ONCE, FAKES_AT_ONCE + 1])
+def test_whatever_is_made_for_the_critic_is_made_of_one_public_number_of_rows(monkeypatch, count):
+    """On a GPU running sums are products, which round by their shape: one record more must not change another's partner."""
+    rows = []
+
+    def counted(shares, uniforms, cardinalities):
+        rows.extend((len(shares), len(uniforms)))
+        return draw(shares, uniforms, cardinalities)
+
+    monkeypatch.setattr(refinement, "draw", counted)
+    made = Refinement(
+        generator=generator(1),
+        options=IdpganOptions(latent_dimension=5),
+        streams=streams(),
+        cardinalities=CARDINALITIES,
+        law=np.array([0.3, 0.7]),
+        moment_loss=None,
+    )
+    assert made.fakes(0, count).shape == (count, sum(CARDINALITIES))
+    assert set(rows) == {FAKES_AT_ONCE}

@@ -12,6 +12,7 @@ from core.privacy.mechanism import Gaussian
 from core.synthesis.report_plan import ReportPlan
 from models.encoding import PrivateTable
 from models.reports.public_side import PublicSide
+from models.reports.records import Records
 
 RELEASE = UUID("5a1c3b7e-52f0-4d0e-9f3c-0a54f1d6c2b8")
 NAMES = ("first", "second", "label", "third")
@@ -26,7 +27,7 @@ def public_side_of(table: PrivateTable, *, rows: int = 600, seed: int = 3) -> Pu
     if table.target_index is not None:
         codes[:, table.target_index] = codes[:, 0] % table.cardinalities[table.target_index]
     return PublicSide(
-        codes=codes.astype(np.int16),
+        drawn=Records(codes=codes.astype(np.int16)),
         cardinalities=table.cardinalities,
         measured=tuple(range(len(table.cardinalities))),
         target=table.target_index,

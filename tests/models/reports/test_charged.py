@@ -18,6 +18,7 @@ from models.randomness import KeyedStreams, Purpose
 from models.reports import public_side
 from models.reports.charged import GRID, exact_terms, noisy_terms, sensitivity
 from models.reports.public_side import PAIR_BINS, PublicSide, pair_bins
+from models.reports.records import Records
 from tests.models.reports.sides import public_side_of, report_plan
 from tests.models.tables import KEY, small_table, streams, without_unit
 
@@ -134,14 +135,14 @@ def test_terms_are_those_of_a_plain_loop():
             for a, b in cells
         )
         assert exact["pairs"][number] == pytest.approx(distance, abs=20 * GRID)
-    right = public.right(table.codes)
+    right = public.right(Records.of(table))
     assert exact["score"][0] == right.sum() - (~right).sum()
 
 
 def test_a_perfect_release_of_a_table_as_large_as_declared_has_no_error():
     table = small_table(records=SIZE)
     public = PublicSide(
-        codes=table.codes, cardinalities=table.cardinalities, measured=(0, 1, 2, 3), target=None
+        drawn=Records.of(table), cardinalities=table.cardinalities, measured=(0, 1, 2, 3), target=None
     )
     exact = exact_terms(table, public, SIZE)
     assert exact["columns"].max() == exact["pairs"].max() == 0.0
@@ -273,4 +274,4 @@ def test_what_is_public_is_read_against_chance():
     assert told["columns"][1] == pytest.approx(mean, rel=0.1)
     assert 0.9 < told["score"][0] <= 1.0
     assert 0.4 < told["score"][1] < 1.0
-    assert public.right(table.codes[:0]).shape == (0,)
+    assert public.right(Records(codes=table.codes[:0])).shape == (0,)

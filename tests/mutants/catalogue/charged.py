@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 TERMS = "models/reports/charged.py"
 TESTS = "tests/models/reports/test_charged.py"
+RECORDS = "tests/models/reports/test_records.py"
 WORKER = "tests/workers/test_charged.py"
 LOOP = f"{TESTS}::test_terms_are_those_of_a_plain_loop"
 LAW = f"{TESTS}::test_the_noise_has_the_planned_deviation_and_no_two_numbers_share_it"
@@ -22,8 +23,8 @@ MUTANTS = (
     Mutant(
         name="report-divides-by-the-real-count",
         path=TERMS,
-        before="_distance(shares.counted(table.codes[:, column], len(counts)), counts, declared_size)",
-        after="_distance(shares.counted(table.codes[:, column], len(counts)), counts, len(table.codes))",
+        before="_distance(shares.counted(records.codes[:, column], len(counts)), counts, declared_size)",
+        after="_distance(shares.counted(records.codes[:, column], len(counts)), counts, len(records))",
         bug="the release's shares are scaled by the exact number of rows, which moves every cell with every row",
         source="DataSynthesizer and others: realised counts as denominators",
         killed_by=LOOP,
@@ -31,17 +32,35 @@ MUTANTS = (
     Mutant(
         name="report-classifier-learns-from-real-rows",
         path=TERMS,
-        before="public.right(table.codes)",
-        after="PublicSide(codes=table.codes, cardinalities=public.cardinalities, measured=public.measured, target=public.target).right(table.codes)",
+        before="public.right(records)",
+        after="PublicSide(drawn=records, cardinalities=public.cardinalities, measured=public.measured, target=public.target).right(records)",
         bug="the classifier behind the score was trained on the real rows, so one row can change every prediction",
         source="train-on-real baselines released beside TSTR scores",
         killed_by=LOOP,
     ),
     Mutant(
+        name="report-picture-seen-beside-others",
+        path="models/reports/records.py",
+        before="return self.pixels.reshape(",
+        after="return (self.pixels - self.pixels.mean(axis=0)).reshape(",
+        bug="the classifier sees pictures less the mean of those beside them, so one picture moves what is predicted of others",
+        source="whitening and normalisation with statistics of the private data",
+        killed_by=f"{RECORDS}::test_an_image_is_coded_and_seen_as_if_it_were_alone[1025]",
+    ),
+    Mutant(
+        name="report-picture-scaled-by-the-brightest",
+        path="models/reports/records.py",
+        before="bright = STEPS * pixels.sum(axis=(1, 2, 3), dtype=np.int64) // (_SHADES * values)",
+        after="bright = STEPS * pixels.sum(axis=(1, 2, 3), dtype=np.int64) // ((int(pixels.max()) + 1) * values)",
+        bug="brightness is told relative to the brightest value among the pictures, so one picture moves the codes of others",
+        source="bounds inferred from private data",
+        killed_by=f"{RECORDS}::test_brightness_and_detail_are_those_of_a_plain_loop",
+    ),
+    Mutant(
         name="report-score-counts-double",
         path=TERMS,
-        before="np.where(public.right(table.codes), 1.0, -1.0)",
-        after="np.where(public.right(table.codes), 2.0, -2.0)",
+        before="np.where(public.right(records), 1.0, -1.0)",
+        after="np.where(public.right(records), 2.0, -2.0)",
         bug="a unit moves the score by two records",
         source="right less wrong taken for right alone, and doubled for it",
         killed_by=LOOP,

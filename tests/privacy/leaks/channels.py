@@ -81,7 +81,7 @@ CHANNELS: Final = (
         "charged reports",
         "one Gaussian on terms that one unit moves by one record each; the classifier and all it is read against come from "
         "the release; denominators are the declared size; nothing is charged before the mark, nothing opened before it",
-        ("tests/models/reports/test_charged.py", "tests/workers/test_charged.py", "tests/privacy/leaks/test_neighbours.py"),
+        ("tests/models/reports/test_charged.py", "tests/models/reports/test_charged_images.py", "tests/workers/test_charged.py", "tests/privacy/leaks/test_neighbours.py"),
     ),
     Channel(
         "uploads",

@@ -1,0 +1,24 @@
+"""What the command prints of a price before it asks whether to go on."""
+
+from core.synthesis.quote import make_quote
+from tests.core.synthesis.test_image_plans import plan_of
+from understudy.jobs.results import Quote
+from understudy.quote_text import quote_lines
+
+
+def lines_of(options: dict[str, object]) -> str:
+    told = {"grant": None, "refusal": "budget-not-set"}
+    document = {**make_quote(plan_of(options), None, []), **told}
+    return "\n".join(quote_lines(Quote(document=document)))
+
+
+def test_the_steps_of_a_critic_are_told_with_their_noise() -> None:
+    told = lines_of({"critic": True, "steps": 9})
+    assert "  9 noisy steps at sampling rate " in told
+    assert " for 9 steps" in told
+
+
+def test_where_there_is_no_critic_none_is_told_of() -> None:
+    told = lines_of({"critic": False})
+    assert "no critic: options of one have no effect" in told
+    assert "noisy steps" not in told

@@ -1,0 +1,65 @@
+"""A charged report about a release of images: trained, measured by the child, signed, verified by strangers."""
+
+import pytest
+
+from core.ledger.reservation import EntryKind
+from core.privacy.guarantee import PrivacyGuarantee
+from core.reports.charged import verify_charged_report
+from core.signing import keyring
+from core.synthesis.report_plan import ReportPlan
+from core.synthesis.report_planning import ReportSpec, make_report_plan
+from tests.workers.charged_jobs import report_of
+from tests.workers.support import Workshop
+from tests.workers.test_charged import attempted
+from tests.workers.test_image_job import COUNT, DOMAIN, plan_of, with_images
+from understudy.verifying.charged import verify_report
+from understudy.verifying.verification import Outcome
+
+
+def plan_about_images(workshop: Workshop, epsilon: float) -> ReportPlan:
+    """Train a release, and plan a report about it."""
+    with_images(workshop)
+    trained = plan_of()
+    job_id = workshop.order(trained)
+    workshop.train(job_id)
+    release = workshop.release(job_id)
+    assert release is not None
+    digest = release.certificate["artefacts"]["manifest.json"]["sha256"]
+    return make_report_plan(
+        report=ReportSpec(release_id=release.id, manifest_sha256=digest, target=None, columns=None),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-6),
+        declared_size=COUNT,
+        domain=DOMAIN,
+        adjacency=trained.adjacency,
+        privacy_unit=trained.privacy_unit,
+    )
+
+
+def test_images_are_measured_and_paid_for_once(workshop: Workshop, monkeypatch: pytest.MonkeyPatch):
+    plan = plan_about_images(workshop, epsilon=4.0)
+    job_id = workshop.order(plan)
+
+    workshop.train(job_id)
+
+    job, report = workshop.job(job_id), report_of(workshop, job_id)
+    assert job.state == "succeeded"
+    assert report is not None
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    assert verify_charged_report(report.document) == plan.epsilons
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    found = verify_report(report.document, public_keys=keys.values())
+    assert found.outcome is Outcome.VERIFIED, found.refusals
+    results = report.document["results"]
+    assert [row["name"] for row in results["columns"]] == ["label", "brightness", "detail"]
+    assert len(results["pairs"]) == 3
+    assert results["score"]["target"] == "label"
+
+    # Broken off and measured again it is the same, to the byte.
+    monkeypatch.setattr(workshop, "settings", workshop.settings.model_copy(update={"lease_seconds": 0.01}))
+    job_id = workshop.order(plan)
+    workshop.claim(job_id)
+    first = attempted(workshop, job_id)
+    workshop.claim(job_id)
+    assert attempted(workshop, job_id, 2) == first
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]

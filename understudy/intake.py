@@ -1,0 +1,70 @@
+"""Sending the rows of an order, and telling their owner what was wrong with them: places and kinds, never a value."""
+
+from collections.abc import Mapping, Sequence
+
+from understudy.client import Client
+from understudy.datasets.results import Dataset, IntakeReport
+from understudy.documents import Json
+from understudy.errors import Refused
+from understudy.publication import Order, Screen
+
+SHOWN = 5
+"""Places of refused rows that are named."""
+
+
+def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> IntakeReport:
+    """Send the rows and tell the owner, by line, column and kind, what was wrong with them.
+
+    Args:
+        owner: a client of the owner.
+        dataset: the declared dataset.
+        order: what to publish.
+        screen: told what happens; the owner is the one who reads it.
+
+    Raises:
+        UnderstudyError: if the service refuses them; where it refused every row, the screen was told why.
+    """
+    rows = order.table.rows
+    try:
+        with screen.transfer("upload", rows.stat().st_size) as seen:
+            report = owner.upload_rows(dataset.id, rows, seen=seen, declaration=order.declaration)
+    except Refused as refusal:
+        for line in refused_rows(
+            refusal.facts.get("report")
+        ):  # nothing is stored: nobody can ask for it later
+            screen.say(line)
+        raise
+    screen.say(f"Rows stored, encrypted: {report.rows_accepted} accepted, {report.rows_refused} refused.")
+    if report.rows_refused:
+        for line in refused_rows(report.document):
+            screen.say(line)
+        screen.say(f"All of them (owner only): GET /v1/datasets/{dataset.id}/intake-report")
+    return report
+
+
+def refused_rows(report: object) -> Sequence[str]:
+    """Say why rows were refused, and where the first of them stand; nothing of what is no report.
+
+    Args:
+        report: an intake report, as the service gives it.
+    """
+    if not isinstance(report, Mapping):
+        return ()
+    refusals, problems = report.get("refusals") or {}, report.get("problems") or ()
+    counted = report.get("position", "line")
+    counts = [
+        f"{count} {kind}{_of(column)}" for column, kinds in refusals.items() for kind, count in kinds.items()
+    ]
+    lines = [f"Refused: {', '.join(counts)}."] if counts else []
+    if places := [_place(problem, counted) for problem in problems[:SHOWN]]:
+        lines.append(f"The first: {', '.join(places)}.")
+    return lines
+
+
+def _of(column: str) -> str:
+    return f" ({column})" if column else ""
+
+
+def _place(problem: Json, counted: str) -> str:
+    """Such as ``line 5``; what the number counts, a line, a row or an entry, is also the key that it stands under."""
+    return f"{counted} {problem[counted]}: {problem['kind']}{_of(problem['column'])}"
