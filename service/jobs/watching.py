@@ -10,6 +10,7 @@ after ``UNCHECKED_SECONDS``.
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -117,6 +118,8 @@ class JobWatch:
         self._closing = False
         # A limiter of its own: requests that wait for threads must not delay the streams, nor the other way round.
         self._one_thread = anyio.CapacityLimiter(1)
+        # Held during a read. A lock of threads, not of a loop: a read may go on after its loop has ended.
+        self._reading = threading.Lock()
 
     def look(self, job_id: UUID, principal: Principal) -> Sighting:
         """The state of a job now, as its polling tells it.
@@ -171,9 +174,11 @@ class JobWatch:
         self.close()
         # A reader of another loop, as under a test client, ended with that loop.
         if self._task is not None and self._task.get_loop() is asyncio.get_running_loop():
-            # A read under way is not abandoned: cancelling waits for its thread.
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        # Neither waits for the thread of a read under way. Its connection, given back to a pool that was closed
+        # meanwhile, would stay open.
+        await anyio.to_thread.run_sync(self._await_read)
 
     async def _watch(self) -> None:
         while self._seats:
@@ -196,11 +201,18 @@ class JobWatch:
 
     def _look_for(self, seats: Collection[Seat]) -> tuple[dict[UUID, Sighting], set[Seat]]:
         """In a thread: what is there to tell, and whose stream must end."""
-        job_ids = {seat.job_id for seat in seats}
-        rows = self._database.glance(lambda session: repository.statuses(session, job_ids))
-        seen = {row.id: Sighting.of(row, clock=self._clock) for row in rows}
-        due = time.monotonic() - RECHECK_SECONDS
-        return seen, {seat for seat in seats if seat.checked_at <= due and not _is_admitted(seat)}
+        with self._reading:
+            if self._closing:
+                return {}, set()  # every seat is closed; the database may be, too
+            job_ids = {seat.job_id for seat in seats}
+            rows = self._database.glance(lambda session: repository.statuses(session, job_ids))
+            seen = {row.id: Sighting.of(row, clock=self._clock) for row in rows}
+            due = time.monotonic() - RECHECK_SECONDS
+            return seen, {seat for seat in seats if seat.checked_at <= due and not _is_admitted(seat)}
+
+    def _await_read(self) -> None:
+        with self._reading:
+            pass
 
 
 def _is_admitted(seat: Seat) -> bool:

@@ -19,6 +19,7 @@ import anyio
 import httpx
 import pytest
 from sqlalchemy import text
+from sqlalchemy.pool import QueuePool
 
 from core.access.roles import Role
 from core.db.errors import DatabaseUnavailable
@@ -296,8 +297,7 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
                 assert seat._newest == Sighting("999", "{}", is_last=False)
                 while watch._seats:  # noqa: ASYNC110 - likewise
                     await anyio.sleep(0.01)
-        if watch._task is not None:
-            watch._task.cancel()
+        await watch.finish()
 
     anyio.run(run)
     assert len(taken) == 2
@@ -387,3 +387,46 @@ def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> No
 
     assert anyio.run(watched) == (True, None)
     assert watch._task.done()
+
+
+@pytest.mark.parametrize("loop_ends", [False, True], ids=["cancelled", "its-loop-ended"])
+def test_finishing_waits_for_a_read_under_way(
+    world: World, monkeypatch: pytest.MonkeyPatch, loop_ends: bool
+) -> None:
+    """Its connection, given back to a pool that was closed before, would stay open."""
+    watch = watching.JobWatch(world.database, clock=world.clock, seats=1)
+    plain = world.database.glance
+    began = threading.Event()
+
+    def glance(read: Any) -> Any:
+        def slowly(session: Any) -> Any:
+            rows = read(session)
+            began.set()
+            time.sleep(0.5)
+            return rows
+
+        return plain(slowly)
+
+    monkeypatch.setattr(world.database, "glance", glance)
+
+    async def watched() -> None:
+        first = Sighting("0", "{}", is_last=False)
+        with watch.seat(uuid4(), lambda: None, first=first, known_id="0"), anyio.fail_after(30):
+            while not began.is_set():  # noqa: ASYNC110 - the read begins in a thread
+                await anyio.sleep(0.01)
+            assert glances_open(world) == 1
+            if not loop_ends:
+                await watch.finish()
+                assert glances_open(world) == 0
+
+    anyio.run(watched)
+    if loop_ends:
+        anyio.run(watch.finish)
+    assert glances_open(world) == 0
+
+
+def glances_open(world: World) -> int:
+    """How many connections are with somebody who glances."""
+    pool = world.database._glancing.pool
+    assert isinstance(pool, QueuePool)
+    return pool.checkedout()
