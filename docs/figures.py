@@ -8,6 +8,7 @@ from typing import Any
 
 from docs.charged_figures import charged
 from docs.cost_figures import cost
+from docs.gpu_figures import gpu_step
 from docs.image_figures import images
 from docs.load_figures import pages, polling, recovery, reservations, streams
 from docs.tables import machine, table
@@ -33,6 +34,7 @@ def benchmarks_page() -> str:
         _section("images", "Images", images),
         _section("critic_step", "The private critic step", _critic),
         _section("conv_step", "The private step of a critic of images", _convolutions),
+        _section("gpu_step", "The private step on a GPU", gpu_step),
         _section("cost", "What privacy costs a step", cost),
         _section("quote", "Quotes", _quote),
         _section("sampling", "Sampling", _sampling),

@@ -267,7 +267,7 @@ class NormalSource:
         *,
         rare: npt.NDArray[np.int64],
         finer: npt.NDArray[np.uint64],
-        std: float = 1.0,
+        std: float | npt.NDArray[np.float64] = 1.0,
     ) -> torch.Tensor:
         """The numbers of standard deviation `std` that words make, written over `piece`.
 
@@ -276,7 +276,7 @@ class NormalSource:
             piece: as many numbers, or one less.
             rare: which radii have a second word.
             finer: their second words.
-            std: standard deviation.
+            std: standard deviation, of all or of each pair.
         """
         pairs = words.size // 2
         u = self._radius[:pairs]

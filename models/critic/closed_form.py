@@ -61,7 +61,9 @@ class ClosedForm:
         self._cell_sum = CellSum(*layout.shapes[0], at_once=at_once, device=self._device, fixed=fixed)
         self._ruled: tuple[Partition, ClipRule] | None = None
         self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
-        self._unit: Unit[Chunk, Factors] = Unit(at_once, layout.blocks, self._device)
+        self._unit: Unit[Chunk, Factors] = Unit(
+            at_once, layout.blocks, max_batch=max_batch, terms=PLANES, device=self._device
+        )
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor) -> Tensor:
         """(batch, blocks) float64 norms, see `sum_and_squares`; not finite for a record that must not count."""
@@ -105,13 +107,13 @@ class ClosedForm:
 
     def rule(self, partition: Partition) -> None:
         """See `models.critic.unit.UnitForm.rule`."""
-        self._unit.clips.copy_(self._rule_of(partition).factors(self._unit.bounds))
+        self._unit.rule.adopt(partition)
 
     @torch.no_grad()
     def add(self) -> None:
         """See `models.critic.unit.UnitForm.add`."""
         total, factors = self._total.zero_(), self._unit.made
-        self._clip(factors, self._unit.clips)
+        self._clip(factors, self._unit.clips())
         self._add(factors, total)
         if factors.cells is not None:
             self._cell_sum.finish(factors.cells.shape[1], self._weights(total, 0))

@@ -64,7 +64,10 @@ class ConvForm:
         self._first_bias = ends[-1]
         self._ruled: tuple[Partition, ClipRule] | None = None
         self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
-        self._unit: Unit[int, ConvFactors] = Unit(self.at_once, layout.blocks, self._device)
+        self._terms = max(PLANES, *(part.terms for part in self._sums))
+        self._unit: Unit[int, ConvFactors] = Unit(
+            self.at_once, layout.blocks, max_batch=max_batch, terms=self._terms, device=self._device
+        )
 
     def block_norms(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> Tensor:
         """(batch, blocks) float64 norms, see `sum_and_squares`; not finite for a record that must not count."""
@@ -107,12 +110,12 @@ class ConvForm:
 
     def rule(self, partition: Partition) -> None:
         """See `models.critic.unit.UnitForm.rule`."""
-        self._unit.clips.copy_(self._rule_of(partition).factors(self._unit.bounds))
+        self._unit.rule.adopt(partition)
 
     @torch.no_grad()
     def add(self) -> None:
         """See `models.critic.unit.UnitForm.add`."""
-        self._add(self._unit.made, self._unit.clips, self._total.zero_())
+        self._add(self._unit.made, self._unit.clips(), self._total.zero_())
 
     @property
     def filled(self) -> tuple[Tensor, Tensor]:
@@ -148,10 +151,9 @@ class ConvForm:
 
     def _rule_of(self, partition: Partition) -> ClipRule:
         if self._ruled is None or self._ruled[0] is not partition:
-            terms = max(PLANES, *(part.terms for part in self._sums))
             self._ruled = (
                 partition,
-                ClipRule(partition, max_batch=self._max_batch, terms=terms, device=self._device),
+                ClipRule(partition, max_batch=self._max_batch, terms=self._terms, device=self._device),
             )
         return self._ruled[1]
 

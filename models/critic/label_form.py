@@ -91,7 +91,10 @@ class LabelForm:
         self._first_bias = ends[-1]
         self._ruled: tuple[Partition, ClipRule] | None = None
         self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
-        self._unit: Unit[None, LabelFactors] = Unit(self.at_once, layout.blocks, self._device)
+        self._terms = max(1, *(part.terms for part in self._sums))
+        self._unit: Unit[None, LabelFactors] = Unit(
+            self.at_once, layout.blocks, max_batch=max_batch, terms=self._terms, device=self._device
+        )
 
     def clipped_sum(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
@@ -133,12 +136,12 @@ class LabelForm:
 
     def rule(self, partition: Partition) -> None:
         """See `models.critic.unit.UnitForm.rule`."""
-        self._unit.clips.copy_(self._rule_of(partition).factors(self._unit.bounds))
+        self._unit.rule.adopt(partition)
 
     @torch.no_grad()
     def add(self) -> None:
         """See `models.critic.unit.UnitForm.add`."""
-        self._add(self._unit.made, self._unit.clips, self._total.zero_())
+        self._add(self._unit.made, self._unit.clips(), self._total.zero_())
 
     @property
     def filled(self) -> tuple[Tensor, Tensor]:
@@ -162,10 +165,9 @@ class LabelForm:
 
     def _rule_of(self, partition: Partition) -> ClipRule:
         if self._ruled is None or self._ruled[0] is not partition:
-            terms = max(1, *(part.terms for part in self._sums))
             self._ruled = (
                 partition,
-                ClipRule(partition, max_batch=self._max_batch, terms=terms, device=self._device),
+                ClipRule(partition, max_batch=self._max_batch, terms=self._terms, device=self._device),
             )
         return self._ruled[1]
 

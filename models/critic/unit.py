@@ -1,8 +1,8 @@
 """One chunk worked through by itself, in steps that a device can record.
 
-Each step reads and writes the same memory at every call and takes the same operations whatever the records are; between
-them the host may do what changes with the partition. The forms have these steps beside their pass over whole batches,
-which gives the same bits for a batch of one chunk.
+`measure` and `add` read and write the same memory at every call and take the same operations whatever the records and the
+partition are. The forms have these steps beside their pass over whole batches, which gives the same bits for a batch of
+one chunk.
 """
 
 from typing import Generic, Protocol, TypeVar
@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from models.dp.clipping import Partition
+from models.dp.clipping import Partition, StandingRule
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -19,7 +19,7 @@ Made = TypeVar("Made")
 class UnitForm(Protocol):
     """A closed form whose chunks are units of a batch.
 
-    The order is `fill`, `measure`, `rule`, `add`; then `filled` has the unit's sum and squared norms.
+    The order is `fill`, `measure`, `add`, with a `rule` before; then `filled` has the unit's sum and squared norms.
     """
 
     at_once: int
@@ -33,11 +33,11 @@ class UnitForm(Protocol):
         ...
 
     def rule(self, partition: Partition) -> None:
-        """Make the clipping factors of these bounds."""
+        """Clip by this partition from now on."""
         ...
 
     def add(self) -> None:
-        """Make the clipped sum. Can be recorded. Done once after `measure`, for factors are scaled where they are."""
+        """Make the clipped sum of what was measured. Can be recorded. Done once after it, for factors are scaled where they are."""
         ...
 
     @property
@@ -58,12 +58,20 @@ class Unit(Generic[Given, Made]):
     Args:
         at_once: places of a unit.
         blocks: of the layout.
+        max_batch: public cap on the records of one batch, for the rounding allowance.
+        terms: of one record in a coordinate of the sum, for the same.
         device: the critic's.
     """
 
     given: Given
     made: Made
 
-    def __init__(self, at_once: int, blocks: int, device: torch.device) -> None:
+    def __init__(
+        self, at_once: int, blocks: int, *, max_batch: int, terms: int, device: torch.device
+    ) -> None:
+        self.rule = StandingRule(blocks, max_batch=max_batch, terms=terms, device=device)
         self.bounds = torch.zeros(at_once, blocks, dtype=torch.float64, device=device)
-        self.clips = torch.zeros_like(self.bounds)
+
+    def clips(self) -> Tensor:
+        """(at_once, blocks) float64 clipping factors of the bounds."""
+        return self.rule.factors(self.bounds)

@@ -42,7 +42,8 @@ class StreamWords:
         self._start = torch.zeros(16, dtype=torch.int32, device=device)
         counters = torch.arange(blocks, dtype=torch.int64, device=device)
         self._counters = counters.to(torch.int32)  # the low 32 bits
-        self._made = torch.zeros(blocks * BLOCK_WORDS, dtype=torch.int64, device=device)
+        self.made = torch.zeros(blocks * BLOCK_WORDS, dtype=torch.int64, device=device)
+        """Those made last; always the same memory."""
         self._make: Callable[[], None] = self._blocks
         with suppress(RuntimeError):  # what cannot be recorded is launched one by one
             self._make = recorded(self._blocks, device)
@@ -57,7 +58,11 @@ class StreamWords:
         start = np.frombuffer(reader.first_block_input, dtype="<i4").astype(np.int32)
         self._start.copy_(torch.from_numpy(start))
         self._make()
-        return self._made
+        return self.made
+
+    def __len__(self) -> int:
+        """Words."""
+        return len(self.made)
 
     def _blocks(self) -> None:
         state = self._start[:, None].repeat(1, len(self._counters))
@@ -69,7 +74,7 @@ class StreamWords:
             _quarter_rounds(a, b, c, d)
             b, c, d = b.roll(1, 0), c.roll(2, 0), d.roll(3, 0)
         words = state.add_(torch.cat((a, b, c, d)))
-        self._made.view(torch.int32).view(-1, 16).copy_(words.T)
+        self.made.view(torch.int32).view(-1, 16).copy_(words.T)
 
     def _try(self) -> None:
         """Compare with the library, all words."""

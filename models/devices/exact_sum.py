@@ -50,7 +50,7 @@ class ExactSum:
         by_block = [grids[group] for group in partition.group_of_block]
         sizes = torch.tensor(layout.sizes)
         self._grid = torch.repeat_interleave(torch.tensor(by_block, dtype=torch.float64), sizes).to(device)
-        self._steps = {device: 1.0 / self._grid}
+        self._finer = {device: 1.0 / self._grid}
         self._sum = torch.zeros(layout.coordinates, dtype=torch.int64, device=device)
         self._total = torch.empty_like(self._grid)
 
@@ -58,11 +58,11 @@ class ExactSum:
         """Begin a batch."""
         self._sum.zero_()
 
-    def rounded(self, piece: Tensor) -> Tensor:
-        """(coordinates,) int64 steps of the grid of the (coordinates,) float64 sum of one piece, on the piece's device."""
-        if piece.device not in self._steps:
-            self._steps[piece.device] = (1.0 / self._grid).to(piece.device)
-        return (piece * self._steps[piece.device]).round_().to(torch.int64)
+    def finer(self, device: torch.device) -> Tensor:
+        """(coordinates,) float64 steps of the grid in one, on a device; the same tensor at every call."""
+        if device not in self._finer:
+            self._finer[device] = (1.0 / self._grid).to(device)
+        return self._finer[device]
 
     def add(self, steps: Tensor) -> None:
         """Add what `rounded` gave, or sums of it; nothing else is done here that could fail half way."""
@@ -71,6 +71,11 @@ class ExactSum:
     def total(self) -> Tensor:
         """(coordinates,) float64 sum of what was added, valid until the next call."""
         return torch.mul(self._sum, self._grid, out=self._total)
+
+
+def rounded(piece: Tensor, finer: Tensor) -> Tensor:
+    """(coordinates,) int64 steps of the grid of the (coordinates,) float64 sum of one piece; see `ExactSum.finer`."""
+    return (piece * finer).round_().to(torch.int64)
 
 
 def grids_of(partition: Partition, *, max_batch: int, piece: int) -> tuple[float, ...]:

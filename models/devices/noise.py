@@ -1,13 +1,17 @@
-"""A step's noise made on a device, the same to the bit as `models.dp.noise.NoisyMean.draw` makes it on the host.
+"""A step's noise made on a device, the same to the bit as `models.dp.noise.NoisyMean` makes it on the host, and added there.
 
 The words are the host's (`models.devices.cipher`). What is made of them by conversions, sums, products and square roots is
 too, for these are rounded correctly everywhere. Only logarithm, cosine and sine are a device's own: libraries
 differ by a few units in the last place. But noise is whole steps of its grid, so a number that lies farther
 from the middle between two of them than both may be wrong is rounded to the same one. The others, fewer than one in a hundred,
 and the radii that take a second word, are made by the host's own functions. Which these are depends on the key alone.
+
+A GPU makes it on a queue of its own, beside the products of the step, and by recorded kernels where they give the same bits.
 """
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,13 +21,14 @@ import torch
 from torch import Tensor, cos, log, sin
 
 from models.devices.cipher import StreamWords
+from models.devices.errors import DeviceDiffers
+from models.devices.recording import can_record, recorded
 from models.dp.clipping import Layout
-from models.dp.noise import NoisePlan
+from models.dp.noise import GRID_BITS, NoisePlan, NoisyMean
 from models.randomness import (
     PIECE,
     TURN_OF_WORD,
     KeystreamReader,
-    NormalSource,
     expected_second_words,
     near_an_end,
 )
@@ -38,29 +43,41 @@ Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Piece:
-    """Up to `PIECE` coordinates of one block whose words follow each other in the stream.
+class _Pieces:
+    """The pieces of at most `PIECE` coordinates of one block whose words follow each other in the stream; an entry each.
 
     Args:
         block: of the layout.
-        coordinates: where the numbers go.
+        start: its first coordinate.
+        stop: the one after its last.
         words: index of its first word, were there no second words before it.
-        pairs: index of its first pair among all pairs.
+        pairs: index of its first pair of words among all pairs.
+        sizes: pairs of words.
     """
 
-    block: int
-    coordinates: slice
-    words: int
-    pairs: int
+    block: Index
+    start: Index
+    stop: Index
+    words: Index
+    pairs: Index
+    sizes: Index
 
-    @property
-    def size(self) -> int:
-        """Pairs of words."""
-        return (int(self.coordinates.stop) - int(self.coordinates.start) + 1) // 2
+    @classmethod
+    def of(cls, layout: Layout) -> "_Pieces":
+        """As `NoisyMean` cuts a layout."""
+        cut = [
+            (block, first, min(first + PIECE, whole.stop))
+            for block, whole in enumerate(layout.slices())
+            for first in range(whole.start, whole.stop, PIECE)
+        ]
+        block, start, stop = np.array(cut, dtype=np.int64).T
+        sizes = (stop - start + 1) // 2
+        pairs = np.cumsum(sizes) - sizes
+        return cls(block=block, start=start, stop=stop, words=2 * pairs, pairs=pairs, sizes=sizes)
 
 
-class DeviceNoise:
-    """Draws the noise of steps on a device; stands in for `NoisyMean.draw`.
+class DeviceNoise(NoisyMean):
+    """Draws the noise of steps on a device, and adds it to sums there.
 
     Args:
         layout: public blocks of the coordinates.
@@ -71,29 +88,41 @@ class DeviceNoise:
     """
 
     def __init__(self, layout: Layout, device: torch.device) -> None:
+        super().__init__(layout)
         self._device = device
-        self._pieces = _pieces(layout)
-        self._pairs = sum(piece.size for piece in self._pieces)
+        self._aside = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self._cut = cut = _Pieces.of(layout)
+        self._pairs = int(cut.sizes.sum())
         self._spare = _SPARE + math.ceil(32 * expected_second_words(self._pairs))
         self._words = StreamWords(2 * self._pairs + self._spare, device)
-        self._source = NormalSource()
-        radii, angles, numbers = (
-            np.empty(size, np.int64) for size in (self._pairs, self._pairs, layout.coordinates)
-        )
-        for piece in self._pieces:
-            some = slice(piece.pairs, piece.pairs + piece.size)
-            radii[some] = np.arange(piece.words, piece.words + piece.size)
-            angles[some] = radii[some] + piece.size
-            first = np.arange(piece.pairs, piece.pairs + piece.size)
-            both = np.concatenate((first, first + self._pairs))  # cosines come first, then sines
-            numbers[piece.coordinates] = both[: piece.coordinates.stop - piece.coordinates.start]
-        self._radii, self._angles, self._numbers = (
-            torch.from_numpy(index).to(device) for index in (radii, angles, numbers)
-        )
-        sizes = torch.tensor([piece.size for piece in self._pieces])
-        self._piece_of_pair = torch.repeat_interleave(torch.arange(len(self._pieces)), sizes).to(device)
-        self._starts = np.array([piece.pairs for piece in self._pieces])
+        piece_of_pair = np.repeat(np.arange(len(cut.block)), cut.sizes)
+        self._radii = np.arange(self._pairs) + np.repeat(cut.words - cut.pairs, cut.sizes)
+        self._angles = self._radii + np.repeat(cut.sizes, cut.sizes)
+        self._piece_of_pair = piece_of_pair
+        numbers = np.empty(layout.coordinates, dtype=np.int64)
+        for start, stop, first in zip(cut.start, cut.stop, cut.pairs, strict=True):
+            both = np.arange(first, first + (stop - start + 1) // 2)
+            # Cosines come first, then sines.
+            numbers[start:stop] = np.concatenate((both, both + self._pairs))[: stop - start]
+        self._there = {
+            name: torch.from_numpy(index).to(device)
+            for name, index in (
+                ("radii", self._radii),
+                ("angles", self._angles),
+                ("pieces", piece_of_pair),
+                ("numbers", numbers),
+                ("blocks", np.repeat(np.arange(layout.blocks), layout.sizes)),
+            )
+        }
+        self._shifts = torch.zeros(len(cut.block), dtype=torch.int64, device=device)
+        self._scales = torch.ones(len(cut.block), dtype=torch.float64, device=device)
+        self._placed: NoisePlan | None = None
+        self._grids = torch.ones(layout.blocks, dtype=torch.float64, device=device)
+        self._found = torch.zeros(len(self._words) + 2 * self._pairs, dtype=torch.bool, device=device)
         self._drawn = torch.empty(layout.coordinates, dtype=torch.float64, device=device)
+        self._make: Callable[[], None] = self._numbers
+        if can_record(device):
+            self._record(layout)
 
     @torch.no_grad()
     def draw(self, noise: NoisePlan, reader: KeystreamReader) -> Tensor:
@@ -106,21 +135,70 @@ class DeviceNoise:
         Returns:
             (coordinates,) float64 on the device, valid until the next draw.
         """
-        words = self._words(reader)
-        shifts, rare = self._second_words(words)
-        radii, angles = self._radii, self._angles
-        if shifts[-1]:
-            moved = torch.from_numpy(shifts).to(self._device)[self._piece_of_pair]
-            radii, angles = radii + moved, angles + moved
-        stds = [noise.stds[piece.block] / noise.grids[piece.block] for piece in self._pieces]
-        scales = torch.tensor([-2.0 * std * std for std in stds], dtype=torch.float64).to(self._device)
-        both = self._unrounded(words[radii], words[angles], scales[self._piece_of_pair])
-        doubtful = _doubtful(both)
-        torch.index_select(both.round_(), 0, self._numbers, out=self._drawn)
-        again = torch.nonzero(doubtful).flatten().cpu().numpy() % self._pairs
-        pairs = np.union1d(again, np.array(list(rare), dtype=np.int64))
-        self._redo(pairs, _Drawn(words=words, radii=radii, angles=angles, rare=rare), stds)
+        with self._beside():
+            self._place(noise)
+            words = self._words(reader)
+            self._shifts.zero_()
+            self._make()
+            near, doubtful = self._seen()
+            shifts, rare = self._second_words(near)
+            if shifts[-1]:
+                self._shifts.copy_(torch.from_numpy(shifts))
+                self._make()
+                _, doubtful = self._seen()
+            pairs = np.union1d(doubtful % self._pairs, np.array(list(rare), dtype=np.int64))
+            self._redo(pairs, words, shifts, rare, noise)
         return self._drawn
+
+    @torch.no_grad()
+    def write(self, total: Tensor, noise: NoisePlan, drawn: Tensor, *, divisor: int, into: Tensor) -> None:
+        """See `NoisyMean.write`: the same operations on every number, all blocks at once."""
+        self._place(noise)
+        grids = self._grids[self._there["blocks"]]
+        released = total.mul_(grids.reciprocal()).round_()
+        released += drawn
+        into.copy_(released.mul_(grids.div_(divisor)))
+
+    @contextmanager
+    def _beside(self) -> Iterator[None]:
+        """On a queue of its own, after what reads the draw before, and before what comes to read this one."""
+        if self._aside is None:
+            yield
+            return
+        here = torch.cuda.current_stream(self._device)
+        self._aside.wait_stream(here)
+        try:
+            with torch.cuda.stream(self._aside):
+                yield
+        finally:
+            here.wait_stream(self._aside)
+
+    def _place(self, noise: NoisePlan) -> None:
+        """Give the device what is public of a step's noise."""
+        if noise == self._placed:
+            return
+        self._placed = None
+        stds = self._stds(noise)[self._cut.block]
+        self._scales.copy_(torch.from_numpy(-2.0 * stds * stds))
+        self._grids.copy_(torch.tensor(noise.grids, dtype=torch.float64))
+        self._placed = noise
+
+    @staticmethod
+    def _stds(noise: NoisePlan) -> npt.NDArray[np.float64]:
+        """Of every block, in steps of its grid."""
+        steps: npt.NDArray[np.float64] = np.array(noise.stds) / np.array(noise.grids)
+        return steps
+
+    def _numbers(self) -> None:
+        """All numbers of the words in place, and which of them the host has to make."""
+        words, pieces = self._words.made, self._there["pieces"]
+        moved = self._shifts[pieces]
+        both = self._unrounded(
+            words[self._there["radii"] + moved], words[self._there["angles"] + moved], self._scales[pieces]
+        )
+        self._found[: len(words)] = near_an_end(words)
+        self._found[len(words) :] = _doubtful(both)
+        torch.index_select(both.round_(), 0, self._there["numbers"], out=self._drawn)
 
     @staticmethod
     def _unrounded(radius: Tensor, angle: Tensor, scale: Tensor) -> Tensor:
@@ -131,85 +209,77 @@ class DeviceNoise:
         turn = angle.double().mul_(TURN_OF_WORD)
         return torch.cat((cos(turn).mul_(length), sin(turn).mul_(length)))
 
-    def _second_words(self, words: Tensor) -> tuple[Index, dict[int, int]]:
+    def _record(self, layout: Layout) -> None:
+        """Have the numbers made by recorded kernels, if these give the same bits of public words."""
+        plan = NoisePlan(stds=(1.0,) * layout.blocks, grids=(2.0**-GRID_BITS,) * layout.blocks)
+        reader = KeystreamReader(bytes(32), bytes(12))
+        plain = self.draw(plan, reader).clone()
+        with suppress(RuntimeError):  # what cannot be recorded is launched one by one
+            self._make = recorded(self._numbers, self._device)
+        if not torch.equal(self.draw(plan, reader), plain):
+            self._make = self._numbers
+            if not torch.equal(self.draw(plan, reader), plain):
+                raise DeviceDiffers
+
+    def _seen(self) -> tuple[Index, Index]:
+        """Which words lie near an end, and which numbers are doubtful; waits for the device."""
+        found = torch.nonzero(self._found).flatten().cpu().numpy()
+        words = int(np.searchsorted(found, len(self._words)))
+        return found[:words], found[words:] - len(self._words)
+
+    def _second_words(self, near: Index) -> tuple[Index, dict[int, int]]:
         """How far each piece's words begin after their place, and the index of the second word of every rare pair."""
-        near = torch.nonzero(near_an_end(words)).flatten().cpu().numpy()
-        shifts, rare, shift = np.zeros(len(self._pieces), dtype=np.int64), dict[int, int](), 0
-        for number, piece in enumerate(self._pieces):
-            shifts[number] = shift
-            first = piece.words + shift
-            here = near[np.searchsorted(near, first) : np.searchsorted(near, first + piece.size)] - first
+        cut = self._cut
+        shifts, rare, shift = np.zeros(len(cut.block), dtype=np.int64), dict[int, int](), 0
+        for piece in range(len(cut.block)) if len(near) else ():
+            shifts[piece] = shift
+            first, size = int(cut.words[piece]) + shift, int(cut.sizes[piece])
+            here = near[np.searchsorted(near, first) : np.searchsorted(near, first + size)] - first
             for place, pair in enumerate(here.tolist()):
-                rare[piece.pairs + pair] = first + 2 * piece.size + place
+                rare[int(cut.pairs[piece]) + pair] = first + 2 * size + place
             shift += len(here)
         # Of spare words there are thirty times as many as are needed on average, and more.
         assert shift <= self._spare, "second words were made"
         return shifts, rare
 
-    def _redo(self, pairs: Index, drawn: "_Drawn", stds: list[float]) -> None:
+    def _redo(
+        self, pairs: Index, words: Tensor, shifts: Index, rare: dict[int, int], noise: NoisePlan
+    ) -> None:
         """Write the numbers of these pairs, in ascending order, as the host makes them."""
-        index = torch.from_numpy(pairs).to(self._device)
-        second = [place for place, pair in enumerate(pairs.tolist()) if pair in drawn.rare]
-        finer = torch.tensor([drawn.rare[int(pair)] for pair in pairs[second]], dtype=torch.int64)
-        wanted = torch.cat((drawn.radii[index], drawn.angles[index], finer.to(self._device)))
-        fetched = drawn.words[wanted].cpu().numpy().view(np.uint64)
+        pieces = self._piece_of_pair[pairs]
+        second = np.flatnonzero(np.isin(pairs, list(rare)))
+        finer = np.array([rare[int(pair)] for pair in pairs[second]], dtype=np.int64)
+        wanted = np.concatenate(
+            (self._radii[pairs] + shifts[pieces], self._angles[pairs] + shifts[pieces], finer)
+        )
+        fetched = words[torch.from_numpy(wanted).to(self._device)].cpu().numpy().view(np.uint64)
         radius, angle, finest = np.split(fetched, (len(pairs), 2 * len(pairs)))
-        of_piece = np.searchsorted(self._starts, pairs, side="right") - 1
-        coordinates, made = [], []
-        for number in np.unique(of_piece).tolist():
-            piece = self._pieces[number]
-            some = slice(*np.searchsorted(of_piece, (number, number + 1)).tolist())
-            count = some.stop - some.start
-            of_some = [some.start <= place < some.stop for place in second]
-            rare = np.array(second, dtype=np.int64)[of_some] - some.start
-            words = np.concatenate((radius[some], angle[some]))
-            numbers = torch.empty(2 * count, dtype=torch.float64)
-            self._source.from_words(words, numbers, rare=rare, finer=finest[of_some], std=stds[number])
-            cosines = pairs[some] - piece.pairs + piece.coordinates.start
-            both = np.concatenate((cosines, cosines + piece.size))
-            inside = both < piece.coordinates.stop  # the last sine of an odd piece is not used
-            coordinates.append(both[inside])
-            made.append(numbers.round_().numpy()[inside])
-        if made:
-            places = torch.from_numpy(np.concatenate(coordinates)).to(self._device)
-            self._drawn.index_copy_(0, places, torch.from_numpy(np.concatenate(made)).to(self._device))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Drawn:
-    """Words of one draw.
-
-    Args:
-        words: (words,) int64 on the device.
-        radii: (pairs,) index of each pair's radius among the words.
-        angles: (pairs,) alike.
-        rare: index of the second word of every pair that takes one.
-    """
-
-    words: Tensor
-    radii: Tensor
-    angles: Tensor
-    rare: dict[int, int]
+        stds, cosines = (
+            self._stds(noise)[self._cut.block[pieces]],
+            pairs + (self._cut.start - self._cut.pairs)[pieces],
+        )
+        for first in range(0, len(pairs), PIECE // 2):
+            some = slice(first, first + PIECE // 2)
+            count = len(pairs[some])
+            of_some = (second >= first) & (second < first + count)
+            made = torch.empty(2 * count, dtype=torch.float64)
+            self._source.from_words(
+                np.concatenate((radius[some], angle[some])),
+                made,
+                rare=second[of_some] - first,
+                finer=finest[of_some],
+                std=stds[some],
+            )
+            places = np.concatenate((cosines[some], cosines[some] + self._cut.sizes[pieces[some]]))
+            inside = places < np.tile(
+                self._cut.stop[pieces[some]], 2
+            )  # the last sine of an odd piece is not used
+            written = np.stack((places[inside], made.round_().view(torch.int64).numpy()[inside]))
+            there = torch.from_numpy(written).to(self._device)
+            self._drawn.index_copy_(0, there[0], there[1].view(torch.float64))
 
 
 def _doubtful(numbers: Tensor) -> Tensor:
     """Which numbers lie so near the middle between two whole ones that another library might round them to the other."""
     away = (numbers - numbers.round()).abs_()
     return away.add_(numbers.abs().mul_(DOUBT)) >= 0.5 - DOUBT_FLOOR
-
-
-def _pieces(layout: Layout) -> tuple[_Piece, ...]:
-    """As `models.dp.noise.NoisyMean` cuts a layout."""
-    pieces: list[_Piece] = []
-    words = pairs = 0
-    for block, whole in enumerate(layout.slices()):
-        for first in range(whole.start, whole.stop, PIECE):
-            piece = _Piece(
-                block=block,
-                coordinates=slice(first, min(first + PIECE, whole.stop)),
-                words=words,
-                pairs=pairs,
-            )
-            pieces.append(piece)
-            words, pairs = words + 2 * piece.size, pairs + piece.size
-    return tuple(pieces)

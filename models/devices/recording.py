@@ -13,6 +13,11 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 """Threads of several devices record in turn."""
 
 
+def can_record(device: torch.device) -> bool:
+    """Whether a device has recordings at all."""
+    return device.type == "cuda"
+
+
 def recorded(make: Callable[[], None], device: torch.device) -> Callable[[], None]:
     """The same work as one recorded graph of kernels, where the device has such; else the work itself.
 
@@ -24,7 +29,7 @@ def recorded(make: Callable[[], None], device: torch.device) -> Callable[[], Non
     Raises:
         RuntimeError: the work cannot be recorded.
     """
-    if device.type != "cuda":
+    if not can_record(device):
         return make
     with _ONE_AT_A_TIME, torch.cuda.device(device):
         here = torch.cuda.current_stream(device)

@@ -123,45 +123,43 @@ class SpreadForm:
                 clear_frames(error.__traceback__)
                 self._smaller()
                 continue
-            exact.add(steps)
+            for share in steps:
+                exact.add(share)
             squares[wave] = norms
             first = wave.stop
         return exact.total(), squares
 
-    def _work(self, records: Sequence[Tensor], clipped: Partition, exact: ExactSum) -> tuple[Tensor, Tensor]:
-        """Sums and norms of one wave, on the first device: its units dealt to the devices in runs."""
+    def _work(
+        self, records: Sequence[Tensor], clipped: Partition, exact: ExactSum
+    ) -> tuple[list[Tensor], Tensor]:
+        """Sums of the devices and norms of one wave, on the first device: its units dealt to the devices in runs."""
         units = -(-len(records[0]) // self.unit)
         each = -(-units // len(self._replicas)) * self.unit
         work = [
-            self._threads.submit(
-                self._share,
-                replica,
-                tuple(given[first : first + each] for given in records),
-                clipped,
-                exact,
-            )
+            (replica, tuple(given[first : first + each] for given in records), clipped, exact)
             for replica, first in zip(self._replicas, range(0, len(records[0]), each), strict=False)
         ]
-        wait(work)  # nobody works on when one has failed
-        made = [share.result() for share in work]
+        if len(work) == 1:
+            made = [self._share(*work[0])]
+        else:
+            begun = [self._threads.submit(self._share, *given) for given in work]
+            wait(begun)  # nobody works on when one has failed
+            made = [share.result() for share in begun]
         main = self._replicas[0].device
-        steps = torch.stack([steps.to(main) for steps, _ in made]).sum(dim=0)
-        return steps, torch.cat([norms.to(main) for _, norms in made])
+        return [steps.to(main) for steps, _ in made], torch.cat([norms.to(main) for _, norms in made])
 
     def _share(
         self, replica: Replica, records: Sequence[Tensor], clipped: Partition, exact: ExactSum
     ) -> tuple[Tensor, Tensor]:
         here = tuple(given.to(replica.device) for given in records)
-        steps = torch.zeros(self._layout.coordinates, dtype=torch.int64, device=replica.device)
-        norms = []
+        norms = torch.empty(len(here[0]), self._layout.blocks, dtype=torch.float64, device=replica.device)
+        work = replica.work
+        work.begin(clipped, exact.finer(replica.device))
         for first in range(0, len(here[0]), self.unit):
-            real, fake, mix, *labels = (given[first : first + self.unit] for given in here)
-            total, squares = replica.work.sum_and_squares(
-                real, fake, mix, clipped, labels=labels[0] if labels else None
-            )
-            steps += exact.rounded(total)
-            norms.append(squares)
-        return steps, torch.cat(norms)
+            piece = slice(first, first + self.unit)
+            real, fake, mix, *labels = (given[piece] for given in here)
+            norms[piece] = work.add(real, fake, mix, labels=labels[0] if labels else None)
+        return work.steps, norms
 
     def _smaller(self) -> None:
         if self._wave == 1:
@@ -195,8 +193,9 @@ def can_spread(critic: object) -> TypeGuard[Critic | ConvCritic]:
 def unit_of(critic: Critic | ConvCritic, max_batch: int) -> int:
     """Records of a unit: a power of two, decided by public sizes alone."""
     if isinstance(critic, ConvCritic):
+        planes = 1 if isinstance(critic, LabelCritic) else PLANES
         numbers = sum(
-            PLANES * geometry.positions * geometry.inputs + geometry.inputs * geometry.outputs
+            planes * geometry.positions * geometry.inputs + geometry.inputs * geometry.outputs
             for geometry in critic.geometries
         )
     else:

@@ -167,10 +167,7 @@ class ClipRule:
         groups = torch.tensor(partition.group_of_block, device=device)
         self._alone = len(partition.thresholds) == len(groups)
         self._groups = groups
-        allowance = rounding_allowance(max_batch, terms)
-        assert allowance < 1.0, "rounding leaves room for the gradients"
-        thresholds = torch.tensor(partition.thresholds, dtype=torch.float64, device=device)
-        self._allowed = thresholds * (1.0 - allowance)
+        self._allowed = _allowed(partition, max_batch, terms).to(device)
 
     def factors(self, bounds: Tensor) -> Tensor:
         """The factor of every record and block, at most one, rounded down.
@@ -193,6 +190,55 @@ class ClipRule:
         # a zero norm gives infinity, then one
         factors = torch.div(self._allowed, norms.sqrt_()).clamp_(max=1.0).mul_(counts)
         return factors if self._alone else factors[:, self._groups]
+
+
+class StandingRule:
+    """The factors of `ClipRule`, the same to the bit, by operations and memory that are the same for every partition.
+
+    So they can be recorded on a device, and played after groups and thresholds have changed.
+
+    Args:
+        blocks: of the layout.
+        max_batch: see `ClipRule`.
+        terms: see `ClipRule`.
+        device: of the bounds.
+    """
+
+    def __init__(
+        self, blocks: int, *, max_batch: int, terms: int = 3, device: torch.device | None = None
+    ) -> None:
+        self._max_batch, self._terms = max_batch, terms
+        # As many groups as blocks; those that a partition does not have allow anything, and nobody asks them.
+        self._allowed = torch.full((blocks,), torch.inf, dtype=torch.float64, device=device)
+        self._groups = torch.zeros(blocks, dtype=torch.int64, device=device)
+        self._members = torch.zeros(blocks, blocks, dtype=torch.float64, device=device)
+
+    def adopt(self, partition: Partition) -> None:
+        """Clip by this partition from now on."""
+        groups = torch.tensor(partition.group_of_block)
+        allowed = torch.full_like(self._allowed, torch.inf, device="cpu")
+        allowed[: len(partition.thresholds)] = _allowed(partition, self._max_batch, self._terms)
+        self._allowed.copy_(allowed)
+        self._groups.copy_(groups)
+        self._members.copy_(groups[:, None] == torch.arange(len(groups)))
+
+    def factors(self, bounds: Tensor) -> Tensor:
+        """See `ClipRule.factors`."""
+        counts = torch.isfinite(bounds).all(dim=1, keepdim=True)
+        norms = torch.where(counts, bounds, 0.0)
+        merged = torch.zeros_like(norms)
+        for block, members in enumerate(self._members):
+            # One product with one, the others with zero: the sums in the order of the blocks, without a scatter.
+            merged.addcmul_(norms[:, block, None], members)
+        of_groups = torch.div(self._allowed, merged.sqrt_()).clamp_(max=1.0)
+        return of_groups.mul_(counts).index_select(1, self._groups)
+
+
+def _allowed(partition: Partition, max_batch: int, terms: int) -> Tensor:
+    """(groups,) float64 thresholds, less what rounding may add."""
+    allowance = rounding_allowance(max_batch, terms)
+    assert allowance < 1.0, "rounding leaves room for the gradients"
+    return torch.tensor(partition.thresholds, dtype=torch.float64) * (1.0 - allowance)
 
 
 def _split(rows: int, parts: int) -> tuple[int, ...]:

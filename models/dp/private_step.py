@@ -1,7 +1,6 @@
 """One private critic step: norms, clip, sum, noise, divide, Adam."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 from traceback import clear_frames
 
@@ -19,7 +18,7 @@ from models.dp.clipping import Layout, Partition
 from models.dp.errors import BatchOverCap
 from models.dp.noise import NoisePlan, NoisyMean, noise_plan
 from models.dp.noise_ahead import NoiseAhead
-from models.randomness import KeyedStreams, KeystreamReader, Purpose
+from models.randomness import KeyedStreams, Purpose
 from models.weight_clusters import cluster_blocks, merged_thresholds
 
 ADAM_BETAS = (0.5, 0.9)
@@ -74,7 +73,6 @@ class PrivateCritic:
         )
         self._closed_form: RecordForm
         self._mean = NoisyMean(self.layout)
-        self._draw: Callable[[NoisePlan, KeystreamReader], Tensor] = self._mean.draw
         self.unit = 0
         if self.placement.spread:
             assert can_spread(critic), "asked above"
@@ -86,7 +84,7 @@ class PrivateCritic:
                 placement=self.placement,
             )
             self._closed_form, self.unit = form, form.unit
-            self._draw = DeviceNoise(self.layout, self.placement.main).draw
+            self._mean = DeviceNoise(self.layout, self.placement.main)
         else:
             self._closed_form = record_form(
                 critic, self.layout, gp_weight=options.gp_weight, max_batch=plan.max_sampled_batch
@@ -164,7 +162,7 @@ class PrivateCritic:
 
     def _begin_noise(self, noise: NoisePlan, step: int) -> None:
         reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)
-        self._noise_ahead.begin(partial(self._draw, noise, reader))
+        self._noise_ahead.begin(partial(self._mean.draw, noise, reader))
 
     def _noise(self, noise: NoisePlan, step: int) -> Tensor:
         """What was begun; begun anew where a device had no memory for it beside the sum, which is made by now.

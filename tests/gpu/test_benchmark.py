@@ -39,6 +39,7 @@ def test_its_steps_and_its_file_at_a_tiny_size(tiny: None, tmp_path: Path) -> No
         assert not shape["recorded"], "the CPU has no recordings"
         assert (shape["batch"], shape["records_of_a_unit"], shape["steps"]) == (20, 16, 5)
         assert shape["private_over_ordinary"] > 0.0
+        assert shape["private_over_played"] > 0.0
     assert "gpu" not in written["machine"], "nothing was measured on one"
 
 

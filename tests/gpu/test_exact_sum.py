@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from models.devices.exact_sum import SHARE, ExactSum, grids_of, lowered
+from models.devices.exact_sum import SHARE, ExactSum, grids_of, lowered, rounded
 from models.dp.clipping import Layout, Partition
 from tests.gpu.places import on_every_device
 
@@ -32,11 +32,11 @@ def test_any_order_and_any_gathering_give_the_same_bits(device: torch.device) ->
     given = pieces(16).to(device)
     one_by_one, reversed_, gathered = exact_sum(device), exact_sum(device), exact_sum(device)
     for piece in given:
-        one_by_one.add(one_by_one.rounded(piece))
+        one_by_one.add(rounded(piece, one_by_one.finer(device)))
     for piece in given.flip(0):
-        reversed_.add(reversed_.rounded(piece))
-    gathered.add(torch.stack([gathered.rounded(piece) for piece in given[::2]]).sum(dim=0))
-    gathered.add(torch.stack([gathered.rounded(piece) for piece in given[1::2]]).sum(dim=0))
+        reversed_.add(rounded(piece, reversed_.finer(device)))
+    gathered.add(torch.stack([rounded(piece, gathered.finer(device)) for piece in given[::2]]).sum(dim=0))
+    gathered.add(torch.stack([rounded(piece, gathered.finer(device)) for piece in given[1::2]]).sum(dim=0))
     total = one_by_one.total().clone()
     assert torch.equal(total, reversed_.total())
     assert torch.equal(total, gathered.total())
@@ -50,7 +50,7 @@ def test_rounding_stays_within_the_share_of_every_group(device: torch.device) ->
     given = pieces(-(-MAX_BATCH // PIECE))
     summed = exact_sum(device)
     for piece in given:
-        summed.add(summed.rounded(piece.to(device)))
+        summed.add(rounded(piece.to(device), summed.finer(device)))
     made = summed.total().cpu()
     for group, threshold in enumerate(PARTITION.thresholds):
         off = 0.0

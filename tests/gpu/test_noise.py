@@ -12,7 +12,9 @@ from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import NoisePlan, NoisyMean, noise_plan
 from models.randomness import PIECE, KeyedStreams, Purpose
 from tests.gpu.places import on_every_device
+from tests.gpu.tape import taped
 
+CPU = torch.device("cpu")
 STREAMS = KeyedStreams(bytes(range(5, 37)))
 LAYOUTS = {
     "two": Layout(shapes=((1, 1),), grouping="flat"),
@@ -43,6 +45,50 @@ def test_the_noise_is_the_hosts_to_the_bit(layout: Layout, device: torch.device)
     for step, multiplier in ((0, 40.0), (2**40, 0.3)):
         host, there = both(layout, device, step=step, multiplier=multiplier)
         assert torch.equal(host, there)
+
+
+@layouts
+def test_recorded_noise_is_the_hosts_to_the_bit(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where second words shift what was recorded."""
+    monkeypatch.setattr(device_noise, "can_record", lambda _: True)
+    monkeypatch.setattr(device_noise, "recorded", taped)
+    monkeypatch.setattr(randomness, "_RARE", np.uint64(2**57))
+    plan, made = plan_of(layout, 0.7), DeviceNoise(layout, CPU)
+    assert made._make != made._numbers, "it was recorded"
+    for step in (0, 1, 5):
+        reader = STREAMS.reader(Purpose.GRADIENT_NOISE, step)
+        host = NoisyMean(layout).draw(plan, STREAMS.reader(Purpose.GRADIENT_NOISE, step))
+        assert torch.equal(made.draw(plan, reader), host)
+
+
+@on_every_device
+@layouts
+def test_what_is_written_is_the_hosts_to_the_bit(layout: Layout, device: torch.device) -> None:
+    """Also with another plan after the draw: noise decays, thresholds move."""
+    host, there = NoisyMean(layout), DeviceNoise(layout, device)
+    total = 100.0 * torch.sin(torch.arange(1.0, 1.0 + layout.coordinates, dtype=torch.float64))
+    for plan in (plan_of(layout, 1.5), plan_of(layout, 0.4)):
+        drawn = host.draw(plan, STREAMS.reader(Purpose.GRADIENT_NOISE, 3))
+        ours, theirs = torch.empty(layout.coordinates), torch.empty(layout.coordinates, device=device)
+        host.write(total.clone(), plan, drawn, divisor=37, into=ours)
+        there.write(total.to(device, copy=True), plan, drawn.to(device), divisor=37, into=theirs)
+        assert torch.equal(ours, theirs.cpu())
+        assert bool(ours.any())
+
+
+def test_power_a_recording_that_gives_other_bits_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    def off(make: Callable[[], None], _: torch.device) -> Callable[[], None]:
+        def play() -> None:
+            make()
+            made._drawn[3] += 1.0
+
+        made = make.__self__  # type: ignore[attr-defined]
+        return play
+
+    monkeypatch.setattr(device_noise, "can_record", lambda _: True)
+    monkeypatch.setattr(device_noise, "recorded", off)
+    noise = DeviceNoise(LAYOUTS["rows"], CPU)
+    assert noise._make == noise._numbers
 
 
 @on_every_device

@@ -105,7 +105,7 @@ def test_noise_that_found_no_memory_beside_the_sum_is_the_same_when_made_anew(
 ) -> None:
     whole = trained("table", private_of("table", small_plan(), spread_over(device)), 1, 3)
     tight = private_of("table", small_plan(), spread_over(device))
-    own, calls = tight._draw, list[int]()
+    own, calls = tight._mean.draw, list[int]()
 
     def short(*given: Any) -> Tensor:
         calls.append(1)
@@ -114,10 +114,10 @@ def test_noise_that_found_no_memory_beside_the_sum_is_the_same_when_made_anew(
             raise torch.OutOfMemoryError
         return made
 
-    monkeypatch.setattr(tight, "_draw", short)
+    monkeypatch.setattr(tight._mean, "draw", short)
     assert bits(trained("table", tight, 1, 3)) == bits(whole)
     assert len(calls) == 4
-    monkeypatch.setattr(tight, "_draw", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
+    monkeypatch.setattr(tight._mean, "draw", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
     with pytest.raises(torch.OutOfMemoryError):
         trained("table", tight, 4, 1)
 

@@ -89,8 +89,8 @@ def test_short_memory_changes_no_bit(
     roomy, partition = form_of(kind, CPU, devices)
     expected = worked(roomy, partition, batch_of(kind, MAX_BATCH))
     tight, _ = form_of(kind, CPU, devices)
-    memory = ShortMemory(tight._replicas[-1].work.sum_and_squares, lambda call: call == at)
-    monkeypatch.setattr(tight._replicas[-1].work, "sum_and_squares", memory)
+    memory = ShortMemory(tight._replicas[-1].work.add, lambda call: call == at)
+    monkeypatch.setattr(tight._replicas[-1].work, "add", memory)
     made = worked(tight, partition, batch_of(kind, MAX_BATCH))
     assert memory.calls > at or devices == 2, "it went on"
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
@@ -142,7 +142,7 @@ def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
     left: list[weakref.ref[Tensor]] = []
     taken: list[int] = []
     for replica in form._replicas:
-        whole = replica.work.sum_and_squares
+        whole = replica.work.add
 
         def short(*given: Any, own: Any = whole, **named: Any) -> Any:
             if len(left) < devices:
@@ -152,7 +152,7 @@ def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
             taken.append(sum(each() is not None for each in left))
             return own(*given, **named)
 
-        monkeypatch.setattr(replica.work, "sum_and_squares", short)
+        monkeypatch.setattr(replica.work, "add", short)
     with uncollected():
         worked(form, partition, batch_of("cells", MAX_BATCH))
     assert len(left) == devices
@@ -177,8 +177,8 @@ def test_memory_that_holds_one_unit_is_enough(monkeypatch: pytest.MonkeyPatch) -
 
 def test_memory_that_holds_not_one_unit_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     form, partition = form_of("cells", CPU)
-    memory = ShortMemory(form._replicas[0].work.sum_and_squares, lambda call: True)
-    monkeypatch.setattr(form._replicas[0].work, "sum_and_squares", memory)
+    memory = ShortMemory(form._replicas[0].work.add, lambda call: True)
+    monkeypatch.setattr(form._replicas[0].work, "add", memory)
     with pytest.raises(DeviceMemoryShort):
         worked(form, partition, batch_of("cells", MAX_BATCH))
 

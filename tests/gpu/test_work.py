@@ -194,8 +194,8 @@ def test_a_device_that_a_failed_recording_left_in_disorder_is_refused(
     unit = form._replicas[0].form
 
     def fails(make: Any, device: torch.device) -> Any:
-        own = unit.rule
-        monkeypatch.setattr(unit, "rule", lambda partition: (own(partition), unit._unit.clips.mul_(0.5)))  # type: ignore[attr-defined]
+        own = unit.add
+        monkeypatch.setattr(unit, "add", lambda: (own(), unit.filled[0].mul_(0.5)))
         raise RuntimeError("cannot be recorded")
 
     monkeypatch.setattr(work, "recorded", fails)
@@ -252,18 +252,33 @@ def test_a_thread_is_back_on_its_stream_after_a_recording_that_failed(
 
 def test_the_public_trial_reads_no_record(recording: None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Tensor] = []
-    whole = work.UnitWork._worked
+    worked_: list[int] = []
+    tried, whole = work.UnitWork._try, work.UnitWork.add
 
-    def watched(self: Any, steps: Any, real: Tensor, *given: Any) -> Any:
-        if not self.recorded:
+    def watched(self: Any, *given: Any) -> None:
+        own = self._form.fill
+
+        def fill(real: Tensor, *others: Any, **named: Any) -> None:
             seen.append(real.clone())
-        return whole(self, steps, real, *given)
+            own(real, *others, **named)
 
-    monkeypatch.setattr(work.UnitWork, "_worked", watched)
+        with monkeypatch.context() as during:
+            during.setattr(self._form, "fill", fill)
+            tried(self, *given)
+
+    def counted(self: Any, *given: Any, **named: Any) -> Tensor:
+        worked_.append(1)
+        return whole(self, *given, **named)
+
+    monkeypatch.setattr(work.UnitWork, "_try", watched)
+    monkeypatch.setattr(work.UnitWork, "add", counted)
     results("vectors", "flat", CPU)
-    first = seen[0]
-    assert len(first) == 15, "one place is empty"
-    assert all(torch.equal(each, first) for each in seen), "sines alone, whatever the batch"
+    assert len(seen) == 2, "one for each of two devices"
+    assert len(worked_) > len(seen)
+    assert all(len(each) == 15 for each in seen), "one place is empty"
+    assert torch.equal(seen[0], seen[1])
+    waves = torch.sin(torch.arange(1.0, 1.0 + seen[0].numel())).view_as(seen[0])
+    assert torch.equal(seen[0], waves), "sines alone, whatever the batch"
 
 
 @on_every_device
@@ -274,7 +289,7 @@ def test_memory_that_does_not_hold_a_recording_changes_no_bit(
 
     def short(make: Any, there: torch.device) -> Any:
         calls.append(1)
-        if len(calls) == 2:
+        if len(calls) == 1:
             raise torch.OutOfMemoryError
         return taped(make, there) if there.type == "cpu" else recorded(make, there)
 

@@ -11,6 +11,7 @@ from models.dp.clipping import (
     ClipRule,
     Layout,
     Partition,
+    StandingRule,
     each_block_alone,
     rounding_allowance,
 )
@@ -87,6 +88,30 @@ def test_one_bad_norm_removes_the_whole_record(bad: float) -> None:
     factors = ClipRule(each_block_alone((2, 3, 4), (1.0, 1.0, 1.0)), max_batch=10).factors(bounds)
     assert factors[0].tolist() == [0.0, 0.0, 0.0]
     assert bool((factors[1] > 0.99).all())
+
+
+def test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition() -> None:
+    """One after the other, so that nothing of a partition stays for the next."""
+    standing = StandingRule(4, max_batch=500, terms=7)
+    bounds = torch.exp(
+        3.0 * torch.randn(200, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(8))
+    )
+    bounds[3, 1], bounds[4, 0], bounds[5] = math.nan, math.inf, 0.0
+    given = bounds.clone()
+    for groups, thresholds in (
+        ((0, 1, 2, 3), (0.5, 1.0, 2.0, 0.1)),
+        ((0, 0, 0, 0), (0.7,)),
+        ((1, 0, 1, 2), (3.0, 0.2, 1e-9)),
+        ((0, 1, 1, 0), (0.3, 0.4)),
+        ((0, 1, 2, 3), (1e9, 1e9, 1e9, 1e9)),
+    ):
+        partition = Partition(sizes=(2, 3, 4, 5), group_of_block=groups, thresholds=thresholds)
+        standing.adopt(partition)
+        factors = ClipRule(partition, max_batch=500, terms=7).factors(bounds)
+        assert torch.equal(standing.factors(bounds), factors)
+        assert not bool(factors[3:5].any())
+        assert bool((factors[5] > 0.0).all())
+    assert torch.equal(bounds.nan_to_num(-1.0), given.nan_to_num(-1.0)), "bounds are only read"
 
 
 def test_the_rounding_allowance_is_small_and_grows() -> None:

@@ -44,6 +44,15 @@ MUTANTS = (
         killed_by="tests/models/dp/test_clipping.py::test_one_bad_norm_removes_the_whole_record",
     ),
     Mutant(
+        name="merged-groups-clipped-alone",
+        path=CLIP,
+        before="        self._members.copy_(groups[:, None] == torch.arange(len(groups)))",
+        after="        self._members.copy_(torch.eye(len(groups)))",
+        bug="on a GPU, blocks that were merged into one group are measured one by one",
+        source="a recording that reads the partition it was made with",
+        killed_by="tests/models/dp/test_clipping.py::test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition",
+    ),
+    Mutant(
         name="penalty-outside-the-clip",
         path=FORM,
         before="            torch.diagonal(gram, dim1=1, dim2=2).mul_(1.0 + PLANES * CANCELLATION_SHARE)",
