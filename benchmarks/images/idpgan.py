@@ -8,11 +8,13 @@ With `--development` the held-out part of the training images scores, and nothin
 import argparse
 import hashlib
 import json
+import os
 import time
 from typing import Any
 
 import torch
 
+from benchmarks.gpu_step import repeatable
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import DELTA, drawn
 from benchmarks.images.measures import HEADLINE, MADE, Effort
@@ -22,6 +24,7 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
+from models.devices.placement import HOST, Placement, placed, settle
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
@@ -55,10 +58,11 @@ def plan_of(images: ImageSet, *, epsilon: float, options: dict[str, Any]) -> Pla
     )
 
 
-def idpgan(images: ImageSet, plan: Plan, *, seed: int) -> Pictures:
-    """Images made under a plan, as many as are scored."""
+def idpgan(images: ImageSet, plan: Plan, *, seed: int, placement: Placement = HOST) -> Pictures:
+    """Images made under a plan, as many as are scored; trained where the placement says, drawn on the CPU."""
     key = hashlib.sha256(f"understudy benchmark, not private, idpgan {seed}".encode()).digest()
-    made = IdpganSynthesizer().fit(images.private(), plan, KeyedStreams(key), NullHost())
+    with repeatable():
+        made = IdpganSynthesizer(placement).fit(images.private(), plan, KeyedStreams(key), NullHost())
     assert made.label_probabilities is not None, "the sets of the benchmarks have labels"
     return drawn(
         made.network,
@@ -88,6 +92,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it trains")
     parser.add_argument("--development", action="store_true", help="nothing is written")
     parser.add_argument(
         "--headline", action="store_true", help="train the paper's network alone on what is made"
@@ -95,6 +100,11 @@ def main() -> None:
     parser.add_argument("--set", default="{}", help="more options, as JSON")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
+    os.environ.setdefault(
+        "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+    )  # the training child's; read with the first product
+    placement = placed(chosen.device)
+    settle(placement)
     effort = Effort(discriminator=None) if chosen.development else None
     effort = HEADLINE if chosen.headline else effort
     images, more = load(chosen.name, development=chosen.development), json.loads(chosen.set)
@@ -104,7 +114,7 @@ def main() -> None:
             for seed in range(chosen.first_seed, chosen.first_seed + chosen.seeds):
                 load_before, begun = load_average(), time.perf_counter()
                 plan = plan_of(images, epsilon=epsilon, options=options | more)
-                made = idpgan(images, plan, seed=seed)
+                made = idpgan(images, plan, seed=seed, placement=placement)
                 facts = {
                     "seconds": round(time.perf_counter() - begun, 1),
                     "load": load_before,
@@ -114,6 +124,8 @@ def main() -> None:
                     "spent_epsilon": plan.epsilons.reported,
                     "grain": grain_of(plan),
                 }
+                if placement.spread:
+                    facts["device"] = placement.kind
                 entry = record(
                     images,
                     made,

@@ -54,6 +54,7 @@ def test_screenshots(world: World) -> None:
     keys["auditor"] = world.caller(Role.AUDITOR).key
     OUT.mkdir(parents=True, exist_ok=True)
     wanted = WANTED or KEY_PAGES
+    _wind(world)  # before anybody enters: a session does not last for seventeen days
     with served(world.app) as address, chromium() as browser:
         for scheme in ("light", "dark"):
             for size, viewport in SIZES.items():
@@ -67,8 +68,10 @@ def test_screenshots(world: World) -> None:
                     for name in wanted:
                         if PAGES[name][0] == role:
                             _wind(world)
-                            tab.goto(address + PAGES[name][1].format_map(vars(scene)))
+                            page = address + PAGES[name][1].format_map(vars(scene))
+                            tab.goto(page)
                             tab.wait_for_load_state("networkidle")
+                            assert tab.url == page, "the page itself, not the way in"
                             save(tab, OUT / f"{name}-{size}-{scheme}.png")
                     context.close()
 
