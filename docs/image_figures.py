@@ -66,6 +66,7 @@ def images(result: Mapping[str, Any]) -> list[str]:
                 "",
                 *_older(runs),
                 *_cut(runs),
+                *_elsewhere(runs),
                 *_bars(name, runs),
                 *_papers(name),
             ]
@@ -133,6 +134,21 @@ def _cut(runs: Sequence[Run]) -> list[str]:
     return [
         f'"Critic only" at {", ".join(found)} is not the rule\'s, for want of time, but ordered with {ordered}.\n'
         for ordered, found in places.items()
+    ]
+
+
+def _elsewhere(runs: Sequence[Run]) -> list[str]:
+    """Which runs were trained on a GPU, several at a time."""
+    devices: dict[str, list[str]] = {}
+    for run in sorted(runs, key=lambda run: (run["method"], run["epsilon"] or 0.0, run["seed"])):
+        if "device" in run:
+            gpu = run["device"].partition(",")[0]
+            devices.setdefault(gpu, []).append(
+                f"{run['method']}, epsilon {run['epsilon']:g}, seed {run['seed']}"
+            )
+    return [
+        f"Trained on one {gpu}, which all of them shared: {'; '.join(which)}.\n"
+        for gpu, which in devices.items()
     ]
 
 
