@@ -208,14 +208,15 @@ class StandingRule:
         self, blocks: int, *, max_batch: int, terms: int = 3, device: torch.device | None = None
     ) -> None:
         self._max_batch, self._terms = max_batch, terms
-        # As many groups as blocks; those that a partition does not have allow anything, and nobody asks them.
-        self._allowed = torch.full((blocks,), torch.inf, dtype=torch.float64, device=device)
+        # Nothing is let through before a partition is adopted.
+        self._allowed = torch.zeros(blocks, dtype=torch.float64, device=device)
         self._groups = torch.zeros(blocks, dtype=torch.int64, device=device)
-        self._members = torch.zeros(blocks, blocks, dtype=torch.float64, device=device)
+        self._members = torch.eye(blocks, dtype=torch.float64, device=device)
 
     def adopt(self, partition: Partition) -> None:
         """Clip by this partition from now on."""
         groups = torch.tensor(partition.group_of_block)
+        # As many groups as blocks; those that a partition does not have allow anything, and nobody asks them.
         allowed = torch.full_like(self._allowed, torch.inf, device="cpu")
         allowed[: len(partition.thresholds)] = _allowed(partition, self._max_batch, self._terms)
         self._allowed.copy_(allowed)

@@ -114,6 +114,11 @@ def test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition() -> None:
     assert torch.equal(bounds.nan_to_num(-1.0), given.nan_to_num(-1.0)), "bounds are only read"
 
 
+def test_a_standing_rule_without_a_partition_lets_nothing_through() -> None:
+    bounds = torch.tensor([[1e-12, 0.5], [4.0, 1e9]], dtype=torch.float64)
+    assert not bool(StandingRule(2, max_batch=10).factors(bounds).any())
+
+
 def test_the_rounding_allowance_is_small_and_grows() -> None:
     assert 0 < rounding_allowance(1) < rounding_allowance(2500) < 1e-4
     assert rounding_allowance(2500) >= 2 * 3 * 2500 * 2.0**-53 * 2500 * 2**14

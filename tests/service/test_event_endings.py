@@ -1,0 +1,141 @@
+"""Streams end when the service does, at once, and leave nothing open."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import anyio
+import httpx
+import pytest
+from sqlalchemy.pool import QueuePool
+
+from core.settings import Settings
+from service.jobs import watching
+from service.jobs.watching import Sighting
+from tests.service.test_events import _hurried, reading
+from tests.service.test_server import Served, eventually
+from tests.service.world import World
+
+__all__ = ["_hurried"]  # the fixture
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stop_ends_the_streams_at_once(
+    settings: Settings, world: World, tmp_path: Path, workers: int
+) -> None:
+    """The very command of the image: without the notice the server would wait for the streams, for ever."""
+    job_id = world.job()["id"]
+    port = free_port()
+    environment = os.environ | {
+        f"UNDERSTUDY_{name.upper()}": str(getattr(settings, name))
+        for name in ("mode", "database_url", "broker_url", "storage_url", "scratch_folder")
+    }
+    environment["UNDERSTUDY_MASTER_KEY"] = settings.master_key.get_secret_value()
+    words = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "service.asgi:app",
+        "--port",
+        str(port),
+        "--workers",
+        str(workers),
+        "--http",
+        "service.edge.http_protocol:DeadlineProtocol",
+    ]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            words, env=environment, stdout=log, stderr=log, cwd=Path(__file__).parents[2]
+        )
+    try:
+        served = Served("127.0.0.1", port)
+        assert eventually(lambda: answers(served), seconds=120), (tmp_path / "log").read_text()
+        with reading(served, world.analyst, job_id) as reader:
+            reader.event()
+            process.send_signal(signal.SIGTERM)
+            assert reader.rest() == []
+        process.wait(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert "Cancel" not in (tmp_path / "log").read_text()
+
+
+def answers(served: Served) -> bool:
+    try:
+        return httpx.get(f"{served.url}/v1/health", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> None:
+    """Otherwise the pool would be closed under a read."""
+    job_id = UUID(world.job()["id"])
+    watch = world.app.state.parts.job_watch
+    with world.database.read_only() as session:
+        principal = world.directory.recognise(session, world.analyst.key)
+
+    async def watched() -> tuple[bool, Sighting | None]:
+        first = watch.look(job_id, principal)
+        with watch.seat(job_id, lambda: None, first=first, known_id=first.id) as seat:
+            await anyio.sleep(0.2)
+            await watch.finish()
+            return seat.is_closed, await seat.take(seconds=5)
+
+    assert anyio.run(watched) == (True, None)
+    assert watch._task.done()
+
+
+@pytest.mark.parametrize("loop_ends", [False, True], ids=["cancelled", "its-loop-ended"])
+def test_finishing_waits_for_a_read_under_way(
+    world: World, monkeypatch: pytest.MonkeyPatch, loop_ends: bool
+) -> None:
+    """Its connection, given back to a pool that was closed before, would stay open."""
+    watch = watching.JobWatch(world.database, clock=world.clock, seats=1)
+    plain = world.database.glance
+    began = threading.Event()
+
+    def glance(read: Any) -> Any:
+        def slowly(session: Any) -> Any:
+            rows = read(session)
+            began.set()
+            time.sleep(0.5)
+            return rows
+
+        return plain(slowly)
+
+    monkeypatch.setattr(world.database, "glance", glance)
+
+    async def watched() -> None:
+        first = Sighting("0", "{}", is_last=False)
+        with watch.seat(uuid4(), lambda: None, first=first, known_id="0"), anyio.fail_after(30):
+            while not began.is_set():  # noqa: ASYNC110 - the read begins in a thread
+                await anyio.sleep(0.01)
+            assert glances_open(world) == 1
+            if not loop_ends:
+                await watch.finish()
+                assert glances_open(world) == 0
+
+    anyio.run(watched)
+    if loop_ends:
+        anyio.run(watch.finish)
+    assert glances_open(world) == 0
+
+
+def glances_open(world: World) -> int:
+    """How many connections are with somebody who glances."""
+    pool = world.database._glancing.pool
+    assert isinstance(pool, QueuePool)
+    return pool.checkedout()
