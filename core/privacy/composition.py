@@ -230,7 +230,8 @@ def _epsilon(composed: Tilted, aim: float, spacing: float) -> float:
         return math.inf
     inside = int(np.argmax(below))
     value = float(indices[inside]) * spacing
-    if inside == 0:
+    # Where nothing measurable lies above, delta does not rise towards the point before.
+    if inside == 0 or weighted[inside] == 0:
         return value
     room = aim - float(slack[inside - 1]) - float(deltas[inside])
     share = room / float(weighted[inside])

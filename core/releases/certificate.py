@@ -22,6 +22,7 @@ from core.releases import statements as say
 from core.releases.certificate_form import SCHEMA, CertificateForm
 from core.releases.errors import InvalidCertificate
 from core.releases.execution import Executed, multiplier_runs
+from core.releases.generator_check import MEMBER, GeneratorCheck
 from core.signing.contexts import CERTIFICATE
 from core.signing.signed import SignedDocument, Signer
 from core.synthesis.plan import Plan
@@ -48,6 +49,7 @@ def make_certificate(
     cardinalities: Sequence[int],
     noise_grid: Mapping[str, Any],
     software: Mapping[str, Any],
+    generator_check: GeneratorCheck | None = None,
 ) -> dict[str, Any]:
     """Return the certificate as a JSON object, but for the member `artefacts` and the signature.
 
@@ -66,7 +68,9 @@ def make_certificate(
         cardinalities: Codes of every modelled column.
         noise_grid: The public grids that sums and noise were rounded to, against attacks on low bits (Mironov 2012).
         software: What ran it.
+        generator_check: What a look at the generator found; None where nobody looked.
     """
+    looked = {} if generator_check is None else {MEMBER: generator_check.to_json()}
     unit = plan.privacy_unit.column
     return {
         "schema": SCHEMA,
@@ -118,6 +122,7 @@ def make_certificate(
         "noise_grid": dict(noise_grid),
         "software": dict(software),
         "not_covered": list(say.NOT_COVERED),
+        **looked,
     }
 
 

@@ -1,7 +1,7 @@
 """The form of a certificate, `understudy.certificate/2`, as types; the published JSON Schema is made from them.
 
 Members are named after the public registry of deployments of differential privacy where it has a name
-(docs/certificate.md holds the table). Every member is required and no other is allowed.
+(docs/certificate.md holds the table). Every member is required but `generator_check`, which came later, and no other is allowed.
 """
 
 from typing import Annotated, Final, Literal, get_args
@@ -206,6 +206,17 @@ class ArtefactsWithScript(Artefacts):
     script: Artefact = Field(alias="sample.py")
 
 
+class GeneratorCheckForm(Form):
+    """What a look at the generator's own draws found, before it was released (`core.releases.generator_check`)."""
+
+    draws: Count
+    distinct_records: Count
+    constant_columns: Annotated[list[Name], Field(max_length=2**16)]
+    repeated_labels: Annotated[list[str], Field(max_length=2**15)]
+    few_records: bool
+    degenerate: bool
+
+
 class CertificateForm(Form):
     """A whole certificate, with its signature."""
 
@@ -240,6 +251,8 @@ class CertificateForm(Form):
     randomness: Randomness
     noise_grid: NoiseGrid
     software: Software
+    # Not nullable: left out where the certificate was issued before there was a look, and else stated.
+    generator_check: GeneratorCheckForm = Field(default=None)  # type: ignore[assignment]
     artefacts: ArtefactsWithScript | Artefacts
     not_covered: Annotated[list[str], Field(json_schema_extra={"const": [*say.NOT_COVERED]})]
     context: Literal["understudy.certificate/2"]

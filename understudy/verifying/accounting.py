@@ -1,7 +1,7 @@
 """Holding the figures of a certificate against accountants that share nothing with the service's."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -41,9 +41,17 @@ def recompute(parts: tuple[Part, ...], delta: float) -> Recomputed:
         delta: between 0 and 1.
     """
     rdp = renyi.epsilon_bounds(parts, delta)
-    if rdp.high > LARGEST_EPSILON:
-        return Recomputed(pld=None, rdp=rdp)
-    return Recomputed(pld=loss.epsilon_bounds(parts, delta, scale=max(rdp.high, SMALLEST)), rdp=rdp)
+    return Recomputed(pld=computable(loss.epsilon_bounds(parts, delta, scale=scale_of(rdp))), rdp=rdp)
+
+
+def scale_of(rdp: Bounds) -> float:
+    """Epsilon, roughly, for the grid: any order gives the lower end, and whole orders alone may lie far above it."""
+    return min(max(rdp.low, SMALLEST), LARGEST_EPSILON)
+
+
+def computable(found: Bounds | None) -> Bounds | None:
+    """What was found by losses, unless it promises nothing."""
+    return None if found is None or found.low > LARGEST_EPSILON else found
 
 
 def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Iterator[str]:
@@ -55,7 +63,8 @@ def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Itera
         return
     if pld < max(found.pld.low, SMALLEST) * (1 - _DIGITS):
         yield f"epsilon/pld states {pld:.6g}, but it is at least {found.pld.low:.6g}"
-    if pld > max(found.pld.high, SMALLEST) * (1 + PESSIMISM):
+    # Where a loss leaves its range, the service states the Renyi figure for both; that one is held below.
+    if pld > max(found.pld.high, SMALLEST) * (1 + PESSIMISM) and pld != rdp:
         yield f"epsilon/pld states {pld:.6g}, but the mechanism has at most {found.pld.high:.6g}"
     if (
         not max(found.rdp.low, SMALLEST) * (1 - _DIGITS)
@@ -69,8 +78,20 @@ def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Itera
         yield f"epsilon {stated['reported']:.6g} is above the promised {guarantee:.6g}"
 
 
-def charge_problems(certificate: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[str]:
-    """Say which amount that the ledger was charged is not what the mechanism costs, rounded up."""
+def charge_problems(
+    certificate: Mapping[str, Any], divergence: Callable[[int], float], *, excess: float = 0.0
+) -> Iterator[str]:
+    """Say which amount that the ledger was charged is not what the mechanism costs, rounded up to a whole millionth.
+
+    Epsilon and delta are rounded from numbers that the certificate states, so they are exact. A divergence is computed by
+    the service and here, each with an error of `renyi.ROUNDING` at most: the amount lies between the two rounded ends.
+    Below 2.5e10 millionths the ends are the same number or neighbours; above, they are further apart.
+
+    Args:
+        certificate: of the published form.
+        divergence: of everything that ran, at an order.
+        excess: by how much the service raises a divergence on purpose, relatively.
+    """
     charge = certificate["charge"]
     delta = Fraction(repr(float(certificate["privacy_parameters"]["delta"])))
     if charge["epsilon_micros"] != math.ceil(Fraction(certificate["epsilon"]["reported"]) * 10**6):
@@ -78,10 +99,8 @@ def charge_problems(certificate: Mapping[str, Any], parts: Sequence[Part]) -> It
     if charge["delta_femtos"] != math.ceil(delta * 10**15):
         yield "charge/delta_femtos"
     for order in renyi.CHARGED_ORDERS:
-        micros = renyi.divergence(parts, order) * 1e6
-        # Two values only where the exact amount is a whole number but for the last digits of float64.
-        if charge["rdp_micros"][str(order)] not in {
-            math.ceil(micros * (1 - _DIGITS)),
-            math.ceil(micros * (1 + _DIGITS)),
-        }:
+        micros = Fraction(divergence(order)) * 10**6
+        least = math.ceil(micros * Fraction(1 - 2 * renyi.ROUNDING))
+        most = math.ceil(micros * Fraction(1 + 2 * renyi.ROUNDING + excess))
+        if not least <= charge["rdp_micros"][str(order)] <= most:
             yield f"charge/rdp_micros/{order}"

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from understudy.verifying import loss, renyi
-from understudy.verifying.accounting import LARGEST_EPSILON, SMALLEST, Recomputed
+from understudy.verifying.accounting import Recomputed, computable, scale_of
 from understudy.verifying.bounds import Bounds, Part
 from understudy.verifying.loss import Floats, LossLaw
 
@@ -27,6 +27,8 @@ _STEP: Final = 2e-4
 """Spacing of the grid over epsilon."""
 _SMALL_CHOICE: Final = 1e-2
 """Below this pure epsilon a divergence is stated as order * epsilon^2 / 2."""
+CHOICE_EXCESS: Final = 1e-9
+"""By how much the service raises the divergence of the choice, against rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +55,7 @@ def recompute(selecting: Selecting, delta: float) -> Recomputed:
         delta: between 0 and 1.
     """
     rdp = _renyi_bounds(selecting, delta)
-    if rdp.high > LARGEST_EPSILON:
-        return Recomputed(pld=None, rdp=rdp)
-    return Recomputed(pld=_loss_bounds(selecting, delta, scale=max(rdp.high, SMALLEST)), rdp=rdp)
+    return Recomputed(pld=computable(_loss_bounds(selecting, delta, scale=scale_of(rdp))), rdp=rdp)
 
 
 def divergence(selecting: Selecting, order: int) -> float:
@@ -161,6 +161,7 @@ def _rounded(law: LossLaw, spacing: float) -> tuple[int, Floats]:
 def _deltas(law: LossLaw, epsilons: Floats) -> Floats:
     """Delta at each epsilon: mass above it, less exp(epsilon) times the sum of p exp(-value) above it."""
     mass = np.append(np.cumsum(law.probabilities[::-1])[::-1], 0.0)
-    weighted = np.append(np.cumsum((law.probabilities * np.exp(-law.values))[::-1])[::-1], 0.0)
+    weighted = np.append(loss.discounted(law.values, law.probabilities), 0.0)
     above = np.searchsorted(law.values, epsilons, side="right")
-    return np.asarray(np.clip(mass[above] - np.exp(epsilons) * weighted[above], 0.0, 1.0))
+    farther = np.append(law.values, np.inf)[above]
+    return np.asarray(np.clip(mass[above] - np.exp(epsilons - farther) * weighted[above], 0.0, 1.0))

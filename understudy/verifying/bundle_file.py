@@ -2,15 +2,13 @@
 
 import hashlib
 import json
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from understudy.errors import NotABundle
+from understudy.verifying.bundle_zip import Entry, check_layout, pieces, read_directory
 from understudy.verifying.strict_json import read_object
 
 CERTIFICATE, MANIFEST, DOMAIN, SCRIPT = "certificate.json", "manifest.json", "domain.json", "sample.py"
@@ -23,21 +21,6 @@ _MOST_BYTES: Mapping[str, int] = {
     "generator.safetensors": 2**30,
     SCRIPT: 2**24,
 }
-_PIECE = 2**20
-_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-_ENCRYPTED = 0x1
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-    ValueError,
-    KeyError,
-    IndexError,
-    OverflowError,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,29 +62,24 @@ def open_bundle(path: Path) -> Opened:
             return _opened(stream)
     except FileNotFoundError:
         raise NotABundle(f"there is no file {path}") from None
-    except _DAMAGE as error:
-        message = f"{path} is not a whole ZIP ({type(error).__name__})"
+    except OSError as error:
+        message = f"{path} is not a whole ZIP: it cannot be read ({type(error).__name__})"
         raise NotABundle(message) from None
 
 
 def _opened(stream: BinaryIO) -> Opened:
-    with zipfile.ZipFile(stream) as archive:
-        entries = archive.infolist()
-        names = [entry.filename for entry in entries]
-        if sorted([*names, *({SCRIPT} - set(names))]) != sorted(_MOST_BYTES):
-            extra = sorted(set(names) - set(_MOST_BYTES))
-            what = f"it also holds {extra[0]!r}" if extra else "one is missing or there twice"
-            message = f"a bundle holds exactly six files, and {SCRIPT} beside them; {what}"
-            raise NotABundle(message)
-        files: dict[str, File] = {}
-        contents: dict[str, bytes] = {}
-        for entry in entries:
-            if entry.compress_type not in _METHODS or entry.flag_bits & _ENCRYPTED:
-                message = f"{entry.filename} is encrypted, or packed in a way that the service does not use"
-                raise NotABundle(message)
-            files[entry.filename], content = _read(archive, entry)
-            if content is not None:
-                contents[entry.filename] = content
+    entries, start = read_directory(stream)
+    names = [entry.name for entry in entries]
+    if sorted([*names, *({SCRIPT} - set(names))]) != sorted(_MOST_BYTES):
+        extra = sorted(set(names) - set(_MOST_BYTES))
+        what = f"it also holds {extra[0]!r}" if extra else "one is missing or there twice"
+        message = f"a bundle holds exactly six files, and {SCRIPT} beside them; {what}"
+        raise NotABundle(message)
+    check_layout(stream, entries, start)
+    files: dict[str, File] = {}
+    contents: dict[str, bytes] = {}
+    for entry in entries:
+        files[entry.name], contents[entry.name] = _read(stream, entry)
     documents = {name: read_object(contents[name], name) for name in (CERTIFICATE, MANIFEST, DOMAIN)}
     for name, document in documents.items():
         if contents[name] != _written(document):
@@ -119,22 +97,23 @@ def _opened(stream: BinaryIO) -> Opened:
     )
 
 
-def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> tuple[File, bytes | None]:
-    """Hash one file piece by piece; the size that a ZIP declares may be a lie."""
+def _read(stream: BinaryIO, entry: Entry) -> tuple[File, bytes]:
+    """Hash one file piece by piece, and keep its content where it is JSON."""
     digest, length, kept = hashlib.sha256(), 0, bytearray()
-    keep = entry.filename.endswith(".json")
-    with archive.open(entry) as member:
-        while piece := member.read(_PIECE):
-            length += len(piece)
-            if length > _MOST_BYTES[entry.filename]:
-                message = f"{entry.filename} is larger than it can be"
-                raise NotABundle(message)
-            digest.update(piece)
-            if keep:
-                kept += piece
-    return File(sha256=digest.hexdigest(), bytes=length), bytes(kept) if keep else None
+    for piece in pieces(stream, entry):
+        length += len(piece)
+        if length > _MOST_BYTES[entry.name]:
+            message = f"{entry.name} is larger than it can be"
+            raise NotABundle(message)
+        digest.update(piece)
+        if entry.name.endswith(".json"):
+            kept += piece
+    return File(sha256=digest.hexdigest(), bytes=length), bytes(kept)
 
 
 def _written(document: Mapping[str, Any]) -> bytes:
     """The one spelling of a JSON file in a bundle: a changed space or a second spelling of a number is a change."""
-    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"
+    return (
+        json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False).encode(errors="surrogatepass")
+        + b"\n"
+    )

@@ -6,9 +6,10 @@ them and from the plan.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from understudy.verifying import accounting, form, signatures
+from understudy.verifying import accounting, form, renyi, signatures
 from understudy.verifying.bounds import Law, Part
 from understudy.verifying.verification import Check, Outcome, Report
 
@@ -42,7 +43,7 @@ def verify_report(document: Json, *, public_keys: Iterable[bytes] = ()) -> Repor
             _signature(document, public_keys),
             _check("plan", plan_problems(document)),
             _check("epsilon", accounting.epsilon_problems(document, found)),
-            _check("charge", accounting.charge_problems(document, [part])),
+            _check("charge", accounting.charge_problems(document, partial(renyi.divergence, (part,)))),
             _check("numbers", number_problems(document)),
         ]
     if any(check.holds is False for check in checks):

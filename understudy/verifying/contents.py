@@ -97,6 +97,32 @@ def domain_problems(opened: Opened) -> Iterator[str]:
         yield "the target of domain.json is not the manifest's"
 
 
+def look_problems(opened: Opened) -> Iterator[str]:
+    """Say where what a look at the generator is said to have found cannot be; that it was found is attested only."""
+    look, domain = opened.certificate["generator_check"], opened.domain
+    found = bool(look["constant_columns"] or look["repeated_labels"] or look["few_records"])
+    if look["degenerate"] != found:
+        yield "generator_check/degenerate is not what was found"
+    if not 1 <= look["distinct_records"] <= look["draws"]:
+        yield "generator_check/distinct_records is not between one and the draws"
+    columns = [column.get("name") for column in domain.get("columns", ())]
+    if not set(look["constant_columns"]) <= set(columns):
+        yield "generator_check/constant_columns names a column that is not declared"
+    images, repeated = opened.manifest["schema"] == IMAGES, look["repeated_labels"]
+    declared = (
+        set(repeated) <= set(domain.get("labels") or ()) if images else domain.get("target") is not None
+    )
+    if repeated and not declared:
+        yield "generator_check/repeated_labels names a label that is not declared"
+
+
+def look_words(look: Mapping[str, Any]) -> str:
+    """What a look at the generator found, on one line."""
+    counts = f"{look['distinct_records']} different records in {look['draws']} draws"
+    named = [*look["constant_columns"], *look["repeated_labels"]]
+    return f"DEGENERATE: {counts}; {listed(named)}".rstrip("; ") if look["degenerate"] else counts
+
+
 def _image_problems(domain: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
     for side in ("height", "width", "channels"):
         if domain.get(side) != manifest[side]:

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
+from scipy import fft, signal
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from understudy.verifying.bounds import Bounds, Law, Part
@@ -32,8 +32,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 WIDTH = 1e-3
 """The wanted t over epsilon: half the width of the enclosure."""
-LARGEST_LOSS = 500.0
-"""Above it exponentials of losses leave float64; such a promise means nothing anyway."""
+LARGEST_LOSS = 2000.0
+"""Of a single step; above it the grid would be coarse. A noise multiplier of at least 0.035 stays below it."""
 _RARE = 1e-3
 """eta over delta."""
 _MOST_POINTS, _MOST_IN_ALL = 2**21, 2**24
@@ -229,6 +229,8 @@ def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Roun
 
     def loss(y: Floats) -> Floats:
         log_ratio = (2 * y - 1) / (2 * sigma**2)
+        if rate == 1:
+            return log_ratio
         # log(1 - rate + rate exp(x)), without overflow above and without cancellation near zero.
         return np.where(
             log_ratio > _LARGE,
@@ -237,10 +239,12 @@ def _rounded(part: Part, *, reach: float, spacing: float, removed: bool) -> Roun
         )
 
     def inverse(losses: Floats) -> Floats:
+        if rate == 1:
+            return np.asarray(sigma**2 * losses + 0.5)
         grown = np.expm1(np.minimum(losses, _LARGE)) / rate
         with np.errstate(divide="ignore", invalid="ignore"):
             small = np.where(grown > -1, np.log1p(np.maximum(grown, -1)), -np.inf)
-            large = losses - math.log(rate) + np.log1p((rate - 1) * np.exp(-losses))
+            large = losses - math.log(rate) + np.log1p((rate - 1) * np.exp(-np.maximum(losses, _LARGE)))
         return sigma**2 * np.where(losses > _LARGE, large, small) + 0.5
 
     # The mean of the loss given that the noise is within reach, by Gauss and Legendre on short panels.
@@ -347,15 +351,28 @@ def _sum_of(singles: Sequence[Rounded], lowest: int, points: int, spacing: float
 def _epsilon(values: Floats, probabilities: Floats, delta: float) -> float:
     """Return where delta~ comes down to `delta`; -inf where it is below everywhere.
 
-    At a value v, delta~(v) = (mass above v) - exp(v) (sum of p exp(-value) above v), between values linear in exp(v).
+    At a value v, delta~(v) = (mass from v on) - (sum of p exp(v - value) from v on), between values linear in exp(v).
     """
     mass = np.cumsum(probabilities[::-1])[::-1]
-    weighted = np.cumsum((probabilities * np.exp(-values))[::-1])[::-1]
-    reached = mass - np.exp(values) * weighted <= delta
+    weighted = discounted(values, probabilities)
+    reached = mass - weighted <= delta
     first = int(np.argmax(reached)) if reached[-1] else len(values) - 1
     if weighted[first] <= 0:
         return float(values[first])
     surplus = float(mass[first]) - delta
     if surplus <= 0:
         return -math.inf
-    return min(math.log(surplus / float(weighted[first])), float(values[first]))
+    return float(values[first]) + min(math.log(surplus / float(weighted[first])), 0.0)
+
+
+def discounted(values: Floats, probabilities: Floats) -> Floats:
+    """Return the sum of p exp(v - value) over the values from each v on, by recursion from above.
+
+    No exponential leaves float64's range, however large the losses are.
+
+    Args:
+        values: rising, at equal distances.
+        probabilities: of each.
+    """
+    decay = math.exp(float(values[0] - values[1])) if len(values) > 1 else 0.0
+    return np.asarray(signal.lfilter([1.0], [1.0, -decay], probabilities[::-1])[::-1], dtype=np.float64)

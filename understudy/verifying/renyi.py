@@ -17,6 +17,14 @@ WHOLE_ORDERS = (*range(2, 65), *range(66, 129, 2), *range(136, 513, 8))
 """Orders at which the service evaluates sums; public, part of the certificate's form."""
 CHARGED_ORDERS = (4, 6, 8, 12, 16, 32)
 """Orders of the ledger's filters."""
+ROUNDING = 1e-11
+"""Relative error of a divergence at a charged order that float64 explains, in this sum or in the service's.
+
+The logarithm of each term adds six numbers of together at most 3,500 where it is not positive: logarithms of a binomial (246),
+of powers of the rate (885 at 10^-12) and of its complement (346), and an exponent that is at most their sum. So it is off by
+at most 8 * 3,500 * 2^-53, below 4e-12; the error of the sum's logarithm is the relative error of a small divergence, and a
+smaller part of a large one. The rest is for the multiplier of a joint release, whose rounding the exponent enlarges alike.
+"""
 _BETWEEN = tuple(float(order) for order in 1 + np.geomspace(0.03, 511, 120))
 _MOST_POINTS = 50_000
 _LARGEST_EXPONENT = 600.0

@@ -1,17 +1,15 @@
 """Verifying a selection's release: every candidate's plan and the winner's, what ran of each, and the price of all of it."""
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
-from math import ceil
+from functools import partial
 from typing import Any, Final
 
-from understudy.verifying import accounting, adaptive, planned, records, renyi
+from understudy.verifying import accounting, adaptive, planned, records
 from understudy.verifying.adaptive import Selecting
 from understudy.verifying.bundle_file import Opened
 from understudy.verifying.executed import executed_problems
 
 SCHEMA: Final = "understudy.selection-certificate/1"
-_DIGITS: Final = 1e-9
 _ONE_UNIT: Final = ("adjacency", "privacy_unit")
 
 Json = Mapping[str, Any]
@@ -122,17 +120,5 @@ def recompute(certificate: Json) -> accounting.Recomputed:
 
 def charge_problems(certificate: Json) -> Iterator[str]:
     """Say which amount that the ledger was charged is not what the selection costs, rounded up."""
-    charge, selecting = certificate["charge"], selecting_of(certificate["plan"])
-    delta = Fraction(repr(float(certificate["privacy_parameters"]["delta"])))
-    if charge["epsilon_micros"] != ceil(Fraction(certificate["epsilon"]["reported"]) * 10**6):
-        yield "charge/epsilon_micros"
-    if charge["delta_femtos"] != ceil(delta * 10**15):
-        yield "charge/delta_femtos"
-    for order in renyi.CHARGED_ORDERS:
-        micros = adaptive.divergence(selecting, order) * 1e6
-        # Two values only where the exact amount is a whole number but for the last digits of float64.
-        if charge["rdp_micros"][str(order)] not in {
-            ceil(micros * (1 - 2 * _DIGITS)),
-            ceil(micros * (1 + 2 * _DIGITS)),
-        }:
-            yield f"charge/rdp_micros/{order}"
+    whole = partial(adaptive.divergence, selecting_of(certificate["plan"]))
+    return accounting.charge_problems(certificate, whole, excess=adaptive.CHOICE_EXCESS)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from understudy.verifying import (
     local_form,
     planned,
     records,
+    renyi,
     selections,
     signatures,
 )
@@ -177,6 +179,7 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
     if not described.holds:
         return
     yield _decided("domain", contents.domain_problems(opened), "the declared domain is the one stated")
+    yield from _look(opened)
     plan = certificate["plan"]
     problems = planned.plan_problems(plan, records.described(opened.manifest))
     yield (planned_well := _decided("plan", problems, "follows from its options and the declared columns"))
@@ -202,6 +205,7 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
     if not described.holds:
         return
     yield _decided("domain", contents.domain_problems(opened), "the declared domain is the one stated")
+    yield from _look(opened)
     good = "every candidate's follows from its options and the declared columns"
     yield (planned_well := _decided("plan", selections.plan_problems(opened), good))
     if not planned_well.holds:
@@ -217,6 +221,13 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
     )
     yield _epsilon(certificate, selections.recompute(certificate))
     yield _decided("charge", selections.charge_problems(certificate), "what the selection costs, rounded up")
+
+
+def _look(opened: Opened) -> Iterator[Check]:
+    """What the look at the generator found, where the certificate was issued since there is one."""
+    look = opened.certificate.get("generator_check")
+    if look is not None:
+        yield _decided("generator", contents.look_problems(opened), contents.look_words(look))
 
 
 def _signature(certificate: Mapping[str, Any], public_keys: list[bytes]) -> Check:
@@ -270,9 +281,8 @@ def _ledger_problems(ledger: Mapping[str, Any]) -> Iterator[str]:
 def _figures(certificate: Mapping[str, Any]) -> Iterator[Check]:
     parts = tuple(planned.parts_of(certificate["plan"]))
     yield _epsilon(certificate, accounting.recompute(parts, certificate["privacy_parameters"]["delta"]))
-    yield _decided(
-        "charge", accounting.charge_problems(certificate, parts), "what the mechanism costs, rounded up"
-    )
+    charge = accounting.charge_problems(certificate, partial(renyi.divergence, parts))
+    yield _decided("charge", charge, "what the mechanism costs, rounded up")
 
 
 def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Check:

@@ -4,6 +4,7 @@ The naive rule (stop when the exact composition of what was chosen would exceed 
 is the must-fail example: the best adversary gets up to 1.7 times the delta of the cap out of it.
 """
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -92,3 +93,33 @@ def test_a_leak_is_charged_and_found():
 
     assert worst == pytest.approx(1 - 0.99**3, rel=1e-12)
     assert charged(offers, (3,), 0.1).delta_femtos == 3 * 10**13
+
+
+def test_a_cap_that_outputs_change_keeps_its_ceiling_and_no_more():
+    """One response of epsilon 1; where it says yes, one of 3 follows. A cap of 1 raised to 4 by a yes, or of 4 lowered to 1 by a no."""
+    offers, small, ceiling = [Response(1), Response(3)], 1.0, 4.0
+    caps = [Cap(epsilon=epsilon, delta=1e-6, rule=AdmissionRule.BASIC) for epsilon in (small, ceiling)]
+    once, twice = charged(offers, (1, 0), 1.0), charged(offers, (1, 1), 1.0)
+    assert [admit(cap, [once]).admitted for cap in caps] == [True, True]
+    assert [admit(cap, [twice]).admitted for cap in caps] == [False, True]
+
+    first, second = (offer.rises(1.0) for offer in offers)
+    # Probability of each transcript with the unit and without it, and which cap is the last.
+    transcripts = [
+        (1 - first, first, small),
+        (first * second, (1 - first) * (1 - second), ceiling),
+        (first * (1 - second), (1 - first) * second, ceiling),
+    ]
+
+    def delta(epsilon: float, last: float | None = None) -> float:
+        pairs = [(p, q) for p, q, cap in transcripts if last in {None, cap}]
+        either = [*pairs, *((q, p) for p, q in pairs)]
+        return max(
+            math.fsum(max(p - math.exp(epsilon) * q, 0.0) for p, q in directed)
+            for directed in (pairs, either[len(pairs) :])
+        )
+
+    assert delta(ceiling) < 1e-12, "the ceiling's promise holds for everything"
+    assert delta(small) == pytest.approx(0.66, abs=0.005), "the smaller cap's does not, first or last"
+    assert delta(small, last=small) < 1e-12, "on the part where it is the last cap it does"
+    assert delta(ceiling, last=ceiling) < 1e-12

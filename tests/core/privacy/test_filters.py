@@ -122,6 +122,22 @@ def test_a_larger_cap_never_hurts(parts: list[Charge], epsilon: float, more: flo
     assert admit(cap(epsilon + more), parts).admitted or not admit(cap(epsilon), parts).admitted
 
 
+@given(
+    st.lists(charges, max_size=5),
+    st.floats(0.01, 100),
+    st.floats(0, 10),
+    st.floats(1e-12, 0.1),
+    st.floats(1, 9),
+    st.sampled_from(AdmissionRule),
+)
+def test_a_filter_that_holds_under_a_cap_holds_under_each_cap_above_it(
+    parts: list[Charge], epsilon: float, more: float, delta: float, factor: float, rule: AdmissionRule
+):
+    lower = admit(Cap(epsilon=epsilon, delta=delta, rule=rule), parts).holds
+    upper = admit(Cap(epsilon=epsilon + more, delta=delta * factor, rule=rule), parts).holds
+    assert all(upper[name] for name, holds in lower.items() if holds)
+
+
 @given(st.permutations(list(range(4))), st.floats(0.5, 5))
 def test_the_order_of_jobs_does_not_matter(order: list[int], epsilon: float):
     jobs = [charge_of(gaussian(3.0 + i), delta=1e-7) for i in range(4)]

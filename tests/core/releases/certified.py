@@ -49,9 +49,10 @@ class Certified:
         return pack(self.bundle, readme=self.readme)
 
 
-def plan_for(options: dict[str, Any] | None = None, *, unit: str | None = None) -> Plan:
+def plan_for(options: dict[str, Any] | None = None, *, unit: str | None = None, epsilon: float = 1.0) -> Plan:
     """A plan over the stand-in's columns."""
-    return plan_of(options, shape=Shape(cardinalities=cardinalities(), target_index=2), unit=unit)
+    shape = Shape(cardinalities=cardinalities(), target_index=2)
+    return plan_of(options, epsilon=epsilon, shape=shape, unit=unit)
 
 
 def statement(plan: Plan) -> dict[str, Any]:
@@ -79,14 +80,16 @@ def statement(plan: Plan) -> dict[str, Any]:
     )
 
 
-def certified(options: dict[str, Any] | None = None, *, unit: str | None = None) -> Certified:
+def certified(
+    options: dict[str, Any] | None = None, *, unit: str | None = None, epsilon: float = 1.0
+) -> Certified:
     """A signed bundle of a plan with these options."""
-    return _certified(tuple(sorted((options or {}).items())), unit)
+    return _certified(tuple(sorted((options or {}).items())), unit, epsilon)
 
 
 @cache
-def _certified(options: tuple[tuple[str, Any], ...], unit: str | None) -> Certified:
-    plan = plan_for(dict(options), unit=unit)
+def _certified(options: tuple[tuple[str, Any], ...], unit: str | None, epsilon: float) -> Certified:
+    plan = plan_for(dict(options), unit=unit, epsilon=epsilon)
     stated = statement(plan)
     unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json())
     readme = render_readme(unsigned.manifest, certificate=stated)

@@ -89,17 +89,19 @@ def test_what_forgets_a_part_states_too_little(shortcut: Mechanism) -> None:
     assert epsilons(shortcut, delta=1e-6).rdp < 0.99 * found.rdp.low
 
 
-def test_losses_beyond_float64_are_not_computed() -> None:
-    tiny = (part(0.05, rate=0.5, count=1),)
+def test_what_promises_nothing_or_is_beyond_every_grid_is_not_computed() -> None:
+    large = (part(0.05, rate=0.5, count=1),)
     found = adaptive.recompute(
-        Selecting(candidates=(tiny, PLAIN), choice_epsilon=1.0, finals=(PLAIN, PLAIN)), 1e-6
+        Selecting(candidates=(large, PLAIN), choice_epsilon=1.0, finals=(PLAIN, PLAIN)), 1e-6
     )
 
     assert found.pld is None
-    barely = (part(0.19, rate=0.01, count=1),)
+    barely, beyond = (part(0.19, rate=0.01, count=1),), (part(0.02, rate=0.01, count=1),)
     assert (
         adaptive._loss_bounds(
-            Selecting(candidates=(barely, PLAIN), choice_epsilon=1.0, finals=(tiny, PLAIN)), 1e-6, scale=10.0
+            Selecting(candidates=(barely, PLAIN), choice_epsilon=1.0, finals=(beyond, PLAIN)),
+            1e-6,
+            scale=10.0,
         )
         is None
     )

@@ -5,15 +5,23 @@ import json
 import struct
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from core.releases.bundle import pack
+from tests.core.releases import image_stand_in
 from tests.core.releases.certified import SIGNER, certified
+from tests.core.releases.certified_selection import packed as selection_packed
+from tests.core.releases.certified_selection import selection_statement
 from tests.understudy.verifying.tampering import files_in, written, zipped
 from understudy.errors import NotABundle, VerificationFailed
 from understudy.verifying import bundle_file
+from understudy.verifying.bundle_file import open_bundle
+from understudy.verifying.bundle_zip import check_layout, pieces, read_directory
 from understudy.verifying.verification import Outcome, keep_if_verified, verify_bundle
 
 FILES = files_in(certified({"critic": False}).packed)
@@ -92,6 +100,179 @@ def test_another_packing_is_refused(tmp_path: Path, method: int) -> None:
         for name, content in FILES.items():
             archive.writestr(name, content)
     refused(tmp_path, target.getvalue(), "encrypted, or packed in a way")
+
+
+GOOD = certified({"critic": False}).packed
+OTHER = zipped(FILES | {"sample.py": b"import os"})
+LOCAL, END = struct.Struct("<4sHHHHHIIIHH"), struct.Struct("<4sHHHHIIH")
+
+
+def local_entry(name: str, content: bytes) -> bytes:
+    """A stored file with its local header alone."""
+    numbers = zlib.crc32(content), len(content), len(content), len(name), 0
+    return LOCAL.pack(b"PK\3\4", 20, 0, 0, 0, 33, *numbers) + name.encode() + content
+
+
+def spliced(packed: bytes, place: int, more: bytes) -> bytes:
+    """The archive with more bytes in it, and its directory where it then is; offsets of entries stay."""
+    made = bytearray(packed[:place] + more + packed[place:])
+    at = len(made) - END.size + 16
+    (start,) = struct.unpack_from("<I", made, at)
+    struct.pack_into("<I", made, at, start + len(more))
+    return bytes(made)
+
+
+def directory_of(packed: bytes) -> int:
+    return int(END.unpack(packed[-END.size :])[6])
+
+
+def with_entry(**changes: Any) -> bytes:
+    """The bundle with another header of README.md."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in FILES.items():
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            for field, value in changes.items() if name == "README.md" else ():
+                setattr(entry, field, value)
+            archive.writestr(entry, content)
+    return target.getvalue()
+
+
+def changed_at(packed: bytes, place: int, byte: int) -> bytes:
+    made = bytearray(packed)
+    made[place] ^= byte
+    return bytes(made)
+
+
+def commented(packed: bytes) -> bytes:
+    return packed[:-2] + struct.pack("<H", 4) + b"hello"[:4]
+
+
+def unicode_path(name: bytes) -> bytes:
+    return struct.pack("<HHBI", 0x7075, 5 + len(name), 1, zlib.crc32(b"README.md")) + name
+
+
+def with_slack() -> bytes:
+    """The first entry's packed bytes go on behind the end of its deflate stream, where some readers look for a header."""
+    made, more = bytearray(zipped(FILES)), local_entry("sample.py", b"import os")
+    first = LOCAL.unpack_from(made)
+    size, name_length = first[7], first[9]
+    start = directory_of(bytes(made))
+    struct.pack_into("<I", made, 18, size + len(more))
+    struct.pack_into("<I", made, start + 20, size + len(more))
+    at = start
+    while made[at : at + 4] == b"PK\1\2":
+        lengths = struct.unpack_from("<HHH", made, at + 28)
+        (offset,) = struct.unpack_from("<I", made, at + 42)
+        struct.pack_into("<I", made, at + 42, offset + len(more) if offset else 0)
+        at += 46 + sum(lengths)
+    return spliced(bytes(made), LOCAL.size + name_length + size, more)
+
+
+def streamed() -> bytes:
+    """As a writer leaves it that cannot go back: sizes behind the content."""
+
+    class OneWay(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+        def tell(self) -> int:
+            raise OSError
+
+    target = OneWay()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in FILES.items():
+            archive.writestr(name, content)
+    return target.getvalue()
+
+
+FIRST_NAME = LOCAL.size
+CONTAINERS: dict[str, Callable[[], tuple[bytes, str]]] = {
+    "a second archive in front": lambda: (OTHER + GOOD, "not a whole ZIP"),
+    "an entry that the directory lacks": lambda: (
+        spliced(GOOD, directory_of(GOOD), local_entry("sample.py", b"import os")),
+        "bytes that belong to no file",
+    ),
+    "an entry that the directory lacks, in front": lambda: (
+        local_entry("sample.py", b"import os") + GOOD,
+        "not a whole ZIP",
+    ),
+    "a name in an extra field": lambda: (
+        with_entry(extra=unicode_path(b"../../evil.md")),
+        "extra field",
+    ),
+    "a symbolic link": lambda: (with_entry(external_attr=0o120777 << 16), "not a regular file"),
+    "a folder by its mode": lambda: (with_entry(external_attr=0o040755 << 16), "not a regular file"),
+    "a folder by its attribute": lambda: (
+        with_entry(external_attr=0o644 << 16 | 0x10),
+        "not a regular file",
+    ),
+    "bytes in front": lambda: (b"#!/bin/sh\nid\nexit\n" + GOOD, "not a whole ZIP"),
+    "bytes behind": lambda: (GOOD + bytes(400), "not a whole ZIP"),
+    "a comment": lambda: (commented(GOOD), "not a whole ZIP"),
+    "a comment on a file": lambda: (with_entry(comment=b"hello"), "extra field or a comment"),
+    "another name in the local header": lambda: (changed_at(GOOD, FIRST_NAME, 1), "local header"),
+    "another method in the local header": lambda: (changed_at(GOOD, 8, 8), "local header"),
+    "another length in the local header": lambda: (changed_at(GOOD, 22, 1), "local header"),
+    "bytes behind a deflate stream": lambda: (with_slack(), "not the file"),
+    "sizes behind the contents": lambda: (streamed(), "packed in a way"),
+    "files elsewhere than in the directory's order": lambda: (
+        changed_at(GOOD, directory_of(GOOD) + 42, 1),
+        "bytes that belong to no file",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CONTAINERS))
+def test_a_zip_that_other_readers_open_differently_is_refused(tmp_path: Path, name: str) -> None:
+    """Each differs from a genuine bundle in its container alone: all that the certificate lists is as it lists it."""
+    packed, why = CONTAINERS[name]()
+    refused(tmp_path, packed, why)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [GOOD, zipped(FILES), selection_packed(selection_statement())],
+    ids=["table", "packed anew", "selection"],
+)
+def test_a_genuine_container_is_read(tmp_path: Path, packed: bytes) -> None:
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(packed)
+    assert verify_bundle(path, public_keys=[SIGNER.public_key]).outcome is Outcome.VERIFIED
+
+
+def test_a_container_of_images_is_read() -> None:
+    stream = io.BytesIO(pack(image_stand_in.bundle(), readme="read me"))
+    entries, start = read_directory(stream)
+    check_layout(stream, entries, start)
+    with zipfile.ZipFile(stream) as archive:
+        read = {entry.name: b"".join(pieces(stream, entry)) for entry in entries}
+        assert read == {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_no_byte_of_a_container_changes_unnoticed(tmp_path: Path) -> None:
+    """But for who packed a file and its permissions, which no reader takes for content."""
+    path, passed = tmp_path / "bundle.zip", set()
+    with zipfile.ZipFile(io.BytesIO(GOOD)) as archive:
+        local = [
+            (entry.header_offset + index, f"local {index}")
+            for entry in archive.infolist()
+            for index in range(LOCAL.size + len(entry.filename))
+        ]
+        names = [entry.filename for entry in archive.infolist()]
+    place, central = directory_of(GOOD), []
+    for name in names:
+        central += [(place + index, f"central {index}") for index in range(46 + len(name))]
+        place += 46 + len(name)
+    for at, field in (*local, *central, *((index, "end") for index in range(place, len(GOOD)))):
+        path.write_bytes(changed_at(GOOD, at, 0x41))
+        try:
+            open_bundle(path)
+        except NotABundle:
+            continue
+        passed.add(field)
+    assert passed <= {f"central {index}" for index in (4, 36, 37, 38, 39, 40, 41)}, passed
 
 
 DOCUMENT = json.dumps(CERTIFICATE, indent=2, sort_keys=True, ensure_ascii=False)
