@@ -1,13 +1,15 @@
 """Verifying every population's ledger, and the audit log, against witnesses that lie outside the database.
 
 The hash chain shows a change inside the ledger; a database restored from an old backup is consistent in itself and
-has merely forgotten what was spent. So the signed head of every verified chain is noted in the object store and in
-the operator's second place, and the next verification demands that the chain passes through it. A ledger that does
-not verify is frozen, its last good witness stays, and so it stays found until a person has looked.
+has merely forgotten what was spent. So signed heads are noted in the object store and in the operator's second place,
+before private rows are opened (core.witness.keeping) and here, and the chain must pass through all of them. Every
+publication is noted too, and every certified bundle in the object store quotes the link that paid for it: the
+database must know them. A ledger that does not verify is frozen, and stays found until a person has looked.
 
 `python -m workers.ledger_audit` verifies now; its exit status is 1 where something is broken. After a restore that
-the operator answers for, `--accept POPULATION` notes the present head in the witness's place; the dataset stays frozen
-until an admin unfreezes it. What the lost entries had spent is lost to the ledger: lower the cap by it first.
+the operator answers for, `--accept POPULATION` notes which heads, publications and bundles count no more, and the present
+head; the dataset stays frozen until an admin unfreezes it. What the lost entries had spent is lost to the ledger: lower
+the cap by it first.
 """
 
 import argparse
@@ -20,15 +22,21 @@ from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from core.audit import linking
-from core.audit.chain import AuditCheck
+from core.audit import repository as audit_repository
+from core.audit.chain import AuditCheck, AuditHead
 from core.audit.log import append
 from core.clock import Clock, SystemClock
-from core.db.session import Database
+from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
 from core.db.tables.budget import Budget
-from core.ledger import governing
+from core.db.tables.dataset import Dataset
+from core.db.tables.job import Job
+from core.jobs.states import JobState
+from core.ledger import repository as ledger_repository
 from core.ledger.chain import Head
+from core.ledger.evidence import unpaid
 from core.ledger.verification import ChainCheck
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
@@ -37,13 +45,14 @@ from core.signing.signed import Signer
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore, open_store
-from core.witness.checking import check_audit, check_ledger
-from core.witness.heads import signed_audit_head, signed_ledger_head
-from core.witness.places import AUDIT_KEY, Witnesses, ledger_key
+from core.witness.checking import POPULATION_MISSING, check_audit, check_ledger, strange_heads, strange_jobs
+from core.witness.heads import Acceptance, signed_acceptance, signed_audit_head, signed_ledger_head
+from core.witness.keeping import ACTOR, LedgerWitness, freeze_broken, report_broken
+from core.witness.places import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
+from workers.stored_bundles import forgotten_bundles
 
-ACTOR: Final = "upkeep"
-FROZEN_BECAUSE: Final = "the ledger does not verify"
-_MISSING: Final = "a witnessed population is not in the database"
+_BUNDLE: Final = "a certified bundle is stored that the ledger has not paid for"
+_UNPAID: Final = "something is published that the ledger has not paid for"
 
 
 class LedgerAudit:
@@ -71,6 +80,7 @@ class LedgerAudit:
         self._witnesses = witnesses
         self._master_keys = master_keys
         self._clock = clock
+        self._keeper = LedgerWitness(database, witnesses=witnesses, master_keys=master_keys, clock=clock)
 
     @classmethod
     def of(cls, settings: Settings, *, database: Database, store: ObjectStore, clock: Clock) -> "LedgerAudit":
@@ -91,10 +101,15 @@ class LedgerAudit:
         signer, public_keys = self._keys()
         with self._database.read_only() as session:
             populations = set(session.scalars(select(Budget.population_id)))
-        found = {each: self._ledger(each, signer, public_keys) for each in sorted(populations)}
-        for lost in sorted(self._witnesses.populations() - populations):
-            found[lost] = ChainCheck(checked=0, broken_at=1, problem=_MISSING)
-            self._report(lost, found[lost])
+        bundles = forgotten_bundles(self._database, self._store)
+        found = {
+            each: self._ledger(each, signer, public_keys, bundles.get(each, set()))
+            for each in sorted(populations)
+        }
+        witnessed = dict(self._witnesses.noted_by_population(public_keys=public_keys))
+        for lost in sorted((witnessed.keys() | bundles.keys()) - populations):
+            found[lost] = ChainCheck(checked=0, broken_at=1, problem=POPULATION_MISSING)
+            report_broken(self._database, lost, POPULATION_MISSING, clock=self._clock)
         return found
 
     def audit_log(self) -> AuditCheck:
@@ -116,28 +131,47 @@ class LedgerAudit:
         return found
 
     def accept(self, population_id: UUID) -> Head:
-        """Put the present head in the place of the witness, on the word of an operator. Returns the head.
+        """Let go what the present ledger lacks, on the word of an operator, and note its head. Returns the head.
 
         Raises:
             PopulationNotFound: No such population.
         """
-        signer, _ = self._keys()
-        # No witness counts here, not even one of ours: this is what the operator answers for.
+        signer, public_keys = self._keys()
         with self._database.read_only() as session:
-            found = check_ledger(session, population_id, witnesses=Witnesses(), public_keys={})
-        self._note(signer, population_id, found.head)
-        with self._database.transaction() as session:
-            append(
-                session,
-                actor="operator",
-                action="ledger.accept",
-                object=str(population_id),
-                outcome="done",
-                at=self._now(),
+            head = ledger_repository.head_of(ledger_repository.budget_of(session, population_id))
+        present = signed_ledger_head(signer, population_id, head, at=self._now())
+        # The one head of earlier versions does not count, not even one of ours: this is what the operator answers for.
+        self._witnesses.write(ledger_key(population_id), present)
+        noted = self._witnesses.noted(population_id, public_keys=public_keys)
+        bundles = forgotten_bundles(self._database, self._store).get(population_id, set())
+        with self._database.read_only() as session:
+            accepted = noted.accepted | Acceptance(
+                heads=strange_heads(session, population_id, noted),
+                jobs=strange_jobs(session, noted.published) | bundles,
             )
-        return found.head
+        if accepted != noted.accepted:
+            self._witnesses.write(
+                acceptance_key(population_id, head),
+                signed_acceptance(signer, population_id, head, accepted, at=self._now()),
+            )
+        self._witnesses.write(head_key(population_id, head), present)
+        self._store.delete(_unsigned_key(population_id))
+        self._record("ledger.accept", str(population_id), actor="operator", outcome="done")
+        return head
 
-    def _ledger(self, population_id: UUID, signer: Signer, public_keys: Mapping[str, bytes]) -> ChainCheck:
+    def accept_audit_log(self) -> AuditHead:
+        """Take the present audit log for the true one, on the word of an operator. Returns its head."""
+        linking.link_waiting(self._database)
+        signer, _ = self._keys()
+        with self._database.read_only() as session:
+            head = audit_repository.head(session)
+        self._witnesses.write(AUDIT_KEY, signed_audit_head(signer, head, at=self._now()))
+        self._record("ledger.accept", "audit-log", actor="operator", outcome="done")
+        return head
+
+    def _ledger(
+        self, population_id: UUID, signer: Signer, public_keys: Mapping[str, bytes], bundles: set[UUID]
+    ) -> ChainCheck:
         unsigned = self._unsigned(population_id)
         with self._database.read_only() as session:
             found = check_ledger(
@@ -147,33 +181,31 @@ class LedgerAudit:
                 public_keys=public_keys,
                 further=[] if unsigned is None else [unsigned],
             )
-        if found.chain.intact:
-            if set(found.witnessed) != {found.head} or unsigned is not None:
-                self._note(signer, population_id, found.head)
-            return found.chain
-        self._report(population_id, found.chain)
-        with self._database.transaction() as session:
-            governing.freeze(session, population_id, by=ACTOR, reason=FROZEN_BECAUSE, clock=self._clock)
-        return found.chain
-
-    def _note(self, signer: Signer, population_id: UUID, head: Head) -> None:
-        self._witnesses.write(
-            ledger_key(population_id), signed_ledger_head(signer, population_id, head, at=self._now())
+            chain = found.chain
+            if chain.intact and bundles - found.noted.accepted.jobs:
+                chain = ChainCheck(checked=chain.checked, broken_at=chain.checked + 1, problem=_BUNDLE)
+            published = _published(session, population_id)
+            if chain.intact and unpaid(session, published):
+                chain = ChainCheck(checked=chain.checked, broken_at=chain.checked + 1, problem=_UNPAID)
+        if not chain.intact:
+            problem = chain.problem or ""
+            report_broken(self._database, population_id, problem, clock=self._clock)
+            freeze_broken(self._database, population_id, problem, clock=self._clock)
+            return chain
+        self._witnesses.add(
+            head_key(population_id, found.head),
+            signed_ledger_head(signer, population_id, found.head, at=self._now()),
         )
-        self._store.delete(_unsigned_key(population_id))
+        if unsigned is not None:
+            self._store.delete(_unsigned_key(population_id))
+        for job_id in published - found.noted.published - found.noted.accepted.jobs:
+            with self._database.transaction() as session:
+                self._keeper.note_publication(session, population_id, job_id)
+        return chain
 
-    def _report(self, population_id: UUID, found: ChainCheck) -> None:
-        get_logger().error(
-            "ledger-chain-broken",
-            population_id=str(population_id),
-            broken_at=found.broken_at,
-            problem=found.problem,
-        )
-        self._record("ledger.verify", str(population_id))
-
-    def _record(self, action: str, thing: str) -> None:
+    def _record(self, action: str, thing: str, *, actor: str = ACTOR, outcome: str = "broken") -> None:
         with self._database.transaction() as session:
-            append(session, actor=ACTOR, action=action, object=thing, outcome="broken", at=self._now())
+            append(session, actor=actor, action=action, object=thing, outcome=outcome, at=self._now())
 
     def _unsigned(self, population_id: UUID) -> Head | None:
         """The first release's note. Believing it is safe: a forged one can only make a whole ledger look broken."""
@@ -190,6 +222,15 @@ class LedgerAudit:
 
     def _now(self) -> datetime:
         return self._clock.now()
+
+
+def _published(session: Session, population_id: UUID) -> set[UUID]:
+    """The jobs of a population that have published a release or a report."""
+    query = select(Job.id).join(Dataset, Dataset.id == Job.dataset_id)
+    found = session.scalars(
+        query.where(Dataset.population_id == population_id, Job.state == JobState.SUCCEEDED.value)
+    )
+    return set(found)
 
 
 def _unsigned_key(population_id: UUID) -> str:
@@ -211,15 +252,27 @@ def main(words: Sequence[str]) -> int:
         metavar="POPULATION",
         help="take this population's present ledger for the true one, after a restore that you answer for",
     )
+    parser.add_argument(
+        "--accept-audit-log",
+        action="store_true",
+        help="the same for the audit log, which loses what is not in the backup",
+    )
     told = parser.parse_args(words)
     configure_logs(role="ledger-audit")
     settings = read_settings()
     store = open_store(settings.storage_url)
-    with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+    with closing(
+        Database(
+            settings.database_url, pool_size=1, max_overflow=1, statement_seconds=UPKEEP_STATEMENT_SECONDS
+        )
+    ) as database:
         audit = LedgerAudit.of(settings, database=database, store=store, clock=SystemClock())
         if told.accept is not None:
             head = audit.accept(told.accept)
             sys.stdout.write(f"{told.accept}: noted the head of sequence {head.sequence}\n")
+            return 0
+        if told.accept_audit_log:
+            sys.stdout.write(f"audit log: noted the head of position {audit.accept_audit_log().position}\n")
             return 0
         broken = 0
         for population_id, chain in audit.ledgers().items():

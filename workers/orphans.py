@@ -7,6 +7,7 @@ seconds. Keys that are not of a known form are left alone, for they belong to so
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from typing import Final
 from uuid import UUID
@@ -21,11 +22,14 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.db.tables.sealed_report import SealedReport
+from core.db.tables.waiting_rows import WaitingRows
 from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
 from core.reports.sealed_orders import QUEUED, RUNNING
 from core.storage.objects import ObjectStore
+from core.witness.places import publication_key
 from workers.places import release_id_of
+from workers.stored_bundles import BUNDLE
 
 AGE: Final = timedelta(days=1)
 BATCH: Final = 500
@@ -36,7 +40,6 @@ _ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
 _ON_THE_WAY: Final = re.compile(rf"jobs/{_UUID}/(?:checkpoint-\d+\.sealed|measured-\d+\.json)")
 _REPORT: Final = re.compile(rf"datasets/{_UUID}/report-[^/]*\.sealed")
 _FAILURE_NOTE: Final = re.compile(rf"jobs/{_UUID}/failure-\d+\.sealed")
-_BUNDLE: Final = re.compile(rf"releases/{_UUID}/bundle-\d+\.zip")
 
 Wanted = Callable[[Session, dict[str, UUID]], set[str]]
 """Of objects, with the id that stands in each key, those that some row refers to."""
@@ -55,7 +58,7 @@ def sweep_orphans(database: Database, store: ObjectStore, *, clock: Clock) -> in
         ("datasets", _REPORT, _reports_wanted),
         ("jobs", _ON_THE_WAY, _wanted_by_live_jobs),
         ("jobs", _FAILURE_NOTE, _notes_wanted),
-        ("releases", _BUNDLE, _bundles_wanted),
+        ("releases", BUNDLE, partial(_bundles_wanted, store=store)),
     ):
         old = (found.key for found in store.list(folder) if found.stored_at < before)
         for batch in _batches(_matching(form, old)):
@@ -79,8 +82,10 @@ def _batches(items: Iterator[tuple[str, UUID]]) -> Iterator[dict[str, UUID]]:
 
 def _rows_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
     # A tombstone still names its rows until they are gone; that is the business of finish_deletions.
-    named = select(Dataset.rows_key).where(Dataset.id.in_(objects.values()))
-    return {key for key in session.scalars(named) if key is not None}
+    stored = select(Dataset.rows_key).where(Dataset.id.in_(objects.values()), Dataset.rows_key.is_not(None))
+    waiting = select(WaitingRows.rows_key).where(WaitingRows.dataset_id.in_(objects.values()))
+    # One statement: rows that are accepted meanwhile stand in one of the two tables at any moment.
+    return set(session.scalars(stored.union(waiting)))
 
 
 def _reports_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
@@ -118,11 +123,27 @@ def _notes_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
     return {key for key, job_id in objects.items() if job_id in told}
 
 
-def _bundles_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+def _bundles_wanted(session: Session, objects: dict[str, UUID], *, store: ObjectStore) -> set[str]:
+    """All but those that an ended job is known to have left: a bundle that was published is never an orphan.
+
+    A job that the database does not know, or whose publication is noted although no release names a bundle of it, tells
+    that the database was restored; its bundles are what it has forgotten.
+    """
     named = set(session.scalars(select(Release.bundle_key).where(Release.id.in_(objects.values()))))
-    live = session.scalars(select(Job.id).where(Job.state.not_in([state.value for state in ENDED])))
-    staged = {release_id_of(job_id) for job_id in live}
-    return {key for key, release_id in objects.items() if key in named or release_id in staged}
+    ended = session.execute(
+        select(Dataset.population_id, Job.id, Release.id.is_not(None))
+        .join(Dataset, Dataset.id == Job.dataset_id)
+        .outerjoin(Release, Release.job_id == Job.id)
+        .where(Job.state.in_([state.value for state in ENDED]))
+    )
+    asked = set(objects.values())
+    left = {
+        release_id_of(job_id)
+        for population_id, job_id, released in ended
+        if release_id_of(job_id) in asked
+        and (released or not store.exists(publication_key(population_id, job_id)))
+    }
+    return {key for key, release_id in objects.items() if key in named or release_id not in left}
 
 
 def _delete(store: ObjectStore, keys: Iterable[str]) -> int:

@@ -110,7 +110,8 @@ class ReasonRequired(InvalidInput):
 
     def __init__(self) -> None:
         super().__init__(
-            "A cap is raised only with a written reason.", remedy="Send a reason with the new cap."
+            "A cap is raised only with a written reason.",
+            remedy="Send a reason with the new cap. The larger cap is a promise only if what was released has no part in the reason.",
         )
 
 

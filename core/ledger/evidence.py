@@ -1,5 +1,6 @@
 """What a certificate may quote of a ledger: the links that paid for one job."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from sqlalchemy import select
@@ -27,3 +28,11 @@ def payment_of(session: Session, job_id: UUID) -> dict[EntryKind, Head]:
     if set(found) != set(kinds):
         raise ReservationNotFound("The ledger has no reservation of this job that was spent.")
     return found
+
+
+def unpaid(session: Session, job_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these jobs whose charge no ledger has as spent."""
+    spent = select(LedgerEntry.job_id).where(
+        LedgerEntry.job_id.in_(job_ids), LedgerEntry.kind == EntryKind.SPENT.value
+    )
+    return set(job_ids) - {job_id for job_id in session.scalars(spent) if job_id is not None}

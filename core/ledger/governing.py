@@ -52,6 +52,9 @@ def set_cap(
 ) -> Admission:
     """Set or change the cap. Returns the state of the filters under it.
 
+    The filters are proved for a cap, or a ceiling of caps, that does not depend on what was released; a reason is written
+    so that people can judge that (docs/mechanisms/filters.md, a cap that changes).
+
     Args:
         session: the open transaction.
         population_id: whose cap.

@@ -1,6 +1,6 @@
 """The SQL of the ledger, but for what is done under the lock (`core.ledger.turnstile`) and for certificates (`core.ledger.evidence`)."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
@@ -135,6 +135,26 @@ def entries(session: Session, population_id: UUID, *, batch_rows: int = 500) -> 
             yield entry_of(row)
     finally:
         rows.close()
+
+
+def links_at(session: Session, population_id: UUID, sequences: Collection[int]) -> set[Head]:
+    """The links that a chain has at these places; none where it has not got that far."""
+    rows = session.execute(
+        select(LedgerEntry.sequence, LedgerEntry.hash).where(
+            LedgerEntry.population_id == population_id, LedgerEntry.sequence.in_(sequences)
+        )
+    )
+    return {Head(sequence=sequence, hash=link) for sequence, link in rows}
+
+
+def has_decided_since(session: Session, population_id: UUID, *, sequence: int) -> bool:
+    """Whether a person decided something after this place in the chain."""
+    later = select(LedgerEntry.sequence).where(
+        LedgerEntry.population_id == population_id,
+        LedgerEntry.sequence > sequence,
+        LedgerEntry.terms.is_not(None),
+    )
+    return session.scalar(select(later.exists())) or False
 
 
 def last_balance(session: Session, population_id: UUID) -> Balance | None:

@@ -16,6 +16,7 @@ from core.db.tables.job import Job
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.sealed_report import SealedReport
 from core.db.tables.upload import Upload
+from core.db.tables.waiting_rows import WaitingRows
 from core.quotas.errors import QuotaExceeded
 
 _LIVE_UPLOADS: Final = ("open", "completing")
@@ -52,11 +53,18 @@ def require_upload(session: Session, principal_id: UUID, *, limit: int) -> None:
 
 
 def require_bytes(
-    session: Session, principal_id: UUID, *, limit: int, requested: int, instead_of: UUID | None = None
+    session: Session,
+    principal_id: UUID,
+    *,
+    limit: int,
+    requested: int,
+    instead_of: UUID | None = None,
+    dataset_id: UUID | None = None,
 ) -> None:
     """Hold the principal's lock, and see that so many more sealed bytes may be kept.
 
-    Open uploads count with the bytes they announced, whether or not those have arrived.
+    Open uploads count with the bytes they announced, whether or not those have arrived; rows that wait for their owner's
+    word count like stored ones.
 
     Args:
         session: The transaction.
@@ -64,12 +72,13 @@ def require_bytes(
         limit: How many in all.
         requested: How many more.
         instead_of: An open upload whose bytes these replace.
+        dataset_id: A dataset whose waiting rows these replace.
 
     Raises:
         QuotaExceeded: It would be too many.
     """
     _lock(session, principal_id)
-    rows = _sum(session, Dataset.stored_bytes, Dataset.owner_id == principal_id, Dataset.state == "ready")
+    rows = _row_bytes(session, principal_id, but_waiting_of=dataset_id)
     others = [Upload.id != instead_of] if instead_of is not None else []
     parts = _sum(
         session,
@@ -155,6 +164,17 @@ def _lock(session: Session, principal_id: UUID) -> None:
 
 def _count(session: Session, column: InstrumentedAttribute[UUID], *where: ColumnElement[bool]) -> int:
     return session.scalars(select(func.count(column)).where(*where)).one()
+
+
+def _row_bytes(session: Session, principal_id: UUID, *, but_waiting_of: UUID | None) -> int:
+    """In one statement, so that rows which are accepted meanwhile count once."""
+    mine = Dataset.owner_id == principal_id
+    stored = select(Dataset.stored_bytes).where(mine, Dataset.state == "ready")
+    waiting = select(WaitingRows.stored_bytes).join(Dataset, Dataset.id == WaitingRows.dataset_id).where(mine)
+    if but_waiting_of is not None:
+        waiting = waiting.where(WaitingRows.dataset_id != but_waiting_of)
+    both = stored.union_all(waiting).subquery()
+    return int(session.scalars(select(func.sum(both.c.stored_bytes))).one() or 0)
 
 
 def _sum(

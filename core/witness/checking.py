@@ -1,25 +1,34 @@
 """Verifying chains against every head that was noted outside the database. Reads only."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from core.audit import linking
 from core.audit import repository as audit_repository
 from core.audit.chain import AuditCheck
+from core.db.tables.job import Job
+from core.jobs.states import JobState
 from core.ledger import book
 from core.ledger import repository as ledger_repository
-from core.ledger.chain import Head
+from core.ledger.chain import EMPTY, Head
 from core.ledger.verification import ChainCheck
-from core.signing.contexts import AUDIT_HEAD, LEDGER_HEAD
+from core.signing.contexts import AUDIT_HEAD
 from core.witness.errors import WitnessInvalid
-from core.witness.heads import audit_head_of, ledger_head_of
-from core.witness.places import AUDIT_KEY, Witnesses, ledger_key
+from core.witness.heads import audit_head_of
+from core.witness.places import AUDIT_KEY, Noted, Witnesses
 
 NOT_OURS: Final = "a head noted outside the database is not signed by this service"
+HEAD_MISSING: Final = "entries that were witnessed are missing"
+POPULATION_MISSING: Final = "a witnessed population is not in the database"
+HEAD_DIFFERS: Final = "history differs from the one witnessed"
+RELEASE_MISSING: Final = "something was published of which the database knows nothing"
+_UNPUBLISHED: Final = (JobState.FAILED.value, JobState.CANCELLED.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +38,14 @@ class LedgerCheck:
     Args:
         chain: The verdict on the chain.
         head: The head on the budget's row, of the same moment.
-        witnessed: The heads that the chain was held against.
+        witnessed: The newest heads that the chain was held against.
+        noted: All that the stores know.
     """
 
     chain: ChainCheck
     head: Head
     witnessed: tuple[Head, ...]
+    noted: Noted
 
 
 def check_ledger(
@@ -45,7 +56,7 @@ def check_ledger(
     public_keys: Mapping[str, bytes],
     further: Iterable[Head] = (),
 ) -> LedgerCheck:
-    """Verify a population's whole chain, and that it passes through every head that was noted.
+    """Verify a population's whole chain, and that it has forgotten nothing of what was noted.
 
     Args:
         session: `Database.read_only` gives the snapshot that keeps appends out of the way.
@@ -57,24 +68,60 @@ def check_ledger(
     Raises:
         PopulationNotFound: No such population.
     """
-    heads = list(further)
-    try:
+    noted: Noted | None = None
+    with suppress(WitnessInvalid):
         # Before the first query, which takes the snapshot: a head noted meanwhile must not look like a lost entry.
-        documents = witnesses.read(ledger_key(population_id), context=LEDGER_HEAD, public_keys=public_keys)
-        heads += [ledger_head_of(document, population_id) for document in documents]
-        ours = True
-    except WitnessInvalid:
-        ours = False
+        noted = witnesses.noted(population_id, public_keys=public_keys)
     head = ledger_repository.head_of(ledger_repository.budget_of(session, population_id))
-    if not ours:
-        broken = ChainCheck(checked=0, broken_at=1, problem=NOT_OURS)
-        return LedgerCheck(chain=broken, head=head, witnessed=())
-    distinct = tuple(dict.fromkeys(heads))
-    chain = book.verify_chain(session, population_id, witness=distinct[0] if distinct else None)
-    for witness in distinct[1:]:
+    not_ours = ChainCheck(checked=0, broken_at=1, problem=NOT_OURS)
+    if noted is None:
+        return LedgerCheck(chain=not_ours, head=head, witnessed=(), noted=Noted())
+    witnessed = tuple(dict.fromkeys([*further, *([] if noted.newest is None else [noted.newest])]))
+    chain = book.verify_chain(session, population_id)
+    for witness in witnessed:
         if chain.intact:
             chain = book.verify_chain(session, population_id, witness=witness)
-    return LedgerCheck(chain=chain, head=head, witnessed=distinct)
+    if chain.intact and (problem := forgotten(session, population_id, noted)) is not None:
+        chain = ChainCheck(checked=chain.checked, broken_at=chain.checked + 1, problem=problem)
+    if chain.intact and noted.newest is not None:
+        try:
+            witnesses.require_signed(population_id, noted.newest, public_keys=public_keys)
+        except WitnessInvalid:
+            return LedgerCheck(chain=not_ours, head=head, witnessed=(), noted=noted)
+    return LedgerCheck(chain=chain, head=head, witnessed=witnessed, noted=noted)
+
+
+def forgotten(session: Session, population_id: UUID, noted: Noted) -> str | None:
+    """What the database lacks of what was noted outside it, in constant words; None where it lacks nothing.
+
+    The chain's own links are not recomputed, so this is cheap.
+
+    Raises:
+        PopulationNotFound: No such population.
+    """
+    head = ledger_repository.head_of(ledger_repository.budget_of(session, population_id))
+    if any(each.sequence > head.sequence for each in noted.heads):
+        return HEAD_MISSING
+    if strange_heads(session, population_id, noted):
+        return HEAD_DIFFERS
+    return RELEASE_MISSING if strange_jobs(session, noted.published) else None
+
+
+def strange_heads(session: Session, population_id: UUID, noted: Noted) -> frozenset[Head]:
+    """The noted heads through which the chain does not pass."""
+    places = {each.sequence for each in noted.heads}
+    known = ledger_repository.links_at(session, population_id, places)
+    # A chain is witnessed as empty only where nothing has happened yet.
+    return frozenset(each for each in noted.heads if each not in known and each != EMPTY)
+
+
+def strange_jobs(session: Session, published: Collection[UUID]) -> frozenset[UUID]:
+    """Those jobs of which something was published, and which the database does not know or believes to have published nothing.
+
+    One that has not ended is none of them: it repeats what it did, to the bit, and publishes it again.
+    """
+    known = select(Job.id).where(Job.id.in_(published), Job.state.not_in(_UNPUBLISHED))
+    return frozenset(published) - frozenset(session.scalars(known))
 
 
 def check_audit(session: Session, *, witnesses: Witnesses, public_keys: Mapping[str, bytes]) -> AuditCheck:

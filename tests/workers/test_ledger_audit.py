@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from core.ledger.errors import PopulationFrozen
 from core.signing import keyring
 from core.storage.objects import open_store
 from core.witness.checking import NOT_OURS
+from core.witness.heads import signed_ledger_head
 from core.witness.places import AUDIT_KEY, Witnesses, ledger_key
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
@@ -73,6 +75,13 @@ def frozen(database, population_id):
         return book.is_frozen(session, population_id)
 
 
+def newest(store, population_id):
+    """The key of the newest head that a store has noted."""
+    return max(
+        found.key for found in store.list(f"witness/populations/{population_id}") if "/head-" in found.key
+    )
+
+
 def outcomes(database, action):
     with database.read_only() as session:
         query = text("SELECT outcome FROM audit_events WHERE action = :action ORDER BY sequence")
@@ -84,7 +93,7 @@ def test_whole_ledgers_move_their_signed_witnesses_along_in_every_place(workshop
         workshop.order()
         found = audit.ledgers()[workshop.population_id]
         assert found.intact
-        key = ledger_key(workshop.population_id)
+        key = newest(workshop.store, workshop.population_id)
         noted = json.loads(workshop.store.get_bytes(key))
         assert noted["sequence"] == found.checked
         assert outside.get_bytes(key) == workshop.store.get_bytes(key)
@@ -108,7 +117,7 @@ def test_a_changed_ledger_is_found_recorded_and_frozen(workshop, audit, statemen
     workshop.order()
     workshop.order()
     assert audit.ledgers()[workshop.population_id].intact
-    noted = workshop.store.get_bytes(ledger_key(workshop.population_id))
+    noted = newest(workshop.store, workshop.population_id)
     tamper(workshop.settings.database_url, statement)
     found = audit.ledgers()[workshop.population_id]
     assert not found.intact
@@ -118,7 +127,7 @@ def test_a_changed_ledger_is_found_recorded_and_frozen(workshop, audit, statemen
     with pytest.raises(PopulationFrozen):
         workshop.order()
     assert not audit.ledgers()[workshop.population_id].intact, "it stays found"
-    assert workshop.store.get_bytes(ledger_key(workshop.population_id)) == noted
+    assert newest(workshop.store, workshop.population_id) == noted
 
 
 def test_a_removed_end_with_a_moved_head_is_found_by_the_witness(workshop, audit):
@@ -167,7 +176,7 @@ def test_a_restored_backup_is_found_and_frozen_and_can_be_accepted(
         assert frozen(restored, workshop.population_id)
         assert not later.ledgers()[workshop.population_id].intact
         # The object store was restored as well: the second place remembers.
-        workshop.store.delete(ledger_key(workshop.population_id))
+        workshop.store.delete(newest(workshop.store, workshop.population_id))
         assert not later.ledgers()[workshop.population_id].intact
         head = later.accept(workshop.population_id)
         assert later.ledgers()[workshop.population_id].intact
@@ -182,8 +191,8 @@ def test_a_restored_backup_is_found_and_frozen_and_can_be_accepted(
 def test_a_population_that_is_gone_is_found(workshop, audit, outside):
     gone = UUID(int=7)
     audit.ledgers()
-    noted = outside.get_bytes(ledger_key(workshop.population_id))
-    outside.put_bytes(ledger_key(gone), noted)
+    key = newest(outside, workshop.population_id)
+    outside.put_bytes(key.replace(str(workshop.population_id), str(gone)), outside.get_bytes(key))
     found = audit.ledgers()
     assert found[workshop.population_id].intact
     assert found[gone].problem == "a witnessed population is not in the database"
@@ -194,11 +203,26 @@ def test_a_population_that_is_gone_is_found(workshop, audit, outside):
 def test_a_forged_witness_is_found(workshop, audit, change):
     workshop.order()
     audit.ledgers()
-    key = ledger_key(workshop.population_id)
+    key = newest(workshop.store, workshop.population_id)
     forged = json.loads(workshop.store.get_bytes(key)) | change
     workshop.store.put_bytes(key, json.dumps(forged).encode())
     assert audit.ledgers()[workshop.population_id].problem == NOT_OURS
     assert frozen(workshop.database, workshop.population_id)
+    audit.accept(workshop.population_id)
+    assert audit.ledgers()[workshop.population_id].intact
+
+
+@pytest.mark.parametrize(("sequence", "intact"), [(2, True), (9, False)])
+def test_the_one_head_of_an_earlier_version_counts(workshop, audit, outside, sequence, intact):
+    workshop.order()
+    signer, _ = audit._keys()
+    with workshop.database.read_only() as session:
+        head = replace(book.statement(session, workshop.population_id).summary.head, sequence=sequence)
+    signed = signed_ledger_head(signer, workshop.population_id, head, at=NOON)
+    Witnesses(outside).write(ledger_key(workshop.population_id), signed)
+    assert audit.ledgers()[workshop.population_id].intact is intact
+    audit.accept(workshop.population_id)
+    assert audit.ledgers()[workshop.population_id].intact
 
 
 def test_heads_signed_by_a_retired_key_still_count(workshop, audit, clock):
@@ -242,6 +266,9 @@ def test_the_audit_log_is_linked_noted_and_verified(workshop, audit):
     assert audit.audit_log().problem == "events that were witnessed are missing"
     assert outcomes(workshop.database, "audit.verify") == ["broken"]
     assert json.loads(workshop.store.get_bytes(AUDIT_KEY))["position"] == 2, "the witness stays"
+    assert audit.accept_audit_log().position == 2, "the event that says it is broken is linked too"
+    assert audit.audit_log().intact
+    assert outcomes(workshop.database, "ledger.accept") == ["done"]
 
 
 def test_the_command_tells_by_its_words_and_its_status(workshop, tmp_path):
@@ -259,7 +286,7 @@ def test_the_command_tells_by_its_words_and_its_status(workshop, tmp_path):
     assert first.returncode == 0, first.stderr
     assert f"ledger {workshop.population_id}: whole, 2 entries" in first.stdout
     assert "audit log: whole" in first.stdout
-    assert open_store(second).exists(ledger_key(workshop.population_id))
+    assert newest(open_store(second), workshop.population_id)
     tamper(workshop.settings.database_url, "UPDATE ledger_entries SET epsilon_micros = 1 WHERE sequence = 2")
     broken = run()
     assert broken.returncode == 1

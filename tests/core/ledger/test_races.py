@@ -141,7 +141,7 @@ def test_populations_do_not_wait_for_each_other(database):
             clock=CLOCK,
         )
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(reserve, database, free, charge(0.1)).result(timeout=20)
+            pool.submit(reserve, database, free, charge(0.1)).result(timeout=600)
 
 
 def hold(database_url, population, job, word, ready):

@@ -1,0 +1,119 @@
+"""Backing up and restoring the data folder of an embedded stack, by the roles' own commands."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from understudy.embedded import roles
+from understudy.embedded.child import Child, Command, log_tail
+from understudy.embedded.errors import FolderInUse, FolderUnusable, ServerFailed
+from understudy.embedded.folder import DataFolder
+from understudy.embedded.postgres import PostgresServer
+from understudy.embedded.redis import RedisServer
+
+Notice = Callable[[str], None]
+_UPGRADE_FIRST = 3
+"""What workers.restore says of a backup of another release."""
+_UNUSED_PORT = 1
+"""The settings want a port; nothing here listens."""
+
+
+def back_up(folder: DataFolder, target: Path) -> None:
+    """Write database and objects into a folder that is new or empty; the stack may run.
+
+    Args:
+        folder: the data folder.
+        target: where the backup goes.
+
+    Raises:
+        ServerFailed: it could not be made; the message says why.
+    """
+    postgres = _postgres(folder)
+    try:
+        lock = folder.lock()
+    except FolderInUse:
+        # A supervisor keeps Postgres running, and a backup needs nothing else.
+        _run(folder, postgres, "backup", "workers.backup", str(target))
+        return
+    try:
+        with _started(postgres):
+            _run(folder, postgres, "backup", "workers.backup", str(target))
+    finally:
+        lock.release()
+
+
+def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
+    """Put a backup back into a data folder whose stack is stopped. Returns whether no ledger has forgotten anything.
+
+    Args:
+        folder: the data folder, with its master key.
+        source: what ``back_up`` has written.
+        notice: receives the lines that say what was found.
+
+    Raises:
+        FolderUnusable: the folder has no master key, so nothing that is restored could be opened.
+        FolderInUse: the stack runs.
+        ServerFailed: the backup could not be put back; the database is what it was.
+    """
+    if not (folder.path / "master.key").exists():
+        message = f"{folder.path} has no master.key: put the one there that the backup was made with"
+        raise FolderUnusable(message)
+    postgres = _postgres(folder)
+    lock = folder.lock()
+    try:
+        with _started(postgres):
+            # So that the backup's schema is compared with this release's.
+            _run(folder, postgres, "migrations", "migrations.upgrade")
+            log = folder.log("restore")
+            log.unlink(missing_ok=True)
+            status = _run(
+                folder, postgres, "restore", "workers.restore", str(source), accepted={0, 1, _UPGRADE_FIRST}
+            )
+            if status == _UPGRADE_FIRST:
+                _run(folder, postgres, "migrations", "migrations.upgrade")
+                status = _run(folder, postgres, "restore", "workers.ledger_audit", accepted={0, 1})
+    finally:
+        lock.release()
+    verdicts = [line for line in log.read_text().splitlines() if line.startswith(("ledger ", "audit log"))]
+    for line in verdicts:
+        notice(line)
+    if status != 0 and not any("BROKEN" in line for line in verdicts):
+        message = f"the ledgers could not be verified; the end of the log says:\n{log_tail(log)}"
+        raise ServerFailed(message)
+    return status == 0
+
+
+def _postgres(folder: DataFolder) -> PostgresServer:
+    return PostgresServer(folder.path / "postgres", run_folder=folder.run_folder, log=folder.log("postgres"))
+
+
+@contextmanager
+def _started(postgres: PostgresServer) -> Iterator[None]:
+    postgres.start()
+    try:
+        yield
+    finally:
+        postgres.stop()
+
+
+def _run(
+    folder: DataFolder,
+    postgres: PostgresServer,
+    name: str,
+    module: str,
+    *words: str,
+    accepted: frozenset[int] | set[int] = frozenset({0}),
+) -> int:
+    redis = RedisServer(folder.path / "redis", run_folder=folder.run_folder, log=folder.log("redis"))
+    environment = roles.role_environment(
+        folder, database_url=postgres.url(), broker_url=redis.broker_url, port=_UNUSED_PORT
+    )
+    command: Command = roles.once(folder, environment, name, module, *words)
+    child = Child(command)
+    while child.exit_status is None:
+        child.wait(60.0)
+    status = child.stop()
+    if status not in accepted:
+        message = f"{name} failed; the end of its log says:\n{log_tail(command.log)}"
+        raise ServerFailed(message)
+    return status

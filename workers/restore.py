@@ -1,0 +1,107 @@
+"""Putting a backup back: `python -m workers.restore FOLDER`, with everything stopped but Postgres and the object store.
+
+The database is replaced by the backup's in one transaction: it is the backup's or, if anything fails, what it was. Of the
+objects only those are put back that the store lacks; none is overwritten or removed, for what the store has is newer, and
+signed heads among it tell what the backup has forgotten. Then the ledgers are held against them
+(workers.ledger_audit), whose exit status this command has: 1 says that spends are forgotten, and their datasets frozen.
+
+A backup of an older release needs `python -m migrations.upgrade` first; the command says so, with exit status 3.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Final
+
+from sqlalchemy import text
+
+from core.db.session import Database
+from core.settings import Settings, read_settings
+from core.storage.objects import ObjectStore, open_store
+from workers import ledger_audit
+from workers.backup import DUMP, OBJECTS, CommandFailed, run_tool
+
+UPGRADE_FIRST: Final = 3
+_EMPTIED: Final = ("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+_OTHERS: Final = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND backend_type = 'client backend'"
+)
+
+
+def restore(settings: Settings, folder: Path) -> bool:
+    """Replace the database, and put back the objects that are missing. Returns whether the schema is the one that was there.
+
+    Raises:
+        CommandFailed: There is no backup, somebody is connected to the database, or it could not be replaced.
+    """
+    dump = folder / DUMP
+    if not dump.is_file():
+        raise CommandFailed(f"the folder holds no {DUMP}: name one that workers.backup has written")
+    with closing(Database(settings.database_url, pool_size=1, max_overflow=0)) as database:
+        before = _schema_of(database)
+        with database.read_only() as session:
+            others = session.scalar(_OTHERS)
+    if others:
+        raise CommandFailed(
+            f"{others} connections are open to the database: stop API, workers and upkeep first"
+        )
+    with NamedTemporaryFile(dir=folder, suffix=".sql") as script:
+        # Whole before the first statement runs: psql would take the end of a broken pipe for the end of the backup.
+        run_tool(settings, ["pg_restore", "--no-owner", "--no-privileges", "--file", script.name, str(dump)])
+        emptied = [word for statement in _EMPTIED for word in ("--command", statement)]
+        stop = ["--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1"]
+        run_tool(settings, ["psql", *stop, *emptied, "--file", script.name], connects=True)
+    if (folder / OBJECTS).is_dir():
+        _put_back(open_store(settings.storage_url), folder / OBJECTS)
+    with closing(Database(settings.database_url, pool_size=1, max_overflow=0)) as database:
+        return _schema_of(database) == before
+
+
+def _schema_of(database: Database) -> str | None:
+    """The migration that a database is at; None where it is empty."""
+    with database.read_only() as session:
+        if session.scalar(text("SELECT to_regclass('public.alembic_version')")) is None:
+            return None
+        return str(session.scalar(text("SELECT version_num FROM alembic_version")))
+
+
+def _put_back(store: ObjectStore, folder: Path) -> None:
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        key = path.relative_to(folder).as_posix()
+        if not store.exists(key):
+            store.put_file(key, path)
+
+
+def main(words: Sequence[str]) -> int:
+    """Put a backup back, and verify what came of it.
+
+    Args:
+        words: The command line without the program.
+    """
+    parser = argparse.ArgumentParser(
+        prog="workers.restore",
+        description="Replaces the database by a backup's, and holds it against its witnesses.",
+    )
+    parser.add_argument("folder", type=Path, help="what workers.backup has written")
+    told = parser.parse_args(words)
+    try:
+        same = restore(read_settings(), told.folder)
+    except CommandFailed as failure:
+        sys.stderr.write(f"workers.restore: {failure}\n")
+        return 2
+    sys.stdout.write("the database is the backup's\n")
+    if not same:
+        sys.stdout.write(
+            "its schema is another release's: run `python -m migrations.upgrade`, then `python -m workers.ledger_audit`,"
+            " before anything else\n"
+        )
+        return UPGRADE_FIRST
+    return ledger_audit.main([])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
