@@ -60,11 +60,13 @@ def first_admin(database: Database, directory: KeyDirectory) -> KeyText:
     """Make an admin key on a database that has no keys.
 
     Raises:
-        KeysFileInvalid: There are keys already; an admin makes further ones through the API.
+        KeysFileInvalid: There are keys already; an admin creates people through the API, who make their own.
     """
     with database.transaction() as session:
         if directory.list_keys(session):
-            raise KeysFileInvalid("this database has keys; ask an admin to make one with POST /v1/keys")
+            raise KeysFileInvalid(
+                "this database has keys; ask an admin to create a person with POST /v1/people"
+            )
         _, key = directory.issue(session, name="first admin", roles=[Role.ADMIN])
         return key
 

@@ -1,4 +1,4 @@
-"""API keys as the client sees them: the calls of an administrator, as values, and what they answer."""
+"""API keys as the client sees them: calls as values, and what they answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -80,22 +80,18 @@ def create_key(
     roles: Sequence[str],
     scopes: Sequence[str] = (),
     expires_at: str | None = None,
-    principal_id: str | None = None,
-    principal_name: str | None = None,
 ) -> Call[ApiKey]:
-    """Make a key; the answer is the only time it is shown.
+    """Make a further key for oneself; the answer is the only time it is shown.
 
     Args:
         name: what people call it.
-        roles: at least one of owner, analyst, admin, auditor.
+        roles: at least one of the roles of the key in use.
         scopes: what it is narrowed to; empty for all that its roles may do.
         expires_at: a moment (ISO 8601), or ``never``; None for the service's default.
-        principal_id: whom it speaks for; None for a new principal.
-        principal_name: what everybody calls the principal; None leaves it as it is.
     """
     body: dict[str, Any] = {"name": name, "roles": list(roles), "scopes": list(scopes)}
-    given = {"expires_at": expires_at, "principal_id": principal_id, "principal_name": principal_name}
-    body |= {word: value for word, value in given.items() if value is not None}
+    if expires_at is not None:
+        body["expires_at"] = expires_at
     return Call(method="POST", path="/v1/keys", read=ApiKey.from_json, body=body)
 
 
@@ -110,7 +106,7 @@ def name_principal(principal_id: str, name: str) -> Call[Json]:
 
 
 def list_keys() -> Call[tuple[ApiKey, ...]]:
-    """Ask for all keys, without their secrets."""
+    """Ask for one's own keys, and as an admin for everybody's, without their secrets."""
 
     def read(document: object) -> tuple[ApiKey, ...]:
         return tuple(ApiKey.from_json(item) for item in take(document, "items")[0])
@@ -119,7 +115,7 @@ def list_keys() -> Call[tuple[ApiKey, ...]]:
 
 
 def rotate_key(key_id: str) -> Call[ApiKey]:
-    """Make a key's successor; its answer also says until when the old secret works."""
+    """Make the successor of the key in use; its answer also says until when the old secret works."""
     return Call(method="POST", path=f"/v1/keys/{key_id}/rotate", read=ApiKey.from_json)
 
 

@@ -5,13 +5,23 @@ Unauthenticated
   * KeyRefused         401  unknown, malformed, expired or revoked; which of them is not said
   * SessionRefused     401  unknown, ended or expired
   * TokenRefused       401  a bearer token that is not valid here; why is not said
+  * EnrolmentRefused   401  an enrolment token that is unknown, used, cancelled or expired; which is not said
 Forbidden
   * RoleMissing        403  a valid key without one of the roles the endpoint asks for
   * ScopeMissing       403  a valid key that is narrowed to other uses
+  * KeyNarrowed        403  a narrowed key where only one that is not narrowed will do
   * CsrfRefused        403  a session's request that may have been made by another site
+  * KeyForAnother      403  a key was asked for that would speak for somebody else
+  * KeyBeyondMaker     403  a key was asked for with more rights, or a longer life, than the one that makes it
+  * TokenMakesNoKeys   403  a key was asked for with a bearer token
+  * PersonNotEnrolled  403  the two-person rule counts people who enrolled themselves
+  * RecoveryHold       403  the principal was recovered a short while ago
 NotFound
-  * KeyNotFound        404  no such key, or not one that the caller may rotate
+  * KeyNotFound        404  no such key, or not one that the caller may rotate or revoke
+  * PersonNotFound     404  no such person
+  * EnrolmentNotFound  404  no such enrolment, or not one of the caller
 Conflict
+  * EnrolmentEnded     409  an enrolment that was accepted, cancelled or has expired cannot be cancelled
   * KeyEnded           409  a key that is revoked, expired or replaced already cannot be rotated
 InvalidInput
   * ExpiryRefused      422  the end of a key's life is in the past or too far away
@@ -21,6 +31,8 @@ TooManyRequests
 Unavailable
   * IssuerUnavailable  503  the provider of identities does not answer, and its keys are not known
 """
+
+from datetime import datetime
 
 from core.errors import (
     Conflict,
@@ -116,8 +128,130 @@ class CsrfRefused(Forbidden):
         )
 
 
+class EnrolmentRefused(Unauthenticated):
+    """The enrolment token is malformed, unknown, used, cancelled or expired; the answer is the same for each."""
+
+    code = "enrolment-refused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The enrolment token is not valid.",
+            remedy="A token works once and for a limited time; ask an administrator for a new enrolment.",
+        )
+
+
+class KeyNarrowed(Forbidden):
+    """The key is narrowed to some uses, and what this endpoint makes would not be."""
+
+    code = "key-narrowed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The key is narrowed by scopes; this endpoint needs one that is not.",
+            remedy="Use a key without scopes.",
+        )
+
+
+class KeyForAnother(Forbidden):
+    """The key that was asked for would speak for somebody else than its maker."""
+
+    code = "key-for-another"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A new key speaks for the principal that makes it, and for nobody else.",
+            remedy="Create a person with POST /v1/people and hand over the enrolment; the person makes the key.",
+        )
+
+
+class KeyBeyondMaker(Forbidden):
+    """The key that was asked for has roles, scopes or a life beyond those of the key that makes it."""
+
+    code = "key-beyond-maker"
+
+    def __init__(self, *, beyond: tuple[str, ...]) -> None:
+        super().__init__(
+            f"The new key would go beyond the key that makes it: {', '.join(beyond)}.",
+            remedy="Ask for roles, scopes and an end within those of the key in use. For somebody else, create a"
+            " person with POST /v1/people.",
+            beyond=list(beyond),
+        )
+
+
+class TokenMakesNoKeys(Forbidden):
+    """A bearer token ends with the account at the identity provider; a key made with it would not."""
+
+    code = "token-makes-no-keys"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A bearer token makes no API key.",
+            remedy="Ask an administrator for an enrolment, and accept it with this token in the Authorization header.",
+        )
+
+
+class PersonNotEnrolled(Forbidden):
+    """One of the two people has not accepted an enrolment, or uses a key that an administrator handed out."""
+
+    code = "person-not-enrolled"
+
+    def __init__(self, *, whose: str) -> None:
+        super().__init__(
+            f"The two-person rule counts people who enrolled themselves, and the {whose} has not, or not with this key.",
+            remedy="An administrator makes an enrolment (POST /v1/people/{principal_id}/enrolments); the person accepts"
+            " it and uses the new key.",
+            whose=whose,
+        )
+
+
+class RecoveryHold(Forbidden):
+    """An administrator recovered the principal a short while ago; some things stay shut until the person could object."""
+
+    code = "recovery-hold"
+
+    def __init__(self, *, whose: str, until: datetime) -> None:
+        super().__init__(
+            f"The {whose} was recovered by an administrator; this stays shut until {until.isoformat()}.",
+            remedy="Wait until then. If the recovery was not asked for, cancel it with DELETE /v1/enrolments/{enrolment_id}.",
+            whose=whose,
+            until=until.isoformat(),
+        )
+
+
+class PersonNotFound(NotFound):
+    """There is no such person."""
+
+    code = "person-not-found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no person with this id.", remedy="List the people with GET /v1/people.")
+
+
+class EnrolmentNotFound(NotFound):
+    """There is no such enrolment, or it is not the caller's."""
+
+    code = "enrolment-not-found"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "There is no enrolment with this id.", remedy="List the enrolments with GET /v1/enrolments."
+        )
+
+
+class EnrolmentEnded(Conflict):
+    """The enrolment was cancelled, has expired, or was accepted and can no longer be undone."""
+
+    code = "enrolment-ended"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The enrolment can no longer be cancelled.",
+            remedy="Revoke the key that came of it with DELETE /v1/keys/{key_id}.",
+        )
+
+
 class KeyNotFound(NotFound):
-    """There is no such API key, or it is not one that the caller may rotate."""
+    """There is no such API key, or it is not one that the caller may rotate or revoke."""
 
     code = "key-not-found"
 

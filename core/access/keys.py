@@ -18,13 +18,14 @@ SECRET_BYTES = 32
 PREFIX_BYTES = 4
 
 _SHAPE = re.compile(r"us_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
+_ENROLMENT_SHAPE = re.compile(r"ue_([0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 
 Entropy = Callable[[int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyText:
-    """A well-formed key in plain text; never stored, never logged.
+    """A well-formed key, or the token of an enrolment, in plain text; never stored, never logged.
 
     Args:
         text: The whole key.
@@ -33,7 +34,7 @@ class KeyText:
     text: str
 
     def __repr__(self) -> str:
-        return f"KeyText(us_{self.prefix}_...)"
+        return f"KeyText({self.text[:11]}_...)"
 
     @property
     def prefix(self) -> str:
@@ -43,8 +44,17 @@ class KeyText:
 
 def make_key(entropy: Entropy) -> KeyText:
     """Make a fresh key from ``entropy``, the operating system's random bytes (``os.urandom``)."""
-    secret = base64.urlsafe_b64encode(entropy(SECRET_BYTES)).rstrip(b"=").decode("ascii")
-    return KeyText(f"us_{entropy(PREFIX_BYTES).hex()}_{secret}")
+    return _make("us", entropy)
+
+
+def make_enrolment_token(entropy: Entropy) -> KeyText:
+    """Make the token of an enrolment: as long and as random as a key, and no key."""
+    return _make("ue", entropy)
+
+
+def parse_enrolment_token(text: str) -> KeyText | None:
+    """Read the token of an enrolment, or None where the text does not have the shape of one."""
+    return KeyText(text) if _ENROLMENT_SHAPE.fullmatch(text) else None
 
 
 def parse_key(text: str) -> KeyText | None:
@@ -73,3 +83,8 @@ def digests_equal(stored: bytes, presented: bytes) -> bool:
 def subkey_of(pepper: bytes, purpose: bytes) -> bytes:
     """Derive the 32-byte key of another kind of digest, so that no digest of one kind passes for another."""
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(pepper)
+
+
+def _make(kind: str, entropy: Entropy) -> KeyText:
+    secret = base64.urlsafe_b64encode(entropy(SECRET_BYTES)).rstrip(b"=").decode("ascii")
+    return KeyText(f"{kind}_{entropy(PREFIX_BYTES).hex()}_{secret}")

@@ -1,22 +1,24 @@
-"""All SQL on the tables of API keys, names of principals, browser sessions and failed logins."""
+"""All SQL on the tables of API keys, people and their names, enrolments, browser sessions and failed logins."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, CursorResult, Update, delete, or_, select, update
+from sqlalchemy import ColumnElement, CursorResult, Update, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from core.db.tables.api_key import ApiKey
 from core.db.tables.browser_session import BrowserSession
+from core.db.tables.enrolment import Enrolment
 from core.db.tables.login_throttle import LoginThrottle
+from core.db.tables.person import Person
 from core.db.tables.principal_name import PrincipalName
 
 
-def add(session: Session, row: ApiKey | BrowserSession) -> None:
-    """Insert a key or a session."""
+def add(session: Session, row: ApiKey | BrowserSession | Enrolment | Person) -> None:
+    """Insert a row."""
     session.add(row)
     session.flush()
 
@@ -26,9 +28,16 @@ def live_at(at: datetime) -> ColumnElement[bool]:
     return ApiKey.revoked_at.is_(None) & or_(ApiKey.expires_at.is_(None), ApiKey.expires_at > at)
 
 
-def live_with_prefix(session: Session, prefix: str, *, at: datetime) -> Sequence[ApiKey]:
-    """Living keys that carry this prefix: at most one in practice, but 32 bits can collide."""
-    return session.scalars(select(ApiKey).where(ApiKey.prefix == prefix, live_at(at))).all()
+def live_with_prefix(
+    session: Session, prefix: str, *, at: datetime
+) -> Sequence[tuple[ApiKey, datetime | None]]:
+    """Living keys that carry this prefix, each with until when its principal is held.
+
+    There is at most one in practice, but 32 bits can collide.
+    """
+    query = select(ApiKey, Person.held_until).outerjoin(Person, Person.principal_id == ApiKey.principal_id)
+    found = session.execute(query.where(ApiKey.prefix == prefix, live_at(at)))
+    return [(key, held_until) for key, held_until in found]
 
 
 def by_digest(session: Session, digest: bytes) -> ApiKey | None:
@@ -36,9 +45,12 @@ def by_digest(session: Session, digest: bytes) -> ApiKey | None:
     return session.scalar(select(ApiKey).where(ApiKey.digest == digest))
 
 
-def all_keys(session: Session) -> Sequence[ApiKey]:
-    """Every key, oldest first."""
-    return session.scalars(select(ApiKey).order_by(ApiKey.created_at, ApiKey.id)).all()
+def keys(session: Session, *, principal_id: UUID | None) -> Sequence[ApiKey]:
+    """The keys of a principal, or every key where none is named; oldest first."""
+    query = select(ApiKey).order_by(ApiKey.created_at, ApiKey.id)
+    return session.scalars(
+        query if principal_id is None else query.where(ApiKey.principal_id == principal_id)
+    ).all()
 
 
 def key_for_update(session: Session, key_id: UUID) -> ApiKey | None:
@@ -46,13 +58,82 @@ def key_for_update(session: Session, key_id: UUID) -> ApiKey | None:
     return session.scalar(select(ApiKey).where(ApiKey.id == key_id).with_for_update())
 
 
-def revoke(session: Session, key_id: UUID, *, at: datetime) -> ApiKey | None:
-    """Mark a key as revoked, keeping the time of the first revocation. Returns None where there is no such key."""
-    row = key_for_update(session, key_id)
-    if row is not None and row.revoked_at is None:
+def revoke_descendants(session: Session, enrolment_id: UUID, *, at: datetime) -> Sequence[UUID]:
+    """Mark as revoked the living keys that descend from an enrolment. Returns their ids."""
+    query = select(ApiKey).where(ApiKey.enrolment_id == enrolment_id, live_at(at)).with_for_update()
+    found = session.scalars(query.order_by(ApiKey.id)).all()
+    for row in found:
         row.revoked_at = at
-        session.flush()
-    return row
+    session.flush()
+    return [row.id for row in found]
+
+
+def put_person(session: Session, row: Person) -> None:
+    """Insert a person who is enrolled, or enrol one who was not; everything else stays as it was."""
+    values = {
+        name: getattr(row, name)
+        for name in ("principal_id", "roles", "created_by", "created_at", "enrolled_at")
+    }
+    first = func.coalesce(Person.enrolled_at, row.enrolled_at)
+    change = insert(Person).values(values)
+    session.execute(
+        change.on_conflict_do_update(index_elements=[Person.principal_id], set_={"enrolled_at": first})
+    )
+
+
+def put_person_of_keys(session: Session, principal_id: UUID, *, at: datetime) -> None:
+    """Insert a principal that has keys and is no person: the previous release can make one during an upgrade."""
+    rows = session.scalars(select(ApiKey).where(ApiKey.principal_id == principal_id)).all()
+    if not rows:
+        return
+    live = [row for row in rows if row.revoked_at is None and (row.expires_at is None or row.expires_at > at)]
+    roles = sorted({role for row in live or rows for role in row.roles})
+    values = {"principal_id": principal_id, "roles": roles, "created_by": principal_id, "created_at": at}
+    session.execute(insert(Person).values(values).on_conflict_do_nothing())
+
+
+def person_for_update(session: Session, principal_id: UUID) -> Person | None:
+    """A person, holding the row's lock until the transaction ends."""
+    query = select(Person).where(Person.principal_id == principal_id)
+    return session.scalar(query.with_for_update().execution_options(populate_existing=True))
+
+
+def person(session: Session, principal_id: UUID) -> Person | None:
+    """A person."""
+    return session.get(Person, principal_id, populate_existing=True)
+
+
+def people(session: Session) -> Sequence[Person]:
+    """Every person, oldest first."""
+    return session.scalars(select(Person).order_by(Person.created_at, Person.principal_id)).all()
+
+
+def has_keys(session: Session, principal_id: UUID) -> bool:
+    """Whether a principal ever had a key."""
+    return session.scalar(select(ApiKey.id).where(ApiKey.principal_id == principal_id).limit(1)) is not None
+
+
+def enrolment_with_digest(session: Session, digest: bytes) -> Enrolment | None:
+    """An enrolment by the digest of its token."""
+    return session.scalar(select(Enrolment).where(Enrolment.digest == digest))
+
+
+def enrolment(session: Session, enrolment_id: UUID) -> Enrolment | None:
+    """An enrolment, freshly read."""
+    return session.get(Enrolment, enrolment_id, populate_existing=True)
+
+
+def enrolment_for_update(session: Session, enrolment_id: UUID) -> Enrolment:
+    """An enrolment that exists, holding the row's lock until the transaction ends."""
+    query = select(Enrolment).where(Enrolment.id == enrolment_id)
+    return session.scalars(query.with_for_update().execution_options(populate_existing=True)).one()
+
+
+def enrolments(session: Session, *, principal_id: UUID | None) -> Sequence[Enrolment]:
+    """The enrolments of a person, or all where none is named; newest first."""
+    query = select(Enrolment).order_by(Enrolment.created_at.desc(), Enrolment.id)
+    chosen = query if principal_id is None else query.where(Enrolment.principal_id == principal_id)
+    return session.scalars(chosen.execution_options(populate_existing=True)).all()
 
 
 def put_name(session: Session, principal_id: UUID, *, name: str, by: UUID, at: datetime) -> PrincipalName:
@@ -74,11 +155,12 @@ def names_of(session: Session, principal_ids: Collection[UUID]) -> Mapping[UUID,
 
 def session_with_digest(
     session: Session, digest: bytes, *, at: datetime, seen_after: datetime
-) -> tuple[BrowserSession, ApiKey] | None:
-    """A browser's session that has neither ended nor expired nor idled, with its living key."""
+) -> tuple[BrowserSession, ApiKey, datetime | None] | None:
+    """A browser's session that is alive, with its living key and until when the key's principal is held."""
     query = (
-        select(BrowserSession, ApiKey)
+        select(BrowserSession, ApiKey, Person.held_until)
         .join(ApiKey, ApiKey.id == BrowserSession.key_id)
+        .outerjoin(Person, Person.principal_id == ApiKey.principal_id)
         .where(
             BrowserSession.digest == digest,
             BrowserSession.ended_at.is_(None),
@@ -88,7 +170,7 @@ def session_with_digest(
         )
     )
     found = session.execute(query).one_or_none()
-    return None if found is None else (found[0], found[1])
+    return None if found is None else (found[0], found[1], found[2])
 
 
 def end_session(session: Session, digest: bytes, *, at: datetime) -> None:

@@ -1,6 +1,7 @@
 """Who may ask: the roles a key can carry, and the principal a valid key speaks for."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -11,7 +12,7 @@ class Role(StrEnum):
     """What a key is for. One key may carry several roles.
 
     An owner declares and uploads datasets and sees what is sealed to the owner; an analyst asks for quotes, orders
-    jobs and downloads; an admin sets caps and makes keys, and sees no private fact of any dataset; an auditor reads
+    jobs and downloads; an admin sets caps and creates people, and sees no private fact of any dataset; an auditor reads
     public facts, budgets, ledgers, certificates and the audit log of everybody, and changes nothing.
     """
 
@@ -40,6 +41,9 @@ class Principal:
         roles: The roles of that key, not the union over the principal's keys.
         scopes: What the key is narrowed to; empty for all that its roles may do.
         via: How the principal proved who it is.
+        enrolment_id: The enrolment that the key descends from; None for a key that an admin handed out before there
+            were enrolments. A principal with a token stands for itself.
+        held_until: Until then what is sealed to the principal stays shut; None where nothing is held.
     """
 
     id: UUID
@@ -47,6 +51,8 @@ class Principal:
     roles: frozenset[Role]
     scopes: frozenset[Scope] = frozenset()
     via: Via = Via.KEY
+    enrolment_id: UUID | None = None
+    held_until: datetime | None = None
 
     def has(self, *roles: Role) -> bool:
         """Whether the key carries at least one of these roles."""
@@ -55,3 +61,7 @@ class Principal:
     def within(self, scope: Scope) -> bool:
         """Whether the key is not narrowed to other uses than this one."""
         return not self.scopes or scope in self.scopes
+
+    def is_held(self, at: datetime) -> bool:
+        """Whether a recovery keeps shut, at this moment, what is sealed to the principal."""
+        return self.held_until is not None and at < self.held_until

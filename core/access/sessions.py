@@ -6,6 +6,7 @@ keyed digest of the same bits: bound to the session, never stored, and of no use
 
 import base64
 import hmac
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 from uuid import uuid4
@@ -73,11 +74,8 @@ class BrowserSessions:
         )
         if found is None:
             raise SessionRefused
-        row, key = found
-        by_key = principal_of(key)
-        principal = type(by_key)(
-            id=by_key.id, key_id=by_key.key_id, roles=by_key.roles, scopes=by_key.scopes, via=Via.SESSION
-        )
+        row, key, held_until = found
+        principal = replace(principal_of(key, held_until=held_until), via=Via.SESSION)
         ends = row.expires_at if key.expires_at is None else min(row.expires_at, key.expires_at)
         return Known(principal=principal, expires_at=ends, session_id=row.id)
 

@@ -13,6 +13,8 @@ COOKIE: Final = "__Host-understudy-session"
 # The one-machine stack speaks plain HTTP on the loopback address.
 LOOPBACK_COOKIE: Final = "understudy-session"
 TOKEN_HEADER: Final = "X-CSRF-Token"  # noqa: S105 - the name of a header
+# Browsers leave it out of an origin; a proxy may write it into the host.
+_DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -71,7 +73,8 @@ def _is_own(origin: str, request: Request, settings: Settings) -> bool:
     except ValueError:
         return False
     schemes = {"http", "https"} if settings.is_alone else {"https"}
-    return parts.scheme in schemes and parts.netloc.casefold() == request.headers.get("host", "").casefold()
+    host = request.headers.get("host", "").casefold().removesuffix(_DEFAULT_PORTS.get(parts.scheme, ""))
+    return parts.scheme in schemes and parts.netloc.casefold() == host
 
 
 def _name(settings: Settings) -> str:

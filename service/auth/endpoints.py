@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked by admins, rotated by admins or by themselves."""
+"""API keys: made, rotated and revoked by the principals they speak for; admins list and revoke them, and make none."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -6,8 +6,17 @@ from uuid import UUID
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
-from core.access.errors import ExpiryRefused, KeyEnded, KeyNotFound
-from core.access.names import name_principal, names_of
+from core.access.errors import (
+    ExpiryRefused,
+    KeyBeyondMaker,
+    KeyEnded,
+    KeyForAnother,
+    KeyNotFound,
+    RecoveryHold,
+    TokenMakesNoKeys,
+)
+from core.access.names import names_of
+from core.access.roles import Role
 from core.db.session import on_commit
 from service.audit import record
 from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
@@ -19,30 +28,39 @@ from service.strict_route import StrictRoute
 router = APIRouter(prefix="/keys", tags=["keys"], route_class=StrictRoute)
 
 
-@router.post("", status_code=201, summary="Make an API key", responses=problems(ExpiryRefused))
+@router.post(
+    "",
+    status_code=201,
+    summary="Make an API key",
+    responses=problems(KeyForAnother, KeyBeyondMaker, TokenMakesNoKeys, ExpiryRefused),
+)
 def create_key(
     order: KeyOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
 ) -> NewKey:
-    """Make a key with the given roles and scopes. The answer holds the secret; it cannot be shown again."""
-    row, key = parts.keys.issue(
+    """Make a further key for oneself, within the roles, the scopes and the life of the key in use.
+
+    The answer holds the secret; it cannot be shown again. Nobody makes a key for somebody else: administrators create
+    people (`POST /v1/people`), and a person's first key comes of the enrolment.
+    """
+    if order.principal_id not in {None, principal.id} or order.principal_name is not None:
+        raise KeyForAnother
+    row, key = parts.keys.make(
         session,
+        by=principal,
         name=order.name,
         roles=order.roles,
-        principal_id=order.principal_id,
         scopes=order.scopes,
         expires_at=order.end(now=parts.clock.now(), lifetime_days=parts.settings.key_lifetime_days),
+        shortened=order.expires_at is None,
     )
     record(session, principal, action="key.create", object_id=row.id, clock=parts.clock)
-    if order.principal_name is not None:
-        name_principal(session, row.principal_id, order.principal_name, by=principal.id, clock=parts.clock)
-        record(session, principal, action="principal.name", object_id=row.principal_id, clock=parts.clock)
     return NewKey.with_secret(row, key, names_of(session, [row.principal_id]))
 
 
 @router.get("", summary="List the API keys")
-def list_keys(_principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> KeyList:
-    """All keys, revoked ones too, without their secrets."""
-    rows = parts.keys.list_keys(session)
+def list_keys(principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> KeyList:
+    """One's own keys, and for an admin everybody's; revoked ones too, without their secrets."""
+    rows = parts.keys.list_keys(session, principal_id=None if principal.has(Role.ADMIN) else principal.id)
     names = names_of(session, [row.principal_id for row in rows])
     return KeyList(items=[KeyView.of(row, names) for row in rows])
 
@@ -58,8 +76,7 @@ def rotate_key(
 ) -> RotatedKey:
     """Make a successor with the same rights; the old secret works on for the stated overlap, then no more.
 
-    Admins rotate any key, and the successor gets a full life. Other keys rotate themselves only, and the successor ends
-    when the old key would have.
+    A key rotates itself and no other, and the successor ends when the old key would have.
     """
     overlap = timedelta(seconds=parts.settings.key_overlap_seconds)
     old, new, key = parts.keys.rotate(session, key_id, by=principal, overlap=overlap)
@@ -70,15 +87,17 @@ def rotate_key(
     return RotatedKey(**made.model_dump(), old_key_ends_at=old.expires_at)
 
 
-@router.delete("/{key_id}", summary="Revoke an API key", responses=problems(KeyNotFound))
+@router.delete("/{key_id}", summary="Revoke an API key", responses=problems(KeyNotFound, RecoveryHold))
 def revoke_key(
     key_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
 ) -> KeyView:
     """Make a key and its sessions useless, here at once and in all processes within two seconds.
 
-    Revoking it again changes nothing. Its successor, if it was rotated, is a key of its own and stays.
+    For one's own keys; an admin revokes any. Revoking it again changes nothing. Its successor, if it was rotated, is a key
+    of its own and stays. After a recovery the caller's keys of other enrolments cannot be revoked until the hold is over:
+    with one of them the person can cancel the recovery.
     """
-    row = parts.keys.revoke(session, key_id)
+    row = parts.keys.revoke(session, key_id, by=principal)
     record(session, principal, action="key.revoke", object_id=row.id, clock=parts.clock)
     _forget(session, parts, key_id)
     return KeyView.of(row, names_of(session, [row.principal_id]))

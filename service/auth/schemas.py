@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -15,6 +15,23 @@ from service.principals.schemas import DisplayName
 from service.wire import Moment, Name
 
 MAX_KEY_LENGTH = 200
+
+End = Annotated[
+    Moment | Literal["never"] | None,
+    Field(
+        description='When the key ends by itself: a moment, or "never"; leave out for the default, or for the end of the'
+        " key that makes it where that is earlier."
+    ),
+]
+
+
+def end_of(
+    expires_at: datetime | Literal["never"] | None, *, now: datetime, lifetime_days: int
+) -> datetime | None:
+    """When a key ends by itself; None for never."""
+    if expires_at == "never":
+        return None
+    return expires_at or now + timedelta(days=lifetime_days)
 
 
 class KeyOrder(BaseModel):
@@ -31,28 +48,26 @@ class KeyOrder(BaseModel):
     )
 
     name: Name = Field(description="What people call the key.")
-    roles: set[Role] = Field(min_length=1, description="What the key may be used for.")
+    roles: set[Role] = Field(
+        min_length=1, description="What the key may be used for: roles of the key that makes it."
+    )
     scopes: set[Scope] = Field(
         default_factory=set,
-        description="Narrows the key to these uses; leave out for all that its roles may do.",
+        description="Narrows the key to these uses; leave out for all that its roles may do. A narrowed key makes keys"
+        " with some of its own scopes only.",
     )
     principal_id: UUID | None = Field(
         None,
-        description="Whom the key speaks for; leave out for a new principal.",
+        description="The caller's own id, or left out. A key for anybody else is refused (`key-for-another`).",
     )
     principal_name: DisplayName | None = Field(
-        None,
-        description="What everybody calls the principal, shown beside its id; leave out to leave it as it is.",
+        None, description="No longer taken (`key-for-another`): people are created with `POST /v1/people`."
     )
-    expires_at: Moment | Literal["never"] | None = Field(
-        None, description='When the key ends by itself: a moment, or "never"; leave out for the default.'
-    )
+    expires_at: End = None
 
     def end(self, *, now: datetime, lifetime_days: int) -> datetime | None:
         """When the key ends by itself; None for never."""
-        if self.expires_at == "never":
-            return None
-        return self.expires_at or now + timedelta(days=lifetime_days)
+        return end_of(self.expires_at, now=now, lifetime_days=lifetime_days)
 
 
 class KeyView(BaseModel):
@@ -110,7 +125,7 @@ class RotatedKey(NewKey):
 
 
 class KeyList(BaseModel):
-    """All keys, oldest first."""
+    """Keys, oldest first."""
 
     items: list[KeyView]
 
@@ -130,6 +145,9 @@ class SessionView(BaseModel):
     roles: list[Role]
     scopes: list[Scope]
     via: Via = Field(description="How the caller proved it: by key, session or token.")
+    held_until: datetime | None = Field(
+        description="Until then, after a recovery, what is sealed to the caller stays shut; null where nothing is held."
+    )
     csrf_token: str | None = Field(
         description="What a session's own pages send as `X-CSRF-Token` with every change; null without a session."
     )
@@ -142,5 +160,6 @@ class SessionView(BaseModel):
             roles=sorted(principal.roles),
             scopes=sorted(principal.scopes),
             via=principal.via,
+            held_until=principal.held_until,
             csrf_token=csrf_token,
         )

@@ -31,7 +31,9 @@ class Reach(StrEnum):
     """A budget request or a grant: of who filed or holds it, of the dataset's owner, of admins and auditors; to other
     members it does not exist."""
     KEY = "key"
-    """The key that is presented, or any for an admin; somebody else's does not exist."""
+    """The key that is presented; any other does not exist."""
+    HELD = "held"
+    """The caller's own keys and enrolments, or anybody's for an admin; somebody else's do not exist."""
     SELF = "self"
     """The principal's own, which nobody else has to do with: its endpoints for notifications."""
     ANY = "any"
@@ -45,6 +47,10 @@ class Access(NamedTuple):
     scope: Scope | None
     """What a narrowed key needs; None where every key will do."""
     reach: Reach
+    sealed: bool = False
+    """Whether it shows what is sealed to the principal, so that it stays shut for a while after a recovery."""
+    whole: bool = False
+    """Whether a narrowed key will not do, because what it makes would not be narrowed."""
 
 
 _OWNER = frozenset({Role.OWNER})
@@ -55,10 +61,15 @@ _WORKING = _OWNER | _ANALYST | _ADMIN
 _EVERYBODY = _WORKING | _AUDITOR
 
 TABLE: Final[Mapping[str, Access]] = {
-    "create_key": Access(_ADMIN, Scope.KEYS_WRITE, Reach.NONE),
-    "list_keys": Access(_ADMIN, Scope.KEYS_READ, Reach.NONE),
-    "rotate_key": Access(_WORKING, Scope.KEYS_WRITE, Reach.KEY),
-    "revoke_key": Access(_ADMIN, Scope.KEYS_WRITE, Reach.ANY),
+    "create_person": Access(_ADMIN, None, Reach.NONE, whole=True),
+    "list_people": Access(_ADMIN | _AUDITOR, Scope.KEYS_READ, Reach.NONE),
+    "create_enrolment": Access(_ADMIN, None, Reach.ANY, whole=True),
+    "list_enrolments": Access(_EVERYBODY, Scope.KEYS_READ, Reach.NONE),
+    "cancel_enrolment": Access(_EVERYBODY, Scope.KEYS_WRITE, Reach.HELD),
+    "create_key": Access(_EVERYBODY, Scope.KEYS_WRITE, Reach.NONE),
+    "list_keys": Access(_EVERYBODY, Scope.KEYS_READ, Reach.NONE),
+    "rotate_key": Access(_EVERYBODY, Scope.KEYS_WRITE, Reach.KEY),
+    "revoke_key": Access(_EVERYBODY, Scope.KEYS_WRITE, Reach.HELD),
     "list_principal_names": Access(_EVERYBODY, None, Reach.NONE),
     "name_principal": Access(_ADMIN, Scope.KEYS_WRITE, Reach.ANY),
     "read_session": Access(_EVERYBODY, None, Reach.NONE),
@@ -67,13 +78,15 @@ TABLE: Final[Mapping[str, Access]] = {
     "list_datasets": Access(_EVERYBODY, Scope.DATASETS_READ, Reach.NONE),
     "read_dataset": Access(_EVERYBODY, Scope.DATASETS_READ, Reach.SEEN),
     "upload_rows": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
+    "accept_rows": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
+    "discard_rows": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
     "create_upload": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
-    "read_upload": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED),
+    "read_upload": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
     "put_part": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
-    "complete_upload": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
+    "complete_upload": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
     "abort_upload": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
     "delete_dataset": Access(_OWNER | _ADMIN, Scope.DATASETS_WRITE, Reach.GOVERNED),
-    "read_intake_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED),
+    "read_intake_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
     "set_budget": Access(_ADMIN, Scope.BUDGET_WRITE, Reach.SEEN),
     "read_budget": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.SEEN),
     "read_ledger": Access(_EVERYBODY, Scope.BUDGET_READ, Reach.SEEN),
@@ -107,17 +120,17 @@ TABLE: Final[Mapping[str, Access]] = {
     "list_jobs": Access(_EVERYBODY, Scope.JOBS_READ, Reach.NONE),
     "watch_job": Access(_EVERYBODY, Scope.JOBS_READ, Reach.SEEN),
     "read_job": Access(_EVERYBODY, Scope.JOBS_READ, Reach.SEEN),
-    "read_failure_note": Access(_OWNER, Scope.JOBS_READ, Reach.OWNED),
+    "read_failure_note": Access(_OWNER, Scope.JOBS_READ, Reach.OWNED, sealed=True),
     "cancel_job": Access(_ANALYST | _ADMIN, Scope.JOBS_WRITE, Reach.MINE),
     "list_releases": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.NONE),
     "read_release": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "download_bundle": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "read_certificate": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
-    "order_sealed_report": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
-    "list_sealed_reports": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED),
-    "read_sealed_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED),
-    "download_sealed_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED),
-    "delete_sealed_report": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED),
+    "order_sealed_report": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
+    "list_sealed_reports": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
+    "read_sealed_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
+    "download_sealed_report": Access(_OWNER, Scope.DATASETS_READ, Reach.OWNED, sealed=True),
+    "delete_sealed_report": Access(_OWNER, Scope.DATASETS_WRITE, Reach.OWNED, sealed=True),
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "list_charged_reports": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "read_charged_report": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
@@ -133,5 +146,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "remove_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
 }
 
-# They ask for nobody: whether the process lives, and the login itself.
-OPEN: Final = frozenset({"create_session", "read_health", "read_liveness", "read_readiness", "read_metrics"})
+# They ask for nobody: whether the process lives, the login itself, and a person's first key.
+OPEN: Final = frozenset(
+    {"create_session", "accept_enrolment", "read_health", "read_liveness", "read_readiness", "read_metrics"}
+)

@@ -94,7 +94,13 @@ class Tokens:
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
             raise TokenRefused
         principal_id = principal_of(self._issuer.address, subject)
-        return Principal(id=principal_id, key_id=principal_id, roles=self._roles(claims), via=Via.TOKEN)
+        return Principal(
+            id=principal_id,
+            key_id=principal_id,
+            roles=self._roles(claims),
+            via=Via.TOKEN,
+            enrolment_id=principal_id,
+        )
 
     def _key(self, header: Mapping[str, Any]) -> jwt.PyJWK:
         name, kind = header.get("kid"), header.get("typ")

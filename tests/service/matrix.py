@@ -33,6 +33,7 @@ def _order(objects: Objects) -> dict[str, Any]:
 
 
 BODIES: Mapping[str, Callable[[Objects], Options]] = {
+    "create_person": lambda _: {"json": {"name": "a", "roles": ["owner"]}},
     "create_key": lambda _: {"json": {"name": "a", "roles": ["owner"]}},
     "name_principal": lambda _: {"json": {"name": "a"}},
     "list_principal_names": lambda _: {"params": {"id": str(uuid4())}},
@@ -125,7 +126,10 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
     world.admit(dataset_id, *analysts)
     for analyst in analysts:
         world.give(dataset_id, analyst)
-    made = world.admin.post("/v1/keys", {"name": "one of many", "roles": ["analyst"]}).json()
+    person = world.admin.post("/v1/people", {"name": "one of many", "roles": ["analyst"]}).json()
+    token = {"token": person["enrolment"]["token"]}
+    made = world.client.post("/v1/enrolments", json=token).json()
+    recovery = world.admin.post(f"/v1/people/{person['principal_id']}/enrolments").json()
     asked = world.analyst.post(
         f"/v1/datasets/{dataset_id}/budget-requests", {"epsilon": 0.5, "delta": 1e-6, "purpose": "a test"}
     ).json()
@@ -140,6 +144,7 @@ def objects(world: World, *analysts: Caller) -> dict[str, str]:
         "job_id": str(job_id),
         "dataset_id": dataset_id,
         "key_id": made["id"],
+        "enrolment_id": recovery["id"],
         "principal_id": made["principal_id"],
         "request_id": asked["id"],
         "upload_id": upload["id"],

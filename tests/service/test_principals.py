@@ -30,15 +30,6 @@ def test_a_name_is_set_replaced_and_told_to_who_knows_the_id(world: World) -> No
     assert "Registry" not in str(events)
 
 
-def test_a_key_is_made_together_with_the_name_of_its_principal(world: World) -> None:
-    made = world.admin.post(
-        "/v1/keys", {"name": "laptop", "roles": ["analyst"], "principal_name": "Ada"}
-    ).json()
-    assert made["principal_name"] == "Ada"
-    again = {"name": "phone", "roles": ["analyst"], "principal_id": made["principal_id"]}
-    assert world.admin.post("/v1/keys", again).json()["principal_name"] == "Ada", "left out: as it was"
-
-
 def test_a_name_is_one_short_line(world: World) -> None:
     for name in ("", " ", "a\nb", "a\u202eb", "a\x00b", "x" * 81, 7, None):
         answer = world.admin.put(f"/v1/principals/{uuid4()}", {"name": name})

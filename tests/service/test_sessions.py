@@ -77,13 +77,14 @@ def test_a_session_speaks_for_its_key(world, browser) -> None:
         "roles": ["owner"],
         "scopes": [],
         "via": "session",
+        "held_until": None,
         "csrf_token": browser.token,
     }
     assert browser.client.get("/v1/session").json() == made.json()
     created = browser.post("/v1/datasets", DATASET)
     assert created.status_code == 201
     assert world.owner.get(f"/v1/datasets/{created.json()['id']}").status_code == 200
-    require_problem(browser.client.get("/v1/keys"), status=403, code="role-missing")
+    require_problem(browser.client.get("/v1/people"), status=403, code="role-missing")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_logging_out_ends_the_session_at_once(world, browser) -> None:
 
 
 def test_a_session_ends_with_its_key(world, browser) -> None:
-    made = world.admin.post("/v1/keys", {"name": "a", "roles": ["owner"]}).json()
+    made = world.owner.post("/v1/keys", {"name": "a", "roles": ["owner"]}).json()
     browser.login(made["key"])
     assert browser.client.get("/v1/datasets").status_code == 200
     world.admin.delete(f"/v1/keys/{made['id']}")

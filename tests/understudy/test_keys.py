@@ -1,7 +1,7 @@
 """`understudy keys` against the documented answers; the endpoints themselves are in tests/service/test_auth.py."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -39,9 +39,13 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[httpx.Request]:
         return httpx.Response(200, json=document)
 
     class Connection:
+        keys: ClassVar = {"admin": "us_x", "owner": "us_y"}
+
         def client(self, role: str) -> Client:
-            assert role == "admin"
-            return Client("http://here", key="us_x", transport=httpx.MockTransport(answer))
+            return Client("http://here", key=self.keys[role], transport=httpx.MockTransport(answer))
+
+        def governing_client(self) -> Client:
+            return self.client("admin")
 
     monkeypatch.setattr(command, "find_connection", lambda **_: Connection())
     return requests
@@ -61,6 +65,7 @@ def test_a_new_key_alone_is_on_standard_output(sent, monkeypatch, capsys) -> Non
     assert out.strip() == SECRET
     assert "us_0a1b2c3d_..." in err
     assert SECRET not in err
+    assert sent[0].headers["authorization"] == "Bearer us_y", "an owner's key makes an owner's key"
     assert json.loads(sent[0].content) == {
         "name": "nightly", "roles": ["owner"], "scopes": ["datasets:write"], "expires_at": "never",
     }  # fmt: skip
@@ -99,10 +104,6 @@ def test_principals_have_names(sent, monkeypatch, capsys) -> None:
     assert run(monkeypatch, "name", "77aa", "Research, north") == 0
     assert (sent[0].method, sent[0].url.path) == ("PUT", "/v1/principals/77aa")
     assert capsys.readouterr().out == "77aa  Research, north\n"
-    words = ("create", "a", "--role", "owner", "--principal", "77aa", "--principal-name", "Research")
-    assert run(monkeypatch, *words) == 0
-    body = json.loads(sent[1].content)
-    assert (body["principal_id"], body["principal_name"]) == ("77aa", "Research")
     assert keys.ApiKey.from_json(KEY | {"principal_name": "Research"}).principal_name == "Research"
 
 

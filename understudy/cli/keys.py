@@ -1,5 +1,6 @@
 """``understudy keys``: make, list, rotate and revoke API keys."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,10 +10,11 @@ from understudy import keys
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
+from understudy.client import Client
 from understudy.connection import find_connection
 from understudy.keys import ApiKey
 
-app = typer.Typer(help="Make, list, rotate and revoke API keys (admin).", no_args_is_help=True)
+app = typer.Typer(help="Make, list, rotate and revoke your API keys.", no_args_is_help=True)
 
 KeyId = Annotated[str, typer.Argument(help="Id of the key; `understudy keys list` shows it.")]
 
@@ -34,28 +36,19 @@ def create(
             "--expires", help='A moment such as 2027-01-31T12:00:00Z, or "never"; else the default.'
         ),
     ] = None,
-    principal: Annotated[
-        str | None, typer.Option("--principal", help="Whom the key speaks for; else a new principal.")
-    ] = None,
-    principal_name: Annotated[
-        str | None,
-        typer.Option("--principal-name", help="What everybody calls the principal, shown beside its id."),
-    ] = None,
     as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Make a key and print it. It is shown once."""
+    """Make a further key for yourself and print it, once. It can do no more, and lives no longer, than the key in use."""
     call = keys.create_key(
         name=name,
         roles=role,
         scopes=scope or (),
         expires_at=expires,
-        principal_id=principal,
-        principal_name=principal_name,
     )
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    with _client(role[0], url, key, data_folder) as client:
         tell_secret(client.run(call), as_json=as_json)
 
 
@@ -78,8 +71,8 @@ def name_principal(
 def list_keys(
     as_json: AsJson = False, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
 ) -> None:
-    """List all keys, without their secrets."""
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    """List your keys, and with an admin's key everybody's, without their secrets."""
+    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
         found = client.run(keys.list_keys())
     tell([each.document for each in found], map(key_line, found), as_json=as_json)
 
@@ -92,8 +85,8 @@ def rotate(
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Make a key's successor with the same rights and print it; the old one works on for a while."""
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    """Make the successor of the key in use and print it; the old one works on for a while."""
+    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
         made = client.run(keys.rotate_key(key_id))
     tell_secret(made, as_json=as_json)
     TerminalScreen(Console(stderr=True)).say(f"the old key works until {made.document['old_key_ends_at']}")
@@ -107,10 +100,16 @@ def revoke(
     key: Key = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Make a key and its sessions useless from now on."""
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    """Make one of your keys and its sessions useless from now on; an admin ends anybody's."""
+    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
         found = client.run(keys.revoke_key(key_id))
     tell(found.document, [key_line(found)], as_json=as_json)
+
+
+def _client(role: str, url: str | None, key: str | None, data_folder: Path | None) -> Client:
+    """Give a client with a key of this role, so that the new key can have the role too; else with the one there is."""
+    connection = find_connection(url=url, key=key, data_folder=data_folder)
+    return connection.client(role) if role in connection.keys else connection.governing_client()
 
 
 def tell_secret(made: ApiKey, *, as_json: bool) -> None:

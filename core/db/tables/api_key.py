@@ -36,3 +36,6 @@ class ApiKey(WithId, Base):
     last_used_at: Mapped[datetime | None]
     # The key that took over; this one ends at `expires_at`.
     replaced_by: Mapped[UUID | None]
+    # The enrolment that it descends from, or the principal's own id where it was provisioned at the machine. Empty
+    # for keys that an admin handed out before there were enrolments: somebody else has seen them.
+    enrolment_id: Mapped[UUID | None]

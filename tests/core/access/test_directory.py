@@ -10,7 +10,7 @@ from core.access.keys import make_key, pepper_from
 from core.access.roles import Principal, Role
 from core.access.scopes import Scope
 from core.clock import FixedClock
-from core.db.tables import ApiKey
+from core.db.tables import ApiKey, Person
 from tests.core.access.conftest import NOON
 
 
@@ -69,7 +69,7 @@ def test_a_revoked_key_is_refused_and_its_rotated_sibling_is_not(database, direc
     with database.transaction() as session:
         old, old_key = directory.issue(session, name="old", roles=[Role.OWNER])
         _, new_key = directory.issue(session, name="new", roles=[Role.OWNER], principal_id=old.principal_id)
-        directory.revoke(session, old.id)
+        directory.revoke(session, old.id, by=admin())
     with database.read_only() as session:
         with pytest.raises(KeyRefused):
             directory.recognise(session, old_key.text)
@@ -79,12 +79,12 @@ def test_a_revoked_key_is_refused_and_its_rotated_sibling_is_not(database, direc
 def test_revoking_twice_keeps_the_first_time_and_revoking_nothing_is_told(database, directory, clock):
     with database.transaction() as session:
         row, _ = directory.issue(session, name="a", roles=[Role.OWNER])
-        directory.revoke(session, row.id)
+        directory.revoke(session, row.id, by=admin())
     clock.advance(seconds=60)
     with database.transaction() as session:
-        assert directory.revoke(session, row.id).revoked_at == NOON
+        assert directory.revoke(session, row.id, by=admin()).revoked_at == NOON
         with pytest.raises(KeyNotFound):
-            directory.revoke(session, uuid4())
+            directory.revoke(session, uuid4(), by=admin())
 
 
 def test_registering_a_key_again_finds_it(database, directory):
@@ -94,6 +94,14 @@ def test_registering_a_key_again_finds_it(database, directory):
     with database.transaction() as session:
         assert directory.register(session, key, name="a", roles=[Role.OWNER]).id == first.id
         assert session.query(ApiKey).count() == 1
+        session.get_one(ApiKey, first.id).enrolment_id = None
+        session.get_one(Person, first.principal_id).enrolled_at = None
+    with database.transaction() as session:
+        again = directory.register(session, key, name="a", roles=[Role.OWNER])
+        assert again.enrolment_id == again.principal_id, (
+            "registered before there were enrolments: enrolled now"
+        )
+        assert session.get_one(Person, again.principal_id, populate_existing=True).enrolled_at == NOON
 
 
 def test_a_key_ends_at_its_moment(database, directory, clock):
@@ -130,6 +138,11 @@ def admin() -> Principal:
     return Principal(id=uuid4(), key_id=uuid4(), roles=frozenset({Role.ADMIN}))
 
 
+def holder(row: ApiKey) -> Principal:
+    """Whoever presents this key."""
+    return Principal(id=row.principal_id, key_id=row.id, roles=frozenset(map(Role, row.roles)))
+
+
 HOUR = timedelta(hours=1)
 
 
@@ -144,11 +157,12 @@ def test_both_secrets_work_for_the_overlap_then_only_the_new_one(database, direc
         )
     clock.advance(seconds=10 * 24 * 3600)
     with database.transaction() as session:
-        old, new, new_key = directory.rotate(session, row.id, by=admin(), overlap=HOUR)
+        old, new, new_key = directory.rotate(session, row.id, by=holder(row), overlap=HOUR)
     assert (new.name, new.roles, new.scopes) == (row.name, row.roles, row.scopes)
     assert new.principal_id == row.principal_id
     assert (old.replaced_by, old.expires_at) == (new.id, clock.now() + HOUR)
-    assert new.expires_at == clock.now() + timedelta(days=30), "an admin gives a full life again"
+    assert new.expires_at == NOON + timedelta(days=30), "it does not prolong its life"
+    assert new.enrolment_id == old.enrolment_id
     assert new_key.text != old_key.text
     with database.read_only() as session:
         before = directory.recognise(session, old_key.text)
@@ -174,7 +188,7 @@ def test_a_key_that_rotates_itself_does_not_live_longer(database, directory, clo
 def test_a_key_without_end_stays_without_end(database, directory):
     with database.transaction() as session:
         row, _ = directory.issue(session, name="a", roles=[Role.OWNER])
-        old, new, _ = directory.rotate(session, row.id, by=admin(), overlap=HOUR)
+        old, new, _ = directory.rotate(session, row.id, by=holder(row), overlap=HOUR)
         assert (old.expires_at, new.expires_at) == (NOON + HOUR, None)
 
 
@@ -187,17 +201,19 @@ def test_a_key_does_not_rotate_its_sibling(database, directory):
         with pytest.raises(KeyNotFound):
             directory.rotate(session, mighty.id, by=by, overlap=HOUR)
         with pytest.raises(KeyNotFound):
+            directory.rotate(session, mighty.id, by=admin(), overlap=HOUR)
+        with pytest.raises(KeyNotFound):
             directory.rotate(session, uuid4(), by=admin(), overlap=HOUR)
 
 
 def test_what_has_ended_is_not_rotated(database, directory, clock):
     with database.transaction() as session:
         revoked, _ = directory.issue(session, name="a", roles=[Role.OWNER])
-        directory.revoke(session, revoked.id)
+        directory.revoke(session, revoked.id, by=admin())
         expired, _ = directory.issue(session, name="a", roles=[Role.OWNER], expires_at=NOON + HOUR)
         replaced, _ = directory.issue(session, name="a", roles=[Role.OWNER])
-        directory.rotate(session, replaced.id, by=admin(), overlap=10 * HOUR)
+        directory.rotate(session, replaced.id, by=holder(replaced), overlap=10 * HOUR)
         clock.advance(seconds=3600)
         for row in (revoked, expired, replaced):
             with pytest.raises(KeyEnded):
-                directory.rotate(session, row.id, by=admin(), overlap=HOUR)
+                directory.rotate(session, row.id, by=holder(row), overlap=HOUR)

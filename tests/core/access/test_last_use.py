@@ -57,7 +57,7 @@ def test_of_several_processes_one_writes(database, directory, clock):
 def test_a_row_that_somebody_holds_is_passed_over(database, directory, clock):
     key_id, known = issued(database, directory)
     with database.transaction() as session:
-        directory.revoke(session, key_id)
+        directory.revoke(session, key_id, by=known.principal)
         LastUse(database, clock=clock).note(known)  # would wait for the lock for ever
     assert last_used(database, key_id) is None
 

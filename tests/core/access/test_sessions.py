@@ -3,6 +3,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.access.directory import principal_of
 from core.access.errors import SessionRefused
 from core.access.roles import Role, Via
 from core.access.scopes import Scope
@@ -70,7 +71,7 @@ def test_a_session_ends_by_idleness(database, directory, sessions, clock):
 def test_a_session_ends_with_its_key(database, directory, sessions, clock):
     with database.transaction() as session:
         row, cookie = opened(session, sessions, directory)
-        directory.revoke(session, row.id)
+        directory.revoke(session, row.id, by=principal_of(row))
         _, other = opened(session, sessions, directory, expires_at=NOON + timedelta(minutes=5))
         assert sessions.find(session, other).expires_at == NOON + timedelta(minutes=5)
         clock.advance(seconds=300)

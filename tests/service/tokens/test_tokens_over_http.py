@@ -36,6 +36,7 @@ def test_a_token_opens_the_api_as_its_role(world, client, provider) -> None:
         "roles": ["owner"],
         "scopes": [],
         "via": "token",
+        "held_until": None,
         "csrf_token": None,
     }
     dataset = client.post(

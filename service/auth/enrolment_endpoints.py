@@ -1,0 +1,113 @@
+"""Enrolments: accepted by whoever holds the token, seen and cancelled by the person and by admins."""
+
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+
+from core.access.directory import principal_of
+from core.access.errors import (
+    CsrfRefused,
+    EnrolmentEnded,
+    EnrolmentNotFound,
+    EnrolmentRefused,
+    ExpiryRefused,
+    LoginThrottled,
+)
+from core.access.keys import parse_enrolment_token
+from core.access.names import names_of
+from core.access.roles import Role
+from core.db.session import on_commit
+from core.db.tables.enrolment import Enrolment
+from service.audit import record
+from service.auth.cookie import require_own_page
+from service.auth.doorkeeper import Proof
+from service.auth.schemas import NewKey, end_of
+from service.dependencies import Credentials, CurrentPrincipal, InjectedParts, OpenSession
+from service.principals.people_schemas import Acceptance, AcceptedEnrolment, EnrolmentList, EnrolmentView
+from service.problem import problems
+from service.strict_route import StrictRoute
+
+router = APIRouter(prefix="/enrolments", tags=["people"], route_class=StrictRoute)
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Accept an enrolment",
+    responses=problems(EnrolmentRefused, CsrfRefused, ExpiryRefused, LoginThrottled),
+)
+def accept_enrolment(
+    acceptance: Acceptance, request: Request, parts: InjectedParts, credentials: Credentials
+) -> AcceptedEnrolment:
+    """Make a person's first key with the token of an enrolment. The answer holds the secret, once.
+
+    It needs no key. A recovery that comes with a key (or a bearer token) of the same person, of all their roles and not
+    narrowed, in `Authorization` holds nothing: the person was there. Tokens that are refused make their address and
+    their prefix wait, longer with each.
+    """
+    require_own_page(request, parts.settings)
+    text = acceptance.token.get_secret_value()
+    token = parse_enrolment_token(text)
+    subjects = parts.throttle.subjects(
+        address=request.client.host if request.client else "", prefix=token.prefix if token else None
+    )
+    # Counted as a failure before the token is looked at, in a transaction of its own: what follows may be refused.
+    with parts.database.transaction() as session:
+        parts.throttle.begin(session, subjects)
+    shown = None if credentials is None else parts.doorkeeper.recognise(Proof(credentials.credentials))
+    now = parts.clock.now()
+    with parts.database.transaction() as session:
+        accepted = parts.enrolments.accept(
+            session,
+            text,
+            name=acceptance.name,
+            expires_at=end_of(acceptance.expires_at, now=now, lifetime_days=parts.settings.key_lifetime_days),
+            shown=shown,
+        )
+        parts.throttle.succeed(session, subjects)
+        row = accepted.key
+        record(
+            session,
+            principal_of(row),
+            action=_action("accept", accepted.enrolment),
+            object_id=accepted.enrolment.id,
+            clock=parts.clock,
+        )
+        made = NewKey.with_secret(row, accepted.text, names_of(session, [row.principal_id]))
+        return AcceptedEnrolment(**made.model_dump(), held_until=accepted.enrolment.held_until)
+
+
+@router.get("", summary="List enrolments")
+def list_enrolments(principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> EnrolmentList:
+    """The enrolments of the caller, newest first; everybody's for admins and auditors. At most 1,000."""
+    sees_all = principal.has(Role.ADMIN, Role.AUDITOR)
+    rows = parts.enrolments.of(session, None if sees_all else principal.id)
+    now = parts.clock.now()
+    return EnrolmentList(items=[EnrolmentView.of(row, at=now) for row in rows])
+
+
+@router.delete(
+    "/{enrolment_id}",
+    summary="Cancel an enrolment",
+    responses=problems(EnrolmentNotFound, EnrolmentEnded),
+)
+def cancel_enrolment(
+    enrolment_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> EnrolmentView:
+    """Take back an enrolment that waits, or a recovery that is still held: the keys that came of it are revoked.
+
+    For admins, and for the person with any key that did not come of this enrolment.
+    """
+    row, ended = parts.enrolments.cancel(session, enrolment_id, by=principal)
+    record(session, principal, action=_action("cancel", row), object_id=row.id, clock=parts.clock)
+
+    def forget() -> None:
+        for key_id in ended:
+            parts.doorkeeper.forget(key_id)
+
+    on_commit(session, forget)
+    return EnrolmentView.of(row, at=parts.clock.now())
+
+
+def _action(what: str, row: Enrolment) -> str:
+    return f"recovery.{what}" if row.is_recovery else f"enrolment.{what}"

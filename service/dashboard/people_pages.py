@@ -1,0 +1,95 @@
+"""People and enrolments: created by an admin, accepted by whoever holds the token, cancelled by the person."""
+
+from typing import Final
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials
+
+from core.access.errors import EnrolmentRefused, KeyRefused, LoginThrottled, TokenRefused
+from core.access.roles import Role
+from service.auth.cookie import require_proof_of_origin
+from service.auth.enrolment_endpoints import accept_enrolment, cancel_enrolment, list_enrolments
+from service.dashboard.called import called
+from service.dashboard.errors import FormInvalid
+from service.dashboard.forms import order, read_form
+from service.dashboard.rendering import open_page, page, sent_on
+from service.dashboard.visit import CurrentVisit
+from service.dependencies import InjectedParts
+from service.edge.audit_trail import current_trail
+from service.principals.people_endpoints import create_enrolment, create_person, list_people
+from service.principals.people_schemas import Acceptance, PersonOrder
+
+ENROL: Final = "/enrol"
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/people")
+def people_page(visit: CurrentVisit) -> Response:
+    """Everybody, who has enrolled, and the enrolments."""
+    people = visit.ask(list_people).items
+    enrolments = visit.ask(list_enrolments).items
+    return page(
+        visit,
+        "principals.html",
+        people=people,
+        enrolments=enrolments,
+        names=called(visit, [enrolment.principal_id for enrolment in enrolments]),
+        now=visit.parts.clock.now(),
+        known_roles=[role.value for role in Role],
+        may_create=visit.may(create_person),
+        may_cancel=visit.may(cancel_enrolment) and Role.ADMIN in visit.principal.roles,
+    )
+
+
+@router.post("/people")
+def make_person(visit: CurrentVisit) -> Response:
+    """Create a person. The token is in this one answer, which no address leads back to."""
+    form = visit.form
+    made = visit.ask(
+        create_person, order=order(PersonOrder, name=form.text("name"), roles=list(form.all("roles")))
+    )
+    return page(visit, "new_enrolment.html", enrolment=made.enrolment, name=made.name)
+
+
+@router.post("/people/{principal_id}/enrolments")
+def enrol_again(principal_id: UUID, visit: CurrentVisit) -> Response:
+    """Make a new enrolment for a person."""
+    made = visit.ask(create_enrolment, principal_id=principal_id)
+    return page(
+        visit, "new_enrolment.html", enrolment=made, name=called(visit, [principal_id]).get(principal_id)
+    )
+
+
+@router.post("/enrolments/{enrolment_id}/cancel")
+def end_enrolment(enrolment_id: UUID, visit: CurrentVisit) -> Response:
+    """Take an enrolment back."""
+    visit.ask(cancel_enrolment, enrolment_id=enrolment_id)
+    return sent_on("/keys?done=enrolment-cancelled")
+
+
+@router.get(ENROL)
+def enrol_form(request: Request) -> Response:
+    """The form that takes the token of an enrolment; no address holds one."""
+    return open_page(request, "enrol.html", problem=None)
+
+
+@router.post(ENROL)
+async def enrol(request: Request, parts: InjectedParts) -> Response:
+    """Make a first key by the API's own operation: throttled and logged as there. It is in this one answer."""
+    require_proof_of_origin(request, parts.settings)
+    form = await read_form(request)
+    try:
+        key = form.text("key")
+        shown = None if key is None else HTTPAuthorizationCredentials(scheme="Bearer", credentials=key)
+        wanted = order(Acceptance, token=form.required("token"), name=form.required("name"))
+        made = await run_in_threadpool(accept_enrolment, wanted, request, parts, shown)
+    except (EnrolmentRefused, KeyRefused, TokenRefused, LoginThrottled, FormInvalid) as refusal:
+        current_trail().refusal = refusal
+        answer = open_page(request, "enrol.html", status=refusal.status, problem=refusal)
+        if isinstance(refusal, LoginThrottled):
+            answer.headers["Retry-After"] = str(refusal.retry_after_seconds)
+        return answer
+    return open_page(request, "new_key.html", key=made, old_ends_at=None, recovered_until=made.held_until)
