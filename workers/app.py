@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import structlog
 from celery import Celery, Task, bootsteps
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import setup_logging, worker_process_init, worker_shutting_down
 
 from core.clock import SystemClock
 from core.crashes import leave_no_core
@@ -21,6 +21,7 @@ from core.settings import read_settings
 from core.vitals.signs import SIGN_SECONDS
 from workers.lifeline import die_with_parent
 from workers.reporting import report_by_message
+from workers.stopping import tell_to_stop
 from workers.training import train_by_message
 from workers.vitals import Vitals
 
@@ -117,3 +118,9 @@ def _tie_to_parent(**_: object) -> None:
     """A pool process dies with the worker, and its training child with it."""
     die_with_parent(os.getppid())
     configure_logs(role="worker")
+
+
+@worker_shutting_down.connect
+def _hand_back(**_: object) -> None:
+    """Do not wait for trainings at a warm shutdown: they go on at the next start."""
+    tell_to_stop()

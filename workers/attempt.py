@@ -8,6 +8,7 @@ from obstore.exceptions import BaseError as StoreError
 from core.errors import Unavailable
 from core.jobs.errors import LeaseLost
 from core.storage.errors import ObjectMissing
+from core.storage.objects import is_out_of_memory
 from workers.outcomes import ExitCode
 
 
@@ -24,8 +25,10 @@ class AttemptEnded(Exception):
 
 
 @contextmanager
-def machinery() -> Iterator[None]:
-    """Failures inside are the database's or the object store's: public, and worth another attempt.
+def storage() -> Iterator[None]:
+    """Failures inside that the database or the object store owns up to are public, and worth another attempt.
+
+    Use it where private rows are at hand: an error of the operating system may then be the rows' doing, and passes.
 
     Raises:
         AttemptEnded: The lease is lost, or a part does not answer.
@@ -34,5 +37,21 @@ def machinery() -> Iterator[None]:
         yield
     except LeaseLost:
         raise AttemptEnded(ExitCode.LEASE_LOST) from None
-    except (Unavailable, StoreError, ObjectMissing, OSError) as error:
+    except (Unavailable, StoreError, ObjectMissing) as error:
+        raise AttemptEnded(ExitCode.MACHINERY) from error
+
+
+@contextmanager
+def machinery() -> Iterator[None]:
+    """As `storage`; errors of the operating system count as the machinery's too, but for a lack of memory.
+
+    Raises:
+        AttemptEnded: The lease is lost, or a part does not answer.
+    """
+    try:
+        with storage():
+            yield
+    except OSError as error:
+        if is_out_of_memory(error):
+            raise  # how much memory is left may depend on rows
         raise AttemptEnded(ExitCode.MACHINERY) from error

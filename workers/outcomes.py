@@ -29,7 +29,10 @@ class Outcome(StrEnum):
     * DATA: a failure that could depend on rows, so it is charged in full.
     * MACHINERY: database, object store or setup failed where no row could matter; resumed, at last settled.
     * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so
-      it is resumed with the same randomness, and charged in full when the attempts are used up.
+      it is resumed with the same randomness; when the attempts are used up, see `core.jobs.endings.give_up`.
+    * STOPPED: the worker was told to stop, or makes room; the job goes back to the queue and no attempt is counted.
+    * FROZEN: the ledger has forgotten something that was noted outside the database. The job waits for an operator, and no
+      attempt is counted.
     * TOO_LONG, TOO_LARGE: a public limit was met; charged in full, because how soon could depend on rows.
 
     DATA, TOO_LONG and TOO_LARGE are told apart nowhere outside the process that watches: which of them it was could tell
@@ -42,6 +45,8 @@ class Outcome(StrEnum):
     DATA = "data"
     MACHINERY = "machinery"
     VANISHED = "vanished"
+    STOPPED = "stopped"
+    FROZEN = "frozen"
     TOO_LONG = "too-long"
     TOO_LARGE = "too-large"
 

@@ -33,18 +33,19 @@ def report_key(job_id: UUID, fence: int) -> str:
     return f"jobs/{job_id}/measured-{fence}.json"
 
 
-def leftovers(job_id: UUID, fence: int, *, published: str | None) -> Iterator[str]:
+def leftovers(job_id: UUID, fence: int, *, published: str | None, bundles: bool = True) -> Iterator[str]:
     """Every key that the attempts of an ended job may have left, the published bundle and notes excepted.
 
     Args:
         job_id: The job.
         fence: The last fence it was claimed under.
         published: Key of the bundle that the release names, if there is a release.
+        bundles: Whether other bundles count as left over.
     """
     for each in range(1, fence + 1):
         yield checkpoint_key(job_id, each)
         yield report_key(job_id, each)
-        if bundle_key(job_id, each) != published:
+        if bundles and bundle_key(job_id, each) != published:
             yield bundle_key(job_id, each)
         if published is not None:
             yield failure_note_key(job_id, each)

@@ -20,6 +20,7 @@ from core.releases.bundle import artefacts_of, files_of, pack, unpack
 from core.releases.certificate import make_certificate, sign_certificate
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import SCHEMA, Executed, require_as_planned
+from core.releases.generator_check import GeneratorCheck
 from core.releases.readme import render_readme
 from core.releases.selection_certificate import of_selection, sign_selection_certificate
 from core.releases.selection_execution import SelectionExecuted
@@ -71,6 +72,7 @@ def certify_staged(
         domain_digest=domain_from_json(staged.domain).digest(),
         cardinalities=staged.manifest.cardinalities,
         software=report["software"],
+        generator_check=GeneratorCheck.of_certificate(report),
     )
     certificate = _certificate(claim.plan, report, made)
     readme = render_readme(staged.manifest, certificate=certificate)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from core.releases.generator_check import MEMBER, GeneratorCheck
 from core.synthesis.plan import Plan
 from core.synthesis.selection import SelectionPlan
 from models.recording import Record
@@ -16,16 +17,21 @@ def record_of(plan: Plan | SelectionPlan) -> Record | SelectionRecord:
     return SelectionRecord(plan) if isinstance(plan, SelectionPlan) else Record(plan)
 
 
-def report_of(work: Assignment, record: Record | SelectionRecord) -> dict[str, Any]:
+def report_of(
+    work: Assignment, record: Record | SelectionRecord, generator_check: GeneratorCheck
+) -> dict[str, Any]:
     """Report what ran to its end; it stands in the staged bundle where the signed certificate will.
 
     Args:
         work: What was to be done.
         record: What was heard of it.
+        generator_check: What a look at the generator found.
 
     Raises:
         ExecutionDiffers: the two are not the same.
     """
     if isinstance(record, SelectionRecord):
-        return execution_of_selection(work, record)
-    return execution_of(work, record)
+        executed = execution_of_selection(work, record)
+    else:
+        executed = execution_of(work, record)
+    return executed | {MEMBER: generator_check.to_json()}

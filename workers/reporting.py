@@ -30,14 +30,16 @@ from core.reports.sealed_orders import (
     claim_report,
     fail_report,
     finish_report,
+    hand_back_report,
     renew_report,
 )
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from workers.outcomes import Outcome
+from workers.stopping import STOP_SECONDS, stop_announced, stop_noticed
 from workers.supervision import Child, Limits, child_environment, watch
 
-_PUBLIC: Final = frozenset({Outcome.MACHINERY, Outcome.LEASE_LOST})
+_PUBLIC: Final = frozenset({Outcome.MACHINERY, Outcome.LEASE_LOST, Outcome.STOPPED})
 """Ends in which no row had a part."""
 
 
@@ -60,6 +62,7 @@ class Reporter:
         command: The child's command line.
         sleep: Waits for so many seconds.
         monotonic: Tells elapsed seconds.
+        stopping: Whether this worker was told to stop.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Reporter:
         command: Callable[[UUID, int], list[str]] = runner_command,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._settings = settings
         self._database = database
@@ -84,6 +88,7 @@ class Reporter:
         self._command = command
         self._sleep = sleep
         self._monotonic = monotonic
+        self._stopping = stopping
         self._renewed_at = monotonic()
 
     def report(self, report_id: UUID) -> None:
@@ -92,6 +97,8 @@ class Reporter:
         Raises:
             Unavailable: The database is away; the message is sent again.
         """
+        if self._stopping():
+            return
         with self._database.transaction() as session:
             claim = claim_report(
                 session,
@@ -126,6 +133,7 @@ class Reporter:
             limits=Limits(memory_bytes=settings.training_memory_bytes, seconds=settings.report_seconds),
             heartbeat_seconds=settings.heartbeat_seconds,
             heartbeat=lambda: self._renewed(claim),
+            stopping=self._stopping,
         )
 
     def _renewed(self, claim: ReportClaim) -> Outcome | None:
@@ -143,14 +151,16 @@ class Reporter:
         return None
 
     def _held_back(self, claim: ReportClaim, outcome: Outcome) -> Outcome:
-        """Wait for the next edge, with a beating heart."""
+        """Wait for the next edge, with a beating heart. A worker that is told to stop drops what it has and does not wait."""
         edges = Edges(claimed_at=claim.claimed_at, seconds=self._settings.report_slot_seconds)
         edge = edges.next(self._clock.now())
         while outcome is not Outcome.LEASE_LOST:
+            if self._stopping():
+                return Outcome.STOPPED
             left = (edge - self._clock.now()).total_seconds()
             if left <= 0:
                 break
-            self._sleep(min(left, self._settings.heartbeat_seconds))
+            self._sleep(min(left, self._settings.heartbeat_seconds, STOP_SECONDS))
             outcome = self._renewed(claim) or outcome
         return outcome
 
@@ -168,6 +178,9 @@ class Reporter:
             with self._database.transaction() as session:
                 finish_report(session, claim, object_key=key, clock=self._clock)
             self._sweep(claim)
+        elif outcome is Outcome.STOPPED:
+            with self._database.transaction() as session:
+                hand_back_report(session, claim, queue=self._queue, clock=self._clock)
         elif outcome is not Outcome.MACHINERY or last:
             again = outcome is Outcome.VANISHED and not last
             with self._database.transaction() as session:
@@ -200,6 +213,7 @@ def _reporter() -> Reporter:
         queue=CeleryQueue(settings.broker_url),
         clock=SystemClock(),
         environment=os.environ,
+        stopping=stop_announced,
     )
 
 
@@ -207,6 +221,7 @@ def report_by_message(report_id: str) -> None:
     """Make the report a message names. Raises nothing: Celery would log the text of what it caught."""
     with structlog.contextvars.bound_contextvars(report_id=report_id):
         try:
-            _reporter().report(UUID(report_id))
+            with stop_noticed():
+                _reporter().report(UUID(report_id))
         except Exception:  # noqa: BLE001 - the class is logged, the text is not
             get_logger().error("task-broke-off", exc_info=True)

@@ -24,7 +24,7 @@ from core.reports.sealed_size import most_bytes
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
-from workers.attempt import AttemptEnded, machinery
+from workers.attempt import AttemptEnded, machinery, storage
 from workers.child import run_child
 from workers.lifeline import limit_memory
 from workers.outcomes import ExitCode
@@ -65,7 +65,7 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
 
 
 def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
-    with machinery():
+    with storage():
         rows = open_private_rows(store, work.rows_key, work.data_key, work.domain)
         codes, units = coded_rows(rows, work.domain)
     sampler = Sampler(unpack(bundle))

@@ -33,6 +33,7 @@ from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
 from models.dp.errors import UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
+from models.generator_check import check_generator
 from models.randomness import KeyedStreams
 from models.recording import Record
 from models.registry import make_synthesizer
@@ -40,7 +41,7 @@ from models.selection.selecting import Selection
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers import charged
 from workers.assignment import Assignment, read_assignment
-from workers.attempt import AttemptEnded, machinery
+from workers.attempt import AttemptEnded, machinery, storage
 from workers.checkpoints import Checkpoints
 from workers.child import run_child
 from workers.host import JobHost
@@ -132,9 +133,8 @@ def _bundle(
         checkpoint_seconds=settings.checkpoint_seconds,
     )
     generator = _trained(work, store, host, record, placement)
-    return write_bundle(
-        generator=generator, domain=work.domain.to_json(), certificate=report_of(work, record)
-    )
+    report = report_of(work, record, check_generator(generator, work.domain))
+    return write_bundle(generator=generator, domain=work.domain.to_json(), certificate=report)
 
 
 def _trained(
@@ -163,7 +163,7 @@ def _trained_plan(work: Assignment) -> Plan | SelectionPlan:
 
 
 def _opened(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
-    with machinery():
+    with storage():
         batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
         if isinstance(work.domain, ImageDomain):
             return coded_images(batches, work.domain)

@@ -128,6 +128,7 @@ def watch(
     limits: Limits,
     heartbeat_seconds: float,
     heartbeat: Callable[[], Outcome | None],
+    stopping: Callable[[], bool],
     look_seconds: float = _LOOK_SECONDS,
 ) -> Outcome:
     """Watch the child to its end, or bring the end about.
@@ -137,6 +138,7 @@ def watch(
         limits: What it may use.
         heartbeat_seconds: Time between two heartbeats.
         heartbeat: Renews the lease; returns an outcome to end the attempt with it, or None to go on.
+        stopping: Whether this worker was told to stop.
         look_seconds: Time between two looks at the memory.
 
     Returns:
@@ -145,6 +147,8 @@ def watch(
     started = last_beat = time.monotonic()
     try:
         while (code := child.wait(look_seconds)) is None:
+            if stopping():
+                return Outcome.STOPPED
             now = time.monotonic()
             if child.resident_bytes() > limits.memory_bytes:
                 return Outcome.TOO_LARGE

@@ -1,8 +1,9 @@
 """Upkeep: `python -m workers.upkeep`. Makes good what a lost message, a dead worker or a restored backup broke.
 
 Every round it sends again what waits without a worker (the row is the truth, a message a hint), links new events into
-the chain of the audit log, finishes deletions, and tells those who asked for it what has happened. Every hour it sweeps after ended jobs; at the start and once a day it
-removes orphaned objects and verifies the ledgers and the audit log. Any number of upkeeps may run at once.
+the chain of the audit log, finishes deletions, and tells those who asked for it what has happened. Every hour it sweeps after ended jobs. At the start it compares the ledgers with what was noted of them outside the
+database, and every minute notes there what people have decided; at the start and once a day it removes orphaned objects and
+verifies the ledgers and the audit log. Any number of upkeeps may run at once.
 `python -m workers.upkeep --alive` tells by its exit status whether the one with this scratch folder is making rounds.
 """
 
@@ -19,7 +20,7 @@ from core.audit.linking import link_waiting
 from core.clock import Clock, SystemClock
 from core.crashes import leave_no_core
 from core.datasets.deletion import finish_deletions
-from core.db.session import Database
+from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
 from core.governance.requests import expire_grants, expire_requests
 from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
 from core.logs import configure_logs, get_logger
@@ -27,6 +28,7 @@ from core.reports.sealed_orders import overdue_reports
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.uploads.ending import sweep_uploads
+from core.witness.keeping import LedgerWitness
 from workers.holder import is_dead
 from workers.ledger_audit import LedgerAudit
 from workers.notifying import dispatcher_of
@@ -71,7 +73,10 @@ class Upkeep:
         self._monotonic = monotonic
         dispatcher = dispatcher_of(settings, database=database, clock=clock)
         audit = LedgerAudit.of(settings, database=database, store=store, clock=clock)
+        witness = LedgerWitness.of(settings, database=database, store=store, clock=clock)
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {
+            # First, so that a database that was restored is found before anything of it is gone on with.
+            "witness": (EXPIRE_SECONDS, witness.note_decisions),
             "resend": (0.0, self.resend),
             "resend-reports": (0.0, self.resend_reports),
             "expire": (EXPIRE_SECONDS, self.expire),
@@ -180,7 +185,9 @@ def main(words: Sequence[str]) -> int:
     settings.scratch_folder.mkdir(parents=True, exist_ok=True)
     upkeep = Upkeep(
         settings,
-        database=Database(settings.database_url, pool_size=1, max_overflow=1),
+        database=Database(
+            settings.database_url, pool_size=1, max_overflow=1, statement_seconds=UPKEEP_STATEMENT_SECONDS
+        ),
         store=open_store(settings.storage_url),
         queue=CeleryQueue(settings.broker_url),
         clock=SystemClock(),

@@ -15,12 +15,15 @@ from core.jobs.endings import (
     end_cancelled,
     fail,
     finish,
+    give_up,
+    hand_back,
     has_live_worker,
     move,
+    set_aside,
     stop,
 )
 from core.jobs.leases import Claim, advance, claim_of, heartbeat, held_claim
-from core.jobs.states import ENDED, PLAN_ALTERED, TRAINING_FAILED, JobState
+from core.jobs.states import ENDED, PLAN_ALTERED, JobState
 from core.ledger import book
 from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
@@ -28,7 +31,19 @@ from core.logs import get_logger
 from core.privacy import mechanism as mechanisms
 from core.synthesis.selection import OrderedPlan, ordered_plan_from_json
 
-__all__ = ["Claim", "advance", "cancel", "claim", "fail", "finish", "heartbeat", "held_claim", "stop"]
+__all__ = [
+    "Claim",
+    "advance",
+    "cancel",
+    "claim",
+    "fail",
+    "finish",
+    "hand_back",
+    "heartbeat",
+    "held_claim",
+    "set_aside",
+    "stop",
+]
 
 
 def claim(
@@ -50,7 +65,7 @@ def claim(
         job_id: from the message.
         clock: judges leases.
         lease_seconds: how long the claim holds without a heartbeat.
-        max_attempts: claims after which silent workers are enough.
+        max_attempts: attempts without progress after which silent workers are enough.
         holder: which process claims, in words that `queue.orphaned` can judge; None if nobody could see it die.
 
     Returns:
@@ -69,9 +84,8 @@ def claim(
     elif job.cancel_requested_at is not None:
         end_cancelled(session, job, clock=clock)
     elif job.attempts >= max_attempts:
-        # Rows may have been what silenced every worker, so the code is the one of all such failures.
         get_logger().error("workers-fell-silent", job_id=str(job.id), attempts=job.attempts)
-        end(job, JobState.FAILED, at=now, failure_code=TRAINING_FAILED)
+        give_up(session, job, clock=clock)
     elif _spent(session, job, clock=clock):
         move(job, JobState.RUNNING)
         job.fence += 1
@@ -79,6 +93,7 @@ def claim(
         job.lease_expires_at = now + timedelta(seconds=lease_seconds)
         job.lease_holder = holder
         job.started_at = job.started_at or now
+        job.claimed_at = now
         session.flush()
         return claim_of(session, job, plan)
     session.flush()

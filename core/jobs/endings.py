@@ -26,7 +26,7 @@ from core.jobs import repository
 from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import Claim, locked
-from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, JobState
+from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
 from core.ledger import book
 from core.ledger.reservation import NOTHING, EntryKind
 from core.notifications.outbox import tell_job, tell_release
@@ -73,7 +73,7 @@ def fail(
     claim: Claim,
     *,
     code: str,
-    data_dependent: bool,
+    cause: Cause,
     clock: Clock,
     queue: "Queue",
     max_attempts: int,
@@ -83,32 +83,83 @@ def fail(
     Args:
         session: the open transaction.
         claim: the attempt.
-        code: stable code of a failure of the machinery; one that could depend on rows always has the same code.
-        data_dependent: whether the failure could depend on rows, or its cause is unknown and no attempt is left.
+        code: stable code of a failure of the machinery; any other failure always has the same code.
+        cause: what made it fail.
         clock: stamps the end.
         queue: where the next attempt is announced after the commit.
-        max_attempts: claims after which a failure of the machinery is final.
+        max_attempts: attempts without progress after which a failure of the machinery, or of unknown cause, is final.
 
     Raises:
         LeaseLost: the claim does not hold the job.
     """
     job = locked(session, claim)
     now = clock.now()
-    if data_dependent:
+    if cause is Cause.ROWS:
         end(job, JobState.FAILED, at=now, failure_code=TRAINING_FAILED)
     elif job.cancel_requested_at is not None:
         settle_prefix(session, job, clock=clock)
         end(job, JobState.CANCELLED, at=now)
-    elif job.attempts >= max_attempts:
+    elif job.attempts < max_attempts:
+        _requeue(session, job, at=now, queue=queue)
+    elif cause is Cause.MACHINERY:
         settle_prefix(session, job, clock=clock)
         end(job, JobState.FAILED, at=now, failure_code=code)
     else:
-        move(job, JobState.QUEUED)
-        job.lease_expires_at = job.lease_holder = None
-        job.sent_at = now
-        on_commit(session, partial(queue.enqueue_training, job.id))
+        give_up(session, job, clock=clock)
     session.flush()
     return JobState(job.state)
+
+
+def give_up(session: Session, job: Job, *, clock: Clock) -> None:
+    """End a locked job whose attempts are used up for an unknown cause.
+
+    Rows may have been the cause, so the code is the one of all such failures, and a training whose steps have begun is
+    charged in full. Where no step has begun, none is charged: the mark of a step is durable before the step begins. What
+    comes before the steps is charged even without a mark, or an order could ask for nothing how much memory the rows take.
+    """
+    plan = ordered_plan_from_json(job.plan)
+    if job.steps_begun == 0 < plan.steps:
+        charge = charge_of(plan.executed(0), delta=plan.guarantee.delta)
+        book.settle(session, job.id, charge=charge, clock=clock)
+    end(job, JobState.FAILED, at=clock.now(), failure_code=TRAINING_FAILED)
+
+
+def hand_back(session: Session, claim: Claim, *, clock: Clock, queue: "Queue") -> JobState:
+    """Put a running job back into the queue because its worker was told to stop. Returns where it is now.
+
+    The claim counts as no attempt: attempts are for crashes. Its checkpoints stay, so the next claim goes on from there.
+
+    Raises:
+        LeaseLost: the claim does not hold the job.
+    """
+    job = locked(session, claim)
+    if job.cancel_requested_at is not None:
+        settle_prefix(session, job, clock=clock)
+        end(job, JobState.CANCELLED, at=clock.now())
+    else:
+        job.attempts -= 1
+        _requeue(session, job, at=clock.now(), queue=queue)
+    session.flush()
+    return JobState(job.state)
+
+
+def set_aside(session: Session, claim: Claim) -> None:
+    """Leave a running job to its lease, because its ledger has forgotten something. The claim counts as no attempt.
+
+    Used-up attempts would end the job and give back part of a charge before an operator has decided what was released.
+
+    Raises:
+        LeaseLost: the claim does not hold the job.
+    """
+    locked(session, claim).attempts -= 1
+    session.flush()
+
+
+def _requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> None:
+    move(job, JobState.QUEUED)
+    job.lease_expires_at = job.lease_holder = None
+    job.sent_at = at
+    on_commit(session, partial(queue.enqueue_training, job.id))
 
 
 def stop(session: Session, claim: Claim, *, clock: Clock) -> Charge:

@@ -22,8 +22,9 @@ class Claim:
         job_id: the job.
         dataset_id: whose rows it reads.
         population_id: whose ledger it is paid from.
+        ordered_by: whose job it is.
         fence: rises with every claim; only the highest may write.
-        attempts: how many claims there have been, this one included.
+        attempts: how many claims there have been since the job last came further, this one included; none that was handed back.
         plan: what to run, to the letter.
         plan_digest: SHA-256 of the plan, in hexadecimal.
         sealed_randomness_key: the key of all the job's randomness, sealed; the same for every attempt.
@@ -37,6 +38,7 @@ class Claim:
     job_id: UUID
     dataset_id: UUID
     population_id: UUID
+    ordered_by: UUID
     fence: int
     attempts: int
     plan: OrderedPlan
@@ -58,6 +60,7 @@ def claim_of(session: Session, job: Job, plan: OrderedPlan) -> Claim:
         job_id=job.id,
         dataset_id=job.dataset_id,
         population_id=repository.population_of(session, job.dataset_id),
+        ordered_by=job.ordered_by,
         fence=job.fence,
         attempts=job.attempts,
         plan=plan,

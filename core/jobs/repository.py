@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, case, or_, select, update
+from sqlalchemy import and_, case, false, or_, select, update
 from sqlalchemy.orm import Session
 
 from core.db.tables.dataset import Dataset
@@ -74,18 +74,22 @@ def renew(
 def mark(
     session: Session, job_id: UUID, *, fence: int, stage: str, step: int, total: int
 ) -> tuple[datetime | None] | None:
-    """Write a progress mark if this fence still holds the job; `steps_begun` only rises.
+    """Write a progress mark if this fence still holds the job; `steps_begun` only rises, and where it does, attempts count anew.
 
     Returns:
         As `renew`.
     """
-    begun = (
-        case((Job.steps_begun < step, step), else_=Job.steps_begun) if stage == TRAINING else Job.steps_begun
-    )
+    further = Job.steps_begun < step if stage == TRAINING else false()
     row = session.execute(
         update(Job)
         .where(Job.id == job_id, Job.fence == fence, Job.state == JobState.RUNNING.value)
-        .values(stage=stage, step=step, total_steps=total, steps_begun=begun)
+        .values(
+            stage=stage,
+            step=step,
+            total_steps=total,
+            steps_begun=case((further, step), else_=Job.steps_begun),
+            attempts=case((further, 1), else_=Job.attempts),
+        )
         .returning(Job.cancel_requested_at)
         .execution_options(synchronize_session=False)
     ).one_or_none()

@@ -14,6 +14,17 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Cause(StrEnum):
+    """What made an attempt fail, as far as the charge depends on it."""
+
+    ROWS = "rows"
+    """It could depend on rows."""
+    UNKNOWN = "unknown"
+    """A process died without a word: perhaps of the memory that rows took, perhaps of a power cut."""
+    MACHINERY = "machinery"
+    """The database or the object store did not answer; rows had no part in it."""
+
+
 SUCCESSORS: Final[dict[JobState, frozenset[JobState]]] = {
     JobState.QUEUED: frozenset({JobState.RUNNING, JobState.CANCELLED, JobState.FAILED}),
     # running again: another worker takes over after the lease has expired

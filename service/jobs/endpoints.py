@@ -1,5 +1,6 @@
 """Jobs: ordered by analysts under the ledger, watched by everybody who sees the dataset."""
 
+from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Final
 from uuid import UUID
@@ -9,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from sqlalchemy.orm import Session
 
+from core.access.errors import RateExceeded
 from core.access.roles import Principal, Role
 from core.clock import Clock
 from core.datasets.errors import DatasetDeleted
@@ -26,7 +28,7 @@ from service.dependencies import (
     PresentedProof,
     require_access,
 )
-from service.edge.gate import ServiceBusy
+from service.edge.gate import ServiceBusy, ShareUsedUp
 from service.idempotency import (
     REPLAYED_HEADER,
     IdempotencyHeader,
@@ -42,7 +44,7 @@ from service.jobs.schemas import JobList, JobView
 from service.problem import problems
 from service.quotes.endpoints import PLANNING_ERRORS
 from service.quotes.schemas import GeneratorOrder
-from service.releases.repository import ids_of_jobs
+from service.releases.repository import Published, published_by
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
 
@@ -120,9 +122,8 @@ def list_jobs(
 ) -> JobList:
     """The jobs on datasets the key may see, newest first; on one dataset where asked for."""
     rows, next_before = repository.page(session, principal, dataset_id=dataset_id, limit=limit, before=before)
-    releases = ids_of_jobs(session, [row.id for row in rows])
-    now = parts.clock.now()
-    items = [JobView.of(row, release_id=releases.get(row.id), now=now) for row in rows]
+    published = published_by(session, [row.id for row in rows])
+    items = [_shown(row, published, now=parts.clock.now()) for row in rows]
     return JobList(items=items, next_before=next_before)
 
 
@@ -152,7 +153,7 @@ router.add_api_route(
         204: {
             "description": "The job has ended, and `Last-Event-ID` names its last state: nothing will come."
         },
-        **problems(JobNotFound, ServiceBusy),
+        **problems(JobNotFound, ServiceBusy, ShareUsedUp, RateExceeded),
     },
 )
 async def watch_job(
@@ -176,11 +177,11 @@ async def watch_job(
     first = await run_in_threadpool(watch.look, job_id, principal)
     if first.is_last and first.id == last_event_id:
         return Response(status_code=NO_CONTENT)
-    watch.require_room()
+    watch.require_room(principal.id)
 
     def require_still_admitted() -> None:
         still = parts.doorkeeper.confirm(proof)
-        require_access(still, watch_job.__name__)
+        require_access(still, watch_job.__name__, at=parts.clock.now())
         watch.look(job_id, still)
 
     return EventStream(
@@ -190,6 +191,7 @@ async def watch_job(
         known_id=last_event_id,
         admitted=require_still_admitted,
         longest_seconds=longest_seconds,
+        opened_by=principal.id,
     )
 
 
@@ -214,5 +216,9 @@ def _require_own(job: Job, principal: Principal) -> None:
 
 
 def _view(session: Session, job: Job, *, clock: Clock) -> JobView:
-    release_id = ids_of_jobs(session, [job.id]).get(job.id)
-    return JobView.of(job, release_id=release_id, now=clock.now())
+    return _shown(job, published_by(session, [job.id]), now=clock.now())
+
+
+def _shown(job: Job, published: Published, *, now: datetime) -> JobView:
+    release_id, check = published.get(job.id, (None, None))
+    return JobView.of(job, release_id=release_id, check=check, now=now)

@@ -22,7 +22,9 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.jobs.watching import JobWatch, Sighting
+from service.edge.gate import ServiceBusy, ShareUsedUp
+from service.jobs.watching import JobWatch, Seat, Sighting
+from service.problem import response_to
 
 MEDIA_TYPE: Final = "text/event-stream"
 ALIVE_SECONDS: Final = 15.0
@@ -44,6 +46,7 @@ class EventStream(Response):
         known_id: The state that the reader has already; it is not told again.
         admitted: Asks whether the stream may go on; raises where not.
         longest_seconds: When it ends at the latest.
+        opened_by: The principal; None where nobody's share counts.
     """
 
     media_type = MEDIA_TYPE
@@ -57,6 +60,7 @@ class EventStream(Response):
         known_id: str | None,
         admitted: Callable[[], object],
         longest_seconds: float,
+        opened_by: UUID | None = None,
     ) -> None:
         self.status_code = 200
         self.background = None
@@ -67,9 +71,23 @@ class EventStream(Response):
         self._known_id = known_id
         self._admitted = admitted
         self._longest_seconds = longest_seconds
+        self._opened_by = opened_by
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the ASGI signature
-        """Write until the end, or until the reader leaves."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write until the end, or until the reader leaves. Of many that are admitted at once, some may find no seat."""
+        try:
+            with self._watch.seat(
+                self._job_id,
+                self._admitted,
+                first=self._first,
+                known_id=self._known_id,
+                opened_by=self._opened_by,
+            ) as seat:
+                await self._serve(seat, receive, send)
+        except (ServiceBusy, ShareUsedUp) as busy:
+            await response_to(busy)(scope, receive, send)
+
+    async def _serve(self, seat: Seat, receive: Receive, send: Send) -> None:
         async with anyio.create_task_group() as tasks:
 
             async def until_gone() -> None:
@@ -78,27 +96,24 @@ class EventStream(Response):
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(until_gone)
-            await self._write(send)
+            await self._write(seat, send)
             tasks.cancel_scope.cancel()
 
-    async def _write(self, send: Send) -> None:
+    async def _write(self, seat: Seat, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         until = time.monotonic() + self._longest_seconds
-        with self._watch.seat(
-            self._job_id, self._admitted, first=self._first, known_id=self._known_id
-        ) as seat:
-            piece: bytes | None = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
-            while piece is not None:
-                with anyio.move_on_after(STUCK_SECONDS) as patience:
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
-                if patience.cancelled_caught:
-                    return  # the server cuts the connection: the answer was never ended
-                left = until - time.monotonic()
-                sighting = await seat.take(seconds=min(ALIVE_SECONDS, max(0.0, left)))
-                if sighting is not None:
-                    piece = _event(sighting)
-                else:
-                    piece = None if seat.is_closed or left <= ALIVE_SECONDS else _ALIVE
+        piece: bytes | None = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
+        while piece is not None:
+            with anyio.move_on_after(STUCK_SECONDS) as patience:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            if patience.cancelled_caught:
+                return  # the server cuts the connection: the answer was never ended
+            left = until - time.monotonic()
+            sighting = await seat.take(seconds=min(ALIVE_SECONDS, max(0.0, left)))
+            if sighting is not None:
+                piece = _event(sighting)
+            else:
+                piece = None if seat.is_closed or left <= ALIVE_SECONDS else _ALIVE
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from core.access.errors import RecoveryHold
 from core.jobs.errors import JobNotFound
 from core.jobs.failure_notes import newest_failure_note
 from service.audit import record
@@ -33,7 +34,7 @@ class FailureNote(BaseModel):
 @router.get(
     "/{job_id}/failure-note",
     summary="Read why a training failed",
-    responses=problems(JobNotFound, FailureNoteMissing),
+    responses=problems(JobNotFound, FailureNoteMissing, RecoveryHold),
 )
 def read_failure_note(
     job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession

@@ -67,8 +67,12 @@ class Ordering:
     def plan(self) -> OrderedPlan:
         """The plan, from public facts; no connection is held while it is made.
 
+        The first order on a population in this process waits until its ledger was held against what was noted outside the
+        database: a restored one has forgotten what was spent.
+
         Raises:
             DatasetNotFound: No such dataset, or not for this principal.
+            PopulationFrozen: The ledger lacks something of what was noted, and is frozen now.
             ReleaseNotFound: It has not the release that a report is to be about.
             UnderstudyError: As ``Planner.plan``.
         """
@@ -77,6 +81,7 @@ class Ordering:
             facts = DatasetFacts.of(row)
             cap = book.cap_of(session, facts.population_id)
             report = report_of(session, self._order, self._principal)
+        self._parts.witness.require_once(facts.population_id)
         return self._parts.planner.plan(self._order, facts, cap, report=report)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:

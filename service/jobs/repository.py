@@ -14,6 +14,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs.errors import JobNotFound
+from core.releases.generator_check import MEMBER
 from service.datasets.repository import visible_to
 from service.paging import page_of
 
@@ -32,7 +33,7 @@ def visible(session: Session, job_id: UUID, principal: Principal) -> Job:
 
 
 def status(session: Session, job_id: UUID, principal: Principal) -> Row[*tuple[Any, ...]]:
-    """What is shown of a job the principal may see, with its `release_id`.
+    """What is shown of a job the principal may see, with its `release_id` and `generator_check`.
 
     Raises:
         JobNotFound: No such job, or not for this principal.
@@ -90,9 +91,11 @@ _SHOWN: Final = (
     "started_at",
     "finished_at",
 )
-_WITH_RELEASE: Final = select(*(_JOBS[name] for name in _SHOWN), Release.id.label("release_id")).join_from(
-    Job, Release, Release.job_id == Job.id, isouter=True
-)
+_WITH_RELEASE: Final = select(
+    *(_JOBS[name] for name in _SHOWN),
+    Release.id.label("release_id"),
+    Release.certificate[MEMBER].label("generator_check"),
+).join_from(Job, Release, Release.job_id == Job.id, isouter=True)
 
 
 @cache

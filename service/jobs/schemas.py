@@ -1,11 +1,13 @@
 """Wire types of jobs."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Self
+from typing import Any, Final, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from core.releases.generator_check import CODE, REMEDY, GeneratorCheck
 from core.reports.charged import report_id_of
 from core.synthesis.report_plan import KIND as REPORT
 from service.jobs.progress import ShownJob, eta_seconds_of, percent_of, state_of, steps_of
@@ -36,6 +38,22 @@ class Failure(BaseModel):
     detail: str
 
 
+class JobWarning(BaseModel):
+    """What its reader should know of a job that succeeded."""
+
+    code: str = Field(description="degenerate-generator: what the generator draws hardly varies.")
+    detail: str
+    remedy: str = Field(description="What to change in the next order.")
+
+    @classmethod
+    def of(cls, check: Mapping[str, Any] | None) -> Self | None:
+        """Say what a certificate's `generator_check` found, if it found anything."""
+        found = None if check is None else GeneratorCheck.from_json(check)
+        if found is None or not found.degenerate:
+            return None
+        return cls(code=CODE, detail=found.detail, remedy=REMEDY)
+
+
 class JobView(BaseModel):
     """An ordered training, or an ordered charged report."""
 
@@ -51,14 +69,26 @@ class JobView(BaseModel):
     release_id: UUID | None = Field(description="What it published, once it has succeeded.")
     report_id: UUID | None = Field(description="The charged report that it published, once it has succeeded.")
     failure: Failure | None
+    warning: JobWarning | None = Field(
+        description="What to know of what it published; null where all is well."
+    )
     plan_digest: str = Field(description="SHA-256 of the plan; the certificate names the same one.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, row: ShownJob, *, release_id: UUID | None, now: datetime) -> Self:
-        """Show a row. Times are coarse; where a run ended early, how far it came is not told."""
+    def of(
+        cls, row: ShownJob, *, release_id: UUID | None, now: datetime, check: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Show a row. Times are coarse; where a run ended early, how far it came is not told.
+
+        Args:
+            row: The job.
+            release_id: What it published.
+            now: The time.
+            check: The member `generator_check` of its certificate, where it published and was looked at.
+        """
         state = state_of(row)
         step, total = steps_of(row)
         epsilons, kind = row.plan["epsilons"], row.plan.get("kind", TRAINING)
@@ -81,6 +111,7 @@ class JobView(BaseModel):
             release_id=release_id,
             report_id=report_id_of(row.id) if kind == REPORT and state == "succeeded" else None,
             failure=None if row.failure_code is None else _failure(row.failure_code),
+            warning=JobWarning.of(check),
             plan_digest=row.plan_digest,
             created_at=coarse(row.created_at),
             started_at=None if row.started_at is None else coarse(row.started_at),

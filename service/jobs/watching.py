@@ -30,7 +30,7 @@ from core.db.session import Database
 from core.errors import Forbidden, NotFound, Unauthenticated, UnderstudyError
 from core.jobs.states import ENDED
 from core.logs import get_logger
-from service.edge.gate import ServiceBusy
+from service.edge.gate import ServiceBusy, ShareUsedUp
 from service.jobs import repository
 from service.jobs.schemas import JobView
 
@@ -56,7 +56,9 @@ class Sighting:
     @classmethod
     def of(cls, row: Row[*tuple[Any, ...]], *, clock: Clock) -> "Sighting":
         """Look at a row of `repository.status`."""
-        text = JobView.of(row, release_id=row.release_id, now=clock.now()).model_dump_json()
+        text = JobView.of(
+            row, release_id=row.release_id, check=row.generator_check, now=clock.now()
+        ).model_dump_json()
         return cls(sha256(text.encode()).hexdigest()[:16], text, is_last=row.state in ENDED)
 
 
@@ -67,10 +69,19 @@ class Seat:
         job_id: The watched job.
         admitted: Asks again whether the stream may go on; raises where not.
         known_id: The state that the reader has already.
+        opened_by: The principal; None where nobody's share counts.
     """
 
-    def __init__(self, job_id: UUID, admitted: Callable[[], object], *, known_id: str | None) -> None:
+    def __init__(
+        self,
+        job_id: UUID,
+        admitted: Callable[[], object],
+        *,
+        known_id: str | None,
+        opened_by: UUID | None = None,
+    ) -> None:
         self.job_id = job_id
+        self.opened_by = opened_by
         self.admitted = admitted
         self.checked_at = time.monotonic()
         self.is_closed = False
@@ -107,12 +118,16 @@ class JobWatch:
         database: Where jobs are read; one connection for a moment a second.
         clock: Tells the time, for estimates.
         seats: How many streams are open at once.
+        seats_of_one: How many of those may be one principal's; as many as there are where not given.
     """
 
-    def __init__(self, database: Database, *, clock: Clock, seats: int) -> None:
+    def __init__(
+        self, database: Database, *, clock: Clock, seats: int, seats_of_one: int | None = None
+    ) -> None:
         self._database = database
         self._clock = clock
         self._capacity = seats
+        self._share = seats if seats_of_one is None else seats_of_one
         self._seats: set[Seat] = set()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -130,18 +145,30 @@ class JobWatch:
         row = self._database.glance(lambda session: repository.status(session, job_id, principal))
         return Sighting.of(row, clock=self._clock)
 
-    def require_room(self) -> None:
+    def require_room(self, opened_by: UUID | None) -> None:
         """Check that one more stream may be opened.
+
+        Args:
+            opened_by: The principal; None where nobody's share counts.
 
         Raises:
             ServiceBusy: As many are open as the process takes.
+            ShareUsedUp: The principal has as many open as one may.
         """
+        if opened_by is not None and sum(seat.opened_by == opened_by for seat in self._seats) >= self._share:
+            raise ShareUsedUp(what="event streams", share=self._share)
         if len(self._seats) >= self._capacity:
             raise ServiceBusy(what="event streams")
 
     @contextmanager
     def seat(
-        self, job_id: UUID, admitted: Callable[[], object], *, first: Sighting, known_id: str | None
+        self,
+        job_id: UUID,
+        admitted: Callable[[], object],
+        *,
+        first: Sighting,
+        known_id: str | None,
+        opened_by: UUID | None = None,
     ) -> Iterator[Seat]:
         """Watch a job for the length of the block.
 
@@ -150,8 +177,13 @@ class JobWatch:
             admitted: Called in a thread now and then; raises where the stream must end.
             first: What was seen when it was opened.
             known_id: The state that the reader has already; it is not told again.
+            opened_by: The principal; None where nobody's share counts.
+
+        Raises:
+            ServiceBusy, ShareUsedUp: As `require_room`.
         """
-        seat = Seat(job_id, admitted, known_id=known_id)
+        self.require_room(opened_by)
+        seat = Seat(job_id, admitted, known_id=known_id, opened_by=opened_by)
         _tell(seat, first)
         self._seats.add(seat)
         if self._closing:

@@ -19,8 +19,8 @@ from sqlalchemy.pool import QueuePool
 from core.settings import Settings
 from service.jobs import watching
 from service.jobs.watching import Sighting
+from tests.service.serving import Served, eventually
 from tests.service.test_events import _hurried, reading
-from tests.service.test_server import Served, eventually
 from tests.service.world import World
 
 __all__ = ["_hurried"]  # the fixture
@@ -61,7 +61,7 @@ def test_a_stop_ends_the_streams_at_once(
             reader.event()
             process.send_signal(signal.SIGTERM)
             assert reader.rest() == []
-        process.wait(timeout=60)
+        process.wait(timeout=600)
     finally:
         process.kill()
         process.wait()

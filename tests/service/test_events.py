@@ -20,10 +20,8 @@ from core.db.errors import DatabaseUnavailable
 from core.db.tables import Job
 from service.jobs import event_stream, watching
 from service.jobs.watching import Seat, Sighting
-from tests.service.test_server import Served, eventually, served
+from tests.service.serving import Served, eventually
 from tests.service.world import Caller, World, require_problem
-
-__all__ = ["served"]  # the fixture
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +66,7 @@ def reading(
 ) -> Iterator[Reader]:
     headers = {"Authorization": f"Bearer {caller.key}"} | ({"Last-Event-ID": last} if last else {})
     path = f"{served.url}/v1/jobs/{job_id}/events"
-    with httpx.stream("GET", path, headers=headers, params=query, timeout=60) as answer:
+    with httpx.stream("GET", path, headers=headers, params=query, timeout=600) as answer:
         yield Reader(answer)
 
 
@@ -256,6 +254,52 @@ def test_as_many_streams_as_the_operator_allows(world: World, served: Served) ->
     assert eventually(lambda: not watch._seats)
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
+
+
+def test_one_principals_streams_leave_room_for_the_next(world: World, served: Served) -> None:
+    job_id = world.job()["id"]
+    watch = world.app.state.parts.job_watch
+    assert watch._share * 4 <= watch._capacity
+    watch._share = 2
+    with reading(served, world.analyst, job_id) as first, reading(served, world.analyst, job_id) as second:
+        first.event()
+        second.event()
+        answer = world.analyst.get(f"/v1/jobs/{job_id}/events")
+        problem = require_problem(answer, status=429, code="share-used-up")
+        assert "2 event streams" in problem["detail"]
+        assert answer.headers["retry-after"]
+        with reading(served, world.owner, job_id) as other:
+            other.event()
+    assert eventually(lambda: not watch._seats)
+    with reading(served, world.analyst, job_id) as again:
+        again.event()
+
+
+def test_a_stream_that_was_admitted_while_others_took_the_last_seat_is_refused(world: World) -> None:
+    job_id, person = UUID(world.job()["id"]), uuid4()
+    watch = watching.JobWatch(world.database, clock=world.clock, seats=8, seats_of_one=1)
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def run() -> None:
+        first = Sighting("0", "{}", is_last=False)
+        stream = event_stream.EventStream(
+            watch,
+            job_id,
+            first=first,
+            known_id=None,
+            admitted=lambda: None,
+            longest_seconds=600,
+            opened_by=person,
+        )
+        with watch.seat(job_id, lambda: None, first=first, known_id=None, opened_by=person):
+            await stream({"type": "http"}, anyio.sleep_forever, send)
+        await watch.finish()
+
+    anyio.run(run)
+    assert [message.get("status") for message in sent] == [429, None]
 
 
 def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(

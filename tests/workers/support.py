@@ -157,7 +157,12 @@ class Workshop:
         self.store.put_file(rows_key, path)
 
     def order(
-        self, plan: Plan | None = None, *, randomness: bytes | None = None, job_id: UUID | None = None
+        self,
+        plan: Plan | None = None,
+        *,
+        randomness: bytes | None = None,
+        job_id: UUID | None = None,
+        by: UUID | None = None,
     ) -> UUID:
         job_id = job_id or uuid4()
         with self.database.transaction() as session:
@@ -165,7 +170,7 @@ class Workshop:
                 session,
                 dataset=session.get_one(Dataset, self.dataset_id),
                 plan=plan or small_plan(),
-                ordered_by=uuid4(),
+                ordered_by=by or uuid4(),
                 job_id=job_id,
                 grant_id=None,
                 sealed_randomness_key=seal_bytes(

@@ -35,7 +35,7 @@ def test_the_child_logs_under_the_request_of_its_order(workshop: Workshop, reque
     words = ["-m", "workers.runner", str(job_id), str(claim.fence), "--parent", str(os.getpid())]
     child = subprocess.run(
         [sys.executable, *words],
-        env=environment_of(workshop.settings), cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
+        env=environment_of(workshop.settings), cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     (stopped,) = [event for event in events(child.stderr) if event["event"] == "attempt-stopped"]
     assert stopped["request_id"] == request_id
@@ -49,16 +49,15 @@ def test_the_message_carries_the_request_before_any_row_is_read(workshop: Worksh
     queue = CeleryQueue(workshop.settings.broker_url)
     try:
         queue.enqueue_training(uuid4())
-        end = time.monotonic() + 200
-        while not (broken := [one for one in events(log.read_text()) if one["event"] == "task-broke-off"]):
+        end = time.monotonic() + 600
+        while not (refused := [one for one in events(log.read_text()) if one["event"] == "claim-refused"]):
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.1)
     finally:
         queue.close()
         worker.kill()
         worker.wait()
-    assert broken[0]["request_id"] == request_id
-    assert broken[0]["exception"] == "JobNotFound"
+    assert refused[0]["request_id"] == request_id
 
 
 @pytest.mark.parametrize("text", [None, 5, "", "A" * 32, "0" * 31, "0" * 32 + "\n", '", "level": "error'])

@@ -1,5 +1,7 @@
 """The host of an attempt: durable marks, cancel, lost lease, missing parts."""
 
+import errno
+
 import pytest
 from obstore.exceptions import GenericError
 
@@ -101,7 +103,10 @@ def test_failures_of_store_and_network_are_machinery(error):
     assert code_of(fail) is ExitCode.MACHINERY
 
 
-@pytest.mark.parametrize("error", [SealBroken(), ValueError("x"), MemoryError(), ZeroDivisionError()])
+@pytest.mark.parametrize(
+    "error",
+    [SealBroken(), ValueError("x"), MemoryError(), OSError(errno.ENOMEM, "no memory"), ZeroDivisionError()],
+)
 def test_anything_else_passes_through_because_rows_may_have_caused_it(error):
     with pytest.raises(type(error)), machinery():
         raise error

@@ -1,5 +1,6 @@
 """The task around a sealed report and its child: real database, real rows, real child processes."""
 
+import errno
 import io
 import re
 import sys
@@ -195,6 +196,21 @@ def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner
     assert CANARY.encode() not in sealed
 
 
+def test_rows_that_cannot_be_coded_make_a_report_that_says_so_to_their_owner(workshop, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(reporting_runner, "coded_rows", full)
+    report_id = ordered(workshop)
+    with workshop.database.transaction() as session:
+        assert claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
+    reporting_runner.make(
+        workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=1
+    )
+    key = report_key(workshop.dataset_id, report_id, 1)
+    assert FAILED in read_report(workshop.store, key, data_key=workshop.data_key).decode()
+
+
 def test_a_failure_while_it_is_stored_is_one_among_the_rows(workshop, monkeypatch):
     def short_of_memory(*_: object, **__: object) -> None:
         raise MemoryError
@@ -224,6 +240,20 @@ def test_a_worker_that_dies_is_followed_by_another_until_the_attempts_are_used_u
     assert row is not None
     assert (row.state, row.failure_code, row.object_key) == ("failed", "report-failed", None)
     assert ordered(workshop, row.release_id) != report_id, "one that failed may be ordered again"
+
+
+def test_a_worker_that_is_told_to_stop_hands_its_report_back_and_no_attempt_is_counted(workshop):
+    report_id = ordered(workshop)
+    for fence in (1, 2, 3):
+        made = reporter(workshop, "import time; time.sleep(60)")
+        asked: list[None] = []
+        made._stopping = lambda asked=asked: asked.append(None) is not None or len(asked) > 2
+        made.report(report_id)
+        row = row_of(workshop, report_id)
+        assert row is not None
+        assert (row.state, row.fence, row.attempts, row.lease_expires_at) == ("queued", fence, 0, None)
+    assert isinstance(workshop.queue, MemoryQueue)
+    assert workshop.queue.sent_reports == [report_id] * 4
 
 
 def test_a_lost_worker_and_a_lost_message_are_made_good(workshop):

@@ -1,5 +1,6 @@
 """The training child itself: to its end, killed and resumed, without its lease, and failing among the rows."""
 
+import errno
 import os
 import re
 import time
@@ -15,6 +16,7 @@ from core.ledger.reservation import EntryKind
 from core.releases.bundle import unpack
 from core.releases.certificate import verify_certificate
 from core.signing import keyring
+from core.storage.errors import StorageUnavailable
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.dp.errors import UnevenRounding
 from tests.workers.support import CANARY, Workshop, environment_of, small_plan
@@ -52,6 +54,7 @@ def test_a_job_becomes_a_release(workshop, capfd, tmp_path):
     assert release.certificate["issued_at"] == job.created_at.isoformat()
     assert release.certificate["plan_digest"] == job.plan_digest
     assert verify_certificate(release.certificate).reported <= 2.0
+    assert release.certificate["generator_check"]["draws"] == 5000, "its own draws were looked at"
     packed = workshop.store.get_bytes(release.bundle_key)
     assert unpack(packed).certificate == release.certificate
     (tmp_path / "bundle.zip").write_bytes(packed)
@@ -162,6 +165,29 @@ def test_missing_rows_are_a_failure_of_the_machinery(workshop):
     workshop.store.delete(rows_key)
     assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY
     assert workshop.job(job_id).stage is None, "nothing private had begun"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOMEM, "Cannot allocate memory"), OSError("IOError of a library"), MemoryError()]
+)
+def test_rows_that_cannot_be_coded_are_no_failure_of_the_machinery(workshop, monkeypatch, error):
+    def full(*_):
+        raise error
+
+    monkeypatch.setattr(runner, "coded_table", full)
+    job_id = workshop.order()
+    workshop.claim(job_id)
+    assert refusal(workshop, job_id, 1) is ExitCode.DATA
+
+
+def test_a_store_that_fails_while_rows_are_read_is_the_machinerys_failure(workshop, monkeypatch):
+    def away(*_):
+        raise StorageUnavailable
+
+    monkeypatch.setattr(runner, "coded_table", away)
+    job_id = workshop.order()
+    workshop.claim(job_id)
+    assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY
 
 
 def test_a_failure_among_the_rows_is_told_to_their_owner_only(workshop, capfd):

@@ -18,9 +18,16 @@ def _python(script: str) -> Child:
     return Child([sys.executable, "-c", script], os.environ)
 
 
-def _watch(child: Child, *, limits=ROOMY, heartbeat=lambda: None, heartbeat_seconds=0.05) -> Outcome:
+def _watch(
+    child: Child, *, limits=ROOMY, heartbeat=lambda: None, heartbeat_seconds=0.05, stopping=lambda: False
+) -> Outcome:
     return watch(
-        child, limits=limits, heartbeat_seconds=heartbeat_seconds, heartbeat=heartbeat, look_seconds=0.02
+        child,
+        limits=limits,
+        heartbeat_seconds=heartbeat_seconds,
+        heartbeat=heartbeat,
+        stopping=stopping,
+        look_seconds=0.02,
     )
 
 
@@ -31,6 +38,12 @@ def test_the_exit_code_of_the_child_is_its_outcome(code):
 
 def test_a_killed_child_vanished():
     assert _watch(_python("import os; os.kill(os.getpid(), 9)")) is Outcome.VANISHED
+
+
+def test_a_child_is_killed_when_its_worker_is_told_to_stop():
+    child = _python("import time; time.sleep(60)")
+    assert _watch(child, stopping=lambda: True) is Outcome.STOPPED
+    assert child.wait(0) == -9
 
 
 def test_a_child_over_its_time_is_killed():
@@ -78,7 +91,7 @@ def test_the_whole_group_of_the_child_is_killed(tmp_path):
 
     assert _watch(child, heartbeat=heartbeat) is Outcome.CANCELLED
     inner = int(note.read_text())
-    end = time.monotonic() + 5
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         stat = Path(f"/proc/{inner}/stat")
         if not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z":

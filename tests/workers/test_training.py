@@ -2,24 +2,29 @@
 
 import sys
 import time
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from core.clock import SystemClock
+from core.jobs import claims
 from core.jobs.queue import MemoryQueue
+from core.ledger.errors import LedgerBroken
 from core.ledger.reservation import EntryKind
 from core.privacy.charge import charge_of
 from core.storage.sealing import seal_bytes
 from tests.workers.support import Workshop, environment_of, small_plan
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, checkpoint_key
+from workers.stopping import STOP_SECONDS
 from workers.training import Trainer
 
 SPENT = [EntryKind.RESERVED, EntryKind.SPENT]
 SETTLED = [*SPENT, EntryKind.SETTLED]
 
 
-def trainer(workshop: Workshop, script: str) -> Trainer:
+def trainer(workshop: Workshop, script: str, **others: Any) -> Trainer:
     """A trainer whose child runs a script instead of a training; `job` and `fence` are its arguments."""
     return Trainer(
         workshop.settings,
@@ -29,6 +34,7 @@ def trainer(workshop: Workshop, script: str) -> Trainer:
         clock=SystemClock(),
         environment=environment_of(workshop.settings),
         command=lambda job_id, fence: [sys.executable, "-c", script, str(job_id), str(fence)],
+        **others,
     )
 
 
@@ -66,17 +72,66 @@ def test_a_public_limit_met_by_the_child_is_charged_in_full(workshop):
     assert workshop.movements(job_id) == SPENT
 
 
+def test_a_worker_that_is_told_to_stop_hands_its_job_back_and_no_attempt_is_counted(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"job_attempts": 2})
+    job_id = workshop.order()
+    begun = workshop.settings.scratch_folder / "begun"
+    script = f"import time; open({str(begun)!r}, 'w').close(); time.sleep(60)"
+    for fence in (1, 2, 3):
+        began = time.monotonic()
+        trainer(workshop, script, stopping=begun.exists).train(job_id)
+        assert time.monotonic() - began < 30, "the child was killed, not waited for"
+        job = workshop.job(job_id)
+        assert (job.state, job.fence, job.attempts, job.lease_holder) == ("queued", fence, 0, None)
+        begun.unlink()
+    assert isinstance(workshop.queue, MemoryQueue)
+    assert workshop.queue.sent == [job_id] * 4
+    assert workshop.movements(job_id) == SPENT
+
+
+@pytest.mark.parametrize("code", [ExitCode.DATA, ExitCode.MACHINERY, ExitCode.CANCELLED])
+def test_what_is_held_back_is_dropped_when_the_worker_is_told_to_stop(workshop, code):
+    """So that the moment at which a child has ended shows in nothing, whether or not the worker is stopped."""
+    workshop.settings = workshop.settings.model_copy(update={"completion_seconds": 600.0})
+    job_id = workshop.order()
+    waits: list[float] = []
+    trainer(workshop, ends(code), stopping=lambda: len(waits) > 2, sleep=waits.append).train(job_id)
+    job = workshop.job(job_id)
+    assert (job.state, job.attempts) == ("queued", 0)
+    assert workshop.movements(job_id) == SPENT
+    assert max(waits) <= STOP_SECONDS
+
+
+def test_a_worker_that_is_told_to_stop_claims_nothing(workshop):
+    job_id = workshop.order()
+    trainer(workshop, ends(ExitCode.DATA), stopping=lambda: True).train(job_id)
+    assert (workshop.job(job_id).state, workshop.job(job_id).fence) == ("queued", 0)
+
+
+def test_a_vanished_child_goes_back_to_the_queue_and_at_last_no_step_is_charged_that_none_began(workshop):
+    workshop.settings = workshop.settings.model_copy(update={"job_attempts": 2})
+    job_id = workshop.order()
+    for _ in range(2):
+        trainer(workshop, "import os; os.kill(os.getpid(), 9)").train(job_id)
+    plan = small_plan()
+    assert workshop.job(job_id).failure_code == "training-failed"
+    assert workshop.movements(job_id) == SETTLED
+    measured = charge_of(plan.executed(0), delta=plan.guarantee.delta)
+    assert workshop.reservation(job_id).in_force == measured
+
+
 def test_a_vanished_child_goes_back_to_the_queue_and_at_last_is_charged_in_full(workshop):
     workshop.settings = workshop.settings.model_copy(update={"job_attempts": 3})
     job_id = workshop.order()
+    killed = marking(step=5, then="import os; os.kill(os.getpid(), 9)")
     for attempt in (1, 2):
-        trainer(workshop, "import os; os.kill(os.getpid(), 9)").train(job_id)
+        trainer(workshop, killed).train(job_id)
         job = workshop.job(job_id)
         assert (job.state, job.attempts) == ("queued", attempt)
         assert job.sealed_randomness_key is not None, "the next attempt replays the same noise"
     assert isinstance(workshop.queue, MemoryQueue)
     assert workshop.queue.sent == [job_id] * 3, "ordered once, sent again twice"
-    trainer(workshop, "import os; os.kill(os.getpid(), 9)").train(job_id)
+    trainer(workshop, killed).train(job_id)
     assert workshop.job(job_id).failure_code == "training-failed"
     assert workshop.movements(job_id) == SPENT
 
@@ -102,6 +157,7 @@ def marking(*, step: int, then: str) -> str:
 import sys, time
 from uuid import UUID
 from core.clock import SystemClock
+from core.jobs import claims
 from core.db.session import Database
 from core.jobs import claims
 from core.settings import Settings
@@ -220,3 +276,45 @@ def test_an_ended_job_leaves_no_unpublished_objects(workshop):
     trainer(workshop, ends(ExitCode.DATA)).train(job_id)
     assert not workshop.store.exists(checkpoint_key(job_id, 1))
     assert not workshop.store.exists(bundle_key(job_id, 1))
+
+
+def test_a_message_is_a_hint_and_the_job_whose_turn_it_is_runs(workshop):
+    ada, ben = uuid4(), uuid4()
+    first, second = workshop.order(by=ada), workshop.order(by=ada)
+    other = workshop.order(by=ben)
+    for _ in range(2):
+        trainer(workshop, ends(ExitCode.DATA)).serve()
+    states = {each: workshop.job(each).state for each in (first, second, other)}
+    assert states == {first: "failed", other: "failed", second: "queued"}
+
+
+def test_a_job_that_cannot_be_claimed_stands_in_nobodys_way(workshop, monkeypatch):
+    broken, sound = workshop.order(), workshop.order()
+    real = claims.claim
+
+    def claim(session, job_id, **others):
+        if job_id == broken:
+            raise LedgerBroken
+        return real(session, job_id, **others)
+
+    monkeypatch.setattr(claims, "claim", claim)
+    trainer(workshop, ends(ExitCode.DATA)).serve()
+    assert (workshop.job(broken).state, workshop.job(sound).state) == ("queued", "failed")
+
+
+@pytest.mark.parametrize(("others_wait", "has_checkpoint"), [(True, True), (False, True), (True, False)])
+def test_a_long_training_makes_room_at_a_checkpoint_while_somebody_else_waits(
+    workshop, others_wait, has_checkpoint
+):
+    workshop.settings = workshop.settings.model_copy(update={"slice_seconds": 0.3, "training_seconds": 4.0})
+    long, next_one = workshop.order(), workshop.order() if others_wait else None
+    if has_checkpoint:
+        workshop.store.put_bytes(checkpoint_key(long, 1), b"state")
+    trainer(workshop, "import time; time.sleep(60)").train(long)
+    makes_room = others_wait and has_checkpoint
+    job = workshop.job(long)
+    assert (job.state, job.attempts) == (("queued", 0) if makes_room else ("failed", 1))
+    if makes_room and next_one is not None:
+        trainer(workshop, ends(ExitCode.DATA)).serve()
+        assert workshop.job(next_one).state == "failed", "the other's turn"
+        assert workshop.job(long).state == "queued"

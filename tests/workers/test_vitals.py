@@ -95,7 +95,7 @@ def test_every_chore_of_upkeep_is_noted_with_what_it_did(workshop, monkeypatch):
 def test_a_worker_gives_a_sign_as_soon_as_it_listens(workshop: Workshop, tmp_path):
     worker = start_worker(workshop.settings, tmp_path / "worker.log")
     try:
-        end = time.monotonic() + 120
+        end = time.monotonic() + 600
         while True:
             with workshop.database.read_only() as session:
                 seen = figures.worker_figures(session, at=datetime.now(UTC))

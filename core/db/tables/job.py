@@ -16,7 +16,8 @@ class Job(WithId, Base):
     """One job: its plan, its lease, its durable progress marks.
 
     `stage` is null until the first mark: nothing private has begun. `steps_begun` is the highest step mark made before
-    its steps touched rows, and never falls. `sent_at` is when a message was last sent for a job that waits.
+    its steps touched rows, and never falls. `attempts` counts claims since it last rose, without those handed back. `sent_at` is when a message was last sent for a job that waits.
+    `started_at` is when it was first claimed, `claimed_at` when last.
     `trace_context` (W3C traceparent) and `request_id` name the request that ordered it, for traces and logs only.
     `shown_stage` and `shown_step` are what the world sees of the marks: copied at heartbeats, never sooner than an edge of
     `core.jobs.coarse`.
@@ -66,6 +67,7 @@ class Job(WithId, Base):
     created_at: Mapped[datetime]
     sent_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
+    claimed_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     trace_context: Mapped[str | None]
     request_id: Mapped[str | None]

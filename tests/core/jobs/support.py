@@ -11,7 +11,7 @@ from core.jobs import claims, repository
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue, orphaned, overdue
-from core.jobs.states import JobState
+from core.jobs.states import Cause, JobState
 from core.ledger import book
 from core.ledger.reservation import EntryKind, Reservation
 from core.ledger.statement import Statement
@@ -82,14 +82,14 @@ class Desk:
             )
             session.add(self.dataset)
 
-    def order(self, which: Plan | None = None) -> UUID:
+    def order(self, which: Plan | None = None, *, by: UUID | None = None) -> UUID:
         job_id = uuid4()
         with self.database.transaction() as session:
             place_order(
                 session,
                 dataset=self.dataset,
                 plan=which or plan(),
-                ordered_by=uuid4(),
+                ordered_by=by or uuid4(),
                 job_id=job_id,
                 grant_id=None,
                 sealed_randomness_key=b"sealed",
@@ -134,18 +134,22 @@ class Desk:
             )
 
     def fail(
-        self, claim: Claim, *, code: str = "infrastructure-failed", data_dependent: bool = False
+        self, claim: Claim, *, code: str = "infrastructure-failed", cause: Cause = Cause.MACHINERY
     ) -> JobState:
         with self.database.transaction() as session:
             return claims.fail(
                 session,
                 claim,
                 code=code,
-                data_dependent=data_dependent,
+                cause=cause,
                 clock=self.clock,
                 queue=self.queue,
                 max_attempts=ATTEMPTS,
             )
+
+    def hand_back(self, claim: Claim) -> JobState:
+        with self.database.transaction() as session:
+            return claims.hand_back(session, claim, clock=self.clock, queue=self.queue)
 
     def stop(self, claim: Claim) -> Charge:
         with self.database.transaction() as session:

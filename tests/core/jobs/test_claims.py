@@ -5,7 +5,7 @@ from sqlalchemy import text
 
 from core.jobs import claims
 from core.jobs.errors import IllegalMark, LeaseLost
-from core.jobs.states import JobState
+from core.jobs.states import Cause, JobState
 from core.ledger import book
 from core.ledger.reservation import EntryKind
 from tests.core.jobs.support import ATTEMPTS, STEPS, cost, plan
@@ -51,7 +51,7 @@ def test_a_zombie_can_write_nothing(desk):
         lambda: desk.advance(zombie, "train", 5),
         lambda: desk.finish(zombie),
         lambda: desk.fail(zombie),
-        lambda: desk.fail(zombie, data_dependent=True),
+        lambda: desk.fail(zombie, cause=Cause.ROWS),
         lambda: desk.stop(zombie),
     ):
         with pytest.raises(LeaseLost):
@@ -157,6 +157,33 @@ def test_silent_workers_are_enough_at_some_point_and_charged_in_full(desk):
     assert (job.state, job.failure_code, job.sealed_randomness_key) == ("failed", "training-failed", None)
     assert desk.reservation(job_id).state is EntryKind.SPENT
     assert desk.spends(job_id) == 1
+
+
+def test_silent_workers_before_the_first_step_leave_no_charge_for_steps(desk):
+    job_id = desk.order()
+    for _ in range(ATTEMPTS):
+        desk.advance(desk.claimed(job_id), "pretrain", 5)
+        desk.lease_runs_out()
+    assert desk.claim(job_id) is None
+    job, reservation = desk.job(job_id), desk.reservation(job_id)
+    assert (job.state, job.failure_code, job.sealed_randomness_key) == ("failed", "training-failed", None)
+    assert (reservation.state, reservation.in_force) == (EntryKind.SETTLED, cost(plan(), 0))
+
+
+def test_attempts_are_counted_from_the_last_step_that_no_attempt_had_begun_before(desk):
+    job_id = desk.order()
+    for step in range(1, 3 * ATTEMPTS):
+        claim = desk.claimed(job_id)
+        desk.advance(claim, "train", step)
+        assert desk.job(job_id).attempts == 1
+        desk.lease_runs_out()
+    for attempts in range(2, ATTEMPTS + 1):
+        claim = desk.claimed(job_id)
+        desk.advance(claim, "pretrain", 5)
+        desk.advance(claim, "train", step)
+        assert desk.job(job_id).attempts == attempts, "what was done before is no progress"
+        desk.lease_runs_out()
+    assert desk.claim(job_id) is None
 
 
 class TestAlteredPlans:

@@ -1,8 +1,8 @@
 import pytest
 
 from core.jobs.endings import end, move
-from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
-from core.jobs.states import ENDED, SUCCESSORS, JobState
+from core.jobs.errors import IllegalTransition, JobEnded, LeaseLost, NotCancelled
+from core.jobs.states import ENDED, SUCCESSORS, Cause, JobState
 from core.ledger.reservation import NOTHING, EntryKind
 from tests.core.jobs.support import ATTEMPTS, STEPS, cost, plan
 
@@ -33,14 +33,14 @@ class TestFail:
     def test_what_could_depend_on_rows_is_charged_in_full_under_one_code(self, desk):
         claim = desk.claimed(desk.order())
         desk.advance(claim, "train", 5)
-        assert desk.fail(claim, code="row-17-is-odd", data_dependent=True) is JobState.FAILED
+        assert desk.fail(claim, code="row-17-is-odd", cause=Cause.ROWS) is JobState.FAILED
         assert stands(desk, claim.job_id) == ("failed", EntryKind.SPENT, cost(plan()))
         assert desk.job(claim.job_id).failure_code == "training-failed"
 
     def test_not_even_a_cancel_makes_that_cheaper(self, desk):
         claim = desk.claimed(desk.order())
         desk.cancel(claim.job_id)
-        desk.fail(claim, data_dependent=True)
+        desk.fail(claim, cause=Cause.ROWS)
         assert stands(desk, claim.job_id) == ("failed", EntryKind.SPENT, cost(plan()))
 
     def test_the_machinery_gets_another_attempt(self, desk):
@@ -70,6 +70,75 @@ class TestFail:
         desk.cancel(claim.job_id)
         assert desk.fail(claim) is JobState.CANCELLED
         assert stands(desk, claim.job_id) == ("cancelled", EntryKind.SETTLED, cost(plan(), 4))
+
+
+class TestHandBack:
+    def test_a_stop_that_was_announced_costs_no_attempt(self, desk):
+        job_id = desk.order()
+        for fence in range(1, 3 * ATTEMPTS):
+            claim = desk.claimed(job_id)
+            assert (claim.fence, claim.attempts) == (fence, 1)
+            desk.advance(claim, "pretrain", 1)
+            desk.queue.sent.clear()
+            assert desk.hand_back(claim) is JobState.QUEUED
+            assert desk.queue.sent == [job_id]
+        assert stands(desk, job_id) == ("queued", EntryKind.SPENT, cost(plan()))
+        desk.finish(desk.claimed(job_id))
+        assert desk.spends(job_id) == 1
+
+    def test_it_takes_back_no_crash(self, desk):
+        job_id = desk.order()
+        for attempts in range(1, ATTEMPTS):
+            assert desk.claimed(job_id).attempts == attempts
+            desk.lease_runs_out()
+            stopped = desk.claimed(job_id)
+            assert stopped.attempts == attempts + 1
+            desk.hand_back(stopped)
+        desk.claimed(job_id)
+        desk.lease_runs_out()
+        assert desk.claim(job_id) is None
+        assert desk.job(job_id).state == "failed"
+
+    def test_a_cancelled_job_is_not_handed_back(self, desk):
+        claim = desk.claimed(desk.order())
+        desk.advance(claim, "train", 7)
+        desk.cancel(claim.job_id)
+        assert desk.hand_back(claim) is JobState.CANCELLED
+        assert stands(desk, claim.job_id) == ("cancelled", EntryKind.SETTLED, cost(plan(), 7))
+
+    def test_who_lost_the_lease_hands_nothing_back(self, desk):
+        claim = desk.claimed(desk.order())
+        desk.lease_runs_out()
+        desk.claimed(claim.job_id)
+        with pytest.raises(LeaseLost):
+            desk.hand_back(claim)
+
+
+class TestUnknownCause:
+    def test_before_the_first_step_the_steps_are_not_charged(self, desk):
+        job_id = desk.order()
+        for _ in range(ATTEMPTS):
+            claim = desk.claimed(job_id)
+            desk.advance(claim, "pretrain", 1)
+            ended = desk.fail(claim, cause=Cause.UNKNOWN)
+        assert ended is JobState.FAILED
+        assert stands(desk, job_id) == ("failed", EntryKind.SETTLED, cost(plan(), 0))
+        assert desk.job(job_id).failure_code == "training-failed"
+        assert 0 < cost(plan(), 0).epsilon_micros < cost(plan()).epsilon_micros
+
+    def test_the_measurement_is_charged_though_no_mark_says_that_it_began(self, desk):
+        job_id = desk.order()
+        for _ in range(ATTEMPTS):
+            desk.fail(desk.claimed(job_id), cause=Cause.UNKNOWN)
+        assert stands(desk, job_id) == ("failed", EntryKind.SETTLED, cost(plan(), 0))
+
+    def test_after_the_first_step_everything_is_charged(self, desk):
+        job_id = desk.order()
+        for _ in range(ATTEMPTS):
+            claim = desk.claimed(job_id)
+            desk.advance(claim, "train", 1)
+            desk.fail(claim, cause=Cause.UNKNOWN)
+        assert stands(desk, job_id) == ("failed", EntryKind.SPENT, cost(plan()))
 
 
 class TestCancel:

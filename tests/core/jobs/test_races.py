@@ -9,7 +9,7 @@ import pytest
 from core.errors import UnderstudyError
 from core.jobs.claims import Claim
 from core.jobs.errors import LeaseLost
-from core.jobs.states import ENDED
+from core.jobs.states import ENDED, Cause
 from core.ledger import book
 from core.ledger.reservation import EntryKind, fold_into
 from core.privacy.filters import admit
@@ -112,7 +112,7 @@ def walk(desk, jobs, seed):
                 case 2 if held:
                     desk.advance(held[-1], "train", int(rng.integers(STEPS + 1)))
                 case 3 if held:
-                    desk.fail(held.pop(), data_dependent=bool(rng.integers(2)))
+                    desk.fail(held.pop(), cause=list(Cause)[rng.integers(len(Cause))])
                 case 4 if held:
                     claim = held.pop()
                     desk.stop(claim) if desk.heartbeat(claim) else desk.finish(claim)
