@@ -20,6 +20,9 @@ SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
 NOTE = "_note"
 
+MOST_CODES = 4096
+"""Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
+_BINS = 32
 _MOST_CATEGORIES = 60
 _FEW_INTEGERS = 2
 _SPIKE_SHARE = 0.2
@@ -79,6 +82,24 @@ def render_draft(draft: dict[str, Any]) -> str:
     rest = {key: value for key, value in draft.items() if key != "columns"}
     head = _render(rest, 0)[:-2]  # without the closing brace
     return f'{head},\n "columns": [\n{columns}\n ]\n}}\n'
+
+
+def codes_at_most(draft: dict[str, Any]) -> int:
+    """An upper bound on the codes of all columns of a draft; the service counts exactly."""
+    return sum(_codes_of(column) for column in draft["columns"] if column["kind"] != "ignored")
+
+
+def _codes_of(column: dict[str, Any]) -> int:
+    if column["kind"] == "boolean":
+        codes = 2
+    elif column["kind"] == "categorical":
+        codes = len(column["categories"]) + bool(column.get("other"))
+    elif column["kind"] == "numeric" and (column["type"] == "integer" or "decimals" in column):
+        points = (column["upper"] - column["lower"]) * 10 ** column.get("decimals", 0) + 1
+        codes = min(_BINS, math.ceil(points)) + len(column.get("specials", ()))
+    else:
+        codes = _BINS + len(column.get("specials", ()))
+    return codes + (column.get("null") == "category")
 
 
 def _render(value: dict[str, Any], indent: int) -> str:

@@ -1,11 +1,12 @@
 """Sending the rows of an order, and telling their owner what was wrong with them: places and kinds, never a value."""
 
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from understudy.client import Client
 from understudy.datasets.results import Dataset, IntakeReport
 from understudy.documents import Json
-from understudy.errors import Refused
+from understudy.errors import InputUnusable, Refused
 from understudy.publication import Order, Screen
 
 SHOWN = 5
@@ -22,24 +23,43 @@ def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> Int
         screen: told what happens; the owner is the one who reads it.
 
     Raises:
+        InputUnusable: if it refused more rows than the order allows; the screen was told why, and nothing is kept.
         UnderstudyError: if the service refuses them; where it refused every row, the screen was told why.
     """
     rows = order.table.rows
     try:
         with screen.transfer("upload", rows.stat().st_size) as seen:
-            report = owner.upload_rows(dataset.id, rows, seen=seen, declaration=order.declaration)
+            report = owner.upload_rows(
+                dataset.id, rows, seen=seen, declaration=order.declaration, max_refused=order.max_refused
+            )
     except Refused as refusal:
         for line in refused_rows(
             refusal.facts.get("report")
         ):  # nothing is stored: nobody can ask for it later
             screen.say(line)
         raise
+    if report.waiting:
+        _give_back(owner, dataset, report, screen)
     screen.say(f"Rows stored, encrypted: {report.rows_accepted} accepted, {report.rows_refused} refused.")
     if report.rows_refused:
         for line in refused_rows(report.document):
             screen.say(line)
         screen.say(f"All of them (owner only): GET /v1/datasets/{dataset.id}/intake-report")
     return report
+
+
+def _give_back(owner: Client, dataset: Dataset, report: IntakeReport, screen: Screen) -> NoReturn:
+    """Discard rows that wait for the owner's decision: the owner is here, and can send them again."""
+    for line in refused_rows(report.document):
+        screen.say(line)
+    owner.discard_rows(dataset.id)
+    total = report.rows_accepted + report.rows_refused
+    message = (
+        f"{report.rows_refused} of {total} rows were refused, more than --max-refused allows; no row was kept and nothing "
+        'was charged. Correct the domain or the rows (texts that mean "missing" stand in csv.null_values of the domain), or '
+        "publish the others with a larger --max-refused"
+    )
+    raise InputUnusable(message)
 
 
 def refused_rows(report: object) -> Sequence[str]:

@@ -1,7 +1,7 @@
 """Deleting a dataset: the key goes first, in one transaction; objects follow, and again until they are gone.
 
     1. one transaction: state `deleted`, the wrapped data key and the intake report are erased, who and when is noted,
-       its sealed reports are forgotten, and every live job is asked to stop. From here on nothing of the dataset can be
+       rows that wait and its sealed reports are forgotten, and every live job is asked to stop. From here on nothing of the dataset can be
        opened, whatever happens next.
     2. objects: the sealed rows, whatever else lies in the dataset's folder (sealed reports too), the failure notes of its
        jobs.
@@ -16,10 +16,11 @@ from typing import Final
 from uuid import UUID
 
 from obstore.exceptions import BaseError as StoreError
-from sqlalchemy import null, select, update
+from sqlalchemy import func, null, select, update
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
+from core.datasets import waiting
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
@@ -55,12 +56,14 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
     if dataset.state == DELETED:
         return False
     now = clock.now()
+    waited = waiting.take_away(session, dataset.id)
     session.execute(
         update(Dataset)
         .where(Dataset.id == dataset.id)
         .values(
             state=DELETED,
             wrapped_data_key=None,
+            rows_key=func.coalesce(waited, Dataset.rows_key),
             # The null of SQL: None would be stored as the null of JSON, which is a report.
             intake_report=null(),
             deleted_at=now,

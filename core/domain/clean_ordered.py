@@ -16,13 +16,16 @@ def clean_ordered(
     column: NumericColumn | TimeColumn, raw: pa.Array, rules: TextRules | None, *, keep_missing: bool
 ) -> Cleaned:
     """Numbers and times; with ``keep_missing`` the null policy is left to the caller."""
-    if pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type):
+    typed = not (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type))
+    if typed:
+        numbers, unreadable = _read_values(column, raw), None
+    else:
         texts = raw.cast(pa.string()) if rules is None else rules.apply(raw.cast(pa.string()))
         numbers, unreadable = _read_text(column, texts)
-    else:
-        numbers, unreadable = _read_values(column, raw), None
     if not numbers.flags.writeable:
         numbers = numbers.copy()
+    if typed and rules is not None:
+        numbers[np.isin(numbers, _null_numbers(column, rules))] = np.nan
     cleaned = Cleaned(raw)
     missing = _apply_bounds(column, numbers, unreadable, cleaned)
     return _finish_ordered(column, numbers, None if keep_missing else missing, missing, cleaned)
@@ -62,6 +65,12 @@ def _read_text(column: NumericColumn | TimeColumn, texts: pa.Array) -> tuple[Flo
     values, unreadable = parse_times(texts, format_=column.format, days=column.kind == "date")
     numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers, unreadable
+
+
+def _null_numbers(column: NumericColumn | TimeColumn, rules: TextRules) -> Floats:
+    """The numbers or times that the texts for "missing" read as: in a typed column they mean the same as in text."""
+    values = _read_text(column, pa.array(rules.null_values, pa.string()))[0]
+    return values[~np.isnan(values)]
 
 
 def _read_values(column: NumericColumn | TimeColumn, raw: pa.Array) -> Floats:

@@ -18,7 +18,7 @@ Change = Literal["clamped", "rounded", "mapped-to-other", "mapped-to-null", "nul
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRules:
-    """What a text field may need before it is read (CSV; Parquet values are taken as they are).
+    """What a field may need before it is read (CSV and frames; Parquet values are taken as they are).
 
     Attributes:
         strip: Drop blanks around the text.

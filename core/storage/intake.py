@@ -16,7 +16,6 @@ from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import BinaryIO, TypeVar, cast
 
 from core.domain.declared import Domain
@@ -33,6 +32,7 @@ from core.storage.objects import ObjectStore
 from core.storage.parquet_table import ParquetTable, spooled
 from core.storage.sealing import SealedWriter
 from core.storage.sniffing import CSV, GZIP, NPZ, PARQUET, ZIP, kind_of, require_fitting, sniffed
+from core.storage.spool import spool_file
 from core.storage.stored_rows import open_writer, rows_context
 from core.storage.unit_limit import UnitLimit
 from core.storage.unpacking import IntakeLimits, gunzip, pieces_of
@@ -127,14 +127,13 @@ def store_rows(
 
     Args and errors are those of ``receive``; ``core.storage.private_rows.open_private_rows`` opens the result.
     """
-    scratch_folder.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=scratch_folder, prefix="intake-") as file:
-        with SealedWriter(cast("BinaryIO", file), key=data_key, context=rows_context(key)) as sink:
+    with spool_file(scratch_folder) as (file, path):
+        with SealedWriter(file, key=data_key, context=rows_context(key)) as sink:
             report = receive(
                 stream, content_type=content_type, domain=domain, sink=cast("BinaryIO", sink),
                 scratch_folder=scratch_folder, limits=limits, units=units, threads=threads,
             )  # fmt: skip
-        store.put_file(key, Path(file.name))
+        store.put_file(key, path)
     return report
 
 

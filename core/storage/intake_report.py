@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 LISTED_PROBLEMS: Final = 1000
+MAX_REFUSED: Final = 0.02
+"""The share of refused rows above which an owner is asked first, unless the owner named another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -60,6 +62,17 @@ class IntakeReport:
             "problems_unlisted": self.problems_unlisted,
             "position": self.position,
         }
+
+
+def too_many_refused(*, accepted: int, refused: int, max_refused: float) -> bool:
+    """Whether more rows were refused than the owner allows; this is for the owner alone.
+
+    Args:
+        accepted: Rows taken.
+        refused: Rows left out.
+        max_refused: The largest share of refused rows among all that were sent, from 0 to 1.
+    """
+    return refused > max_refused * (accepted + refused)
 
 
 class ReportBuilder:

@@ -7,13 +7,13 @@ the announced ones. Any process can so take any part, and one that is killed lea
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import BinaryIO, Final, cast
+from typing import Final
 from uuid import UUID, uuid4
 
 from core.storage.errors import DigestDiffers, PartSizeDiffers
 from core.storage.objects import ObjectStore
 from core.storage.sealing import SealedReader, SealedWriter
+from core.storage.spool import spool_file
 
 _PIECE_BYTES: Final = 1 << 20
 FOLDER: Final = "uploads"
@@ -49,12 +49,11 @@ def seal_part(
         PartSizeDiffers: It has another size.
         DigestDiffers: It has another digest.
     """
-    scratch_folder.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=scratch_folder, prefix="part-") as file:
-        with SealedWriter(cast("BinaryIO", file), key=data_key, context=_context(key)) as sink:
+    with spool_file(scratch_folder) as (file, path):
+        with SealedWriter(file, key=data_key, context=_context(key)) as sink:
             for piece in checked(pieces, size_bytes=size_bytes, sha256=sha256):
                 sink.write(piece)
-        store.put_file(key, Path(file.name))
+        store.put_file(key, path)
 
 
 def checked(pieces: Iterable[bytes], *, size_bytes: int, sha256: bytes) -> Iterator[bytes]:

@@ -6,24 +6,29 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 
+from core.access.errors import RateExceeded, RecoveryHold
+from core.datasets import waiting
+from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
 from core.domain.errors import DomainInvalid, DomainMismatch, DomainUnconfirmed
 from core.quotas.errors import QuotaExceeded
 from core.storage import errors as upload_errors
+from core.storage.intake_report import MAX_REFUSED
 from service.audit import record
 from service.datasets import repository
 from service.datasets.declaring import declare
 from service.datasets.errors import (
     DatasetNotFound,
     IntakeReportMissing,
+    NoRowsWaiting,
     RowsAlreadyStored,
     UnitDiffers,
 )
-from service.datasets.schemas import DatasetList, DatasetOrder, DatasetView
+from service.datasets.schemas import DatasetList, DatasetOrder, DatasetView, DeclaredDataset, MaxRefused
 from service.datasets.upload import RowsUpload
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.edge.body_stream import BodyStream, UploadInterrupted
-from service.edge.gate import ServiceBusy
+from service.edge.gate import ServiceBusy, ShareUsedUp
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
@@ -73,11 +78,11 @@ _ROWS_BODY = {
 )
 def create_dataset(
     order: DatasetOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
-) -> DatasetView:
+) -> DeclaredDataset:
     """Declare what a table or a set of images may hold, and its size. All of it is public; no row is involved yet."""
     row = declare(session, order, principal, quota=parts.settings.quota_datasets, clock=parts.clock)
     record(session, principal, action="dataset.declare", object_id=row.id, clock=parts.clock)
-    return _view(session, row)
+    return DeclaredDataset.just_now(row, rule=repository.rules_of(session, [row])[row.population_id])
 
 
 @router.get("", summary="List datasets")
@@ -103,20 +108,34 @@ def read_dataset(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSes
     summary="Upload the rows",
     openapi_extra=_ROWS_BODY,
     responses=problems(
-        DatasetNotFound, RowsAlreadyStored, QuotaExceeded, UploadInterrupted, ServiceBusy, *_UPLOAD_ERRORS
+        DatasetNotFound,
+        RowsAlreadyStored,
+        QuotaExceeded,
+        UploadInterrupted,
+        ServiceBusy,
+        ShareUsedUp,
+        RateExceeded,
+        *_UPLOAD_ERRORS,
     ),
 )
 def upload_rows(
-    dataset_id: UUID, request: Request, principal: CurrentPrincipal, parts: InjectedParts
+    dataset_id: UUID,
+    request: Request,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    max_refused: MaxRefused = MAX_REFUSED,
 ) -> dict[str, Any]:
     """Send the rows once, as the raw body. They are checked row by row, encrypted and never shown again.
 
     The answer is the intake report: what was accepted, refused or mapped, by line, column and kind, never by value.
     It is for the owner only. If anything fails, nothing is stored. Images come as a ZIP of PNG and JPEG files with a
     label file, a ZIP of idx files, or an NPZ.
+
+    Where more than `max_refused` of the rows are refused, the report says `waiting`: the dataset stays declared until the
+    owner accepts the rows, or sends them again, which replaces those that wait.
     """
-    upload = RowsUpload(parts, principal, dataset_id)
-    with parts.uploads.pass_through():
+    upload = RowsUpload(parts, principal, dataset_id, max_refused=max_refused)
+    with parts.uploads.pass_through(principal.id):
         domain, units = upload.require_open()
         body = BodyStream(request, max_bytes=parts.settings.max_upload_bytes)
         return upload.receive(
@@ -127,14 +146,55 @@ def upload_rows(
 @router.get(
     "/{dataset_id}/intake-report",
     summary="Read the intake report again",
-    responses=problems(DatasetNotFound, IntakeReportMissing),
+    responses=problems(DatasetNotFound, IntakeReportMissing, RecoveryHold),
 )
 def read_intake_report(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> dict[str, Any]:
-    """The report of the upload. It tells private facts (counts), so only the owner sees it."""
-    report = repository.owned(session, dataset_id, principal).intake_report
+    """The report of the upload. It tells private facts (counts), so only the owner sees it.
+
+    `waiting` says whether the rows wait for the owner's decision.
+    """
+    report = waiting.report_of(session, repository.owned(session, dataset_id, principal).id)
     if report is None:
         raise IntakeReportMissing
     return report
+
+
+@router.post(
+    "/{dataset_id}/rows/accept",
+    summary="Accept rows that wait",
+    responses=problems(DatasetNotFound, NoRowsWaiting, RecoveryHold),
+)
+def accept_rows(
+    dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> dict[str, Any]:
+    """Make the waiting rows those of the dataset, although many were refused. It is final; doing it again changes nothing.
+
+    The answer is the intake report. To everybody else it is as if the rows had been uploaded now.
+    """
+    dataset = repository.owned_for_update(session, dataset_id, principal)
+    if waiting.accept(session, dataset):
+        record(session, principal, action="dataset.rows", object_id=dataset.id, clock=parts.clock)
+    if dataset.intake_report is None:
+        raise NoRowsWaiting
+    return dataset.intake_report | {"waiting": False}
+
+
+@router.post(
+    "/{dataset_id}/rows/discard",
+    status_code=204,
+    summary="Discard rows that wait",
+    responses=problems(DatasetNotFound, RowsAlreadyStored, RecoveryHold),
+)
+def discard_rows(
+    dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> None:
+    """Destroy the key of the waiting rows and remove them. The dataset takes rows as before; without waiting rows nothing changes."""
+    dataset = repository.owned_for_update(session, dataset_id, principal)
+    if dataset.state == waiting.READY:
+        raise RowsAlreadyStored
+    rows_key = waiting.take_away(session, dataset.id)
+    if rows_key is not None:
+        on_commit(session, lambda: parts.store.delete(rows_key))
 
 
 def _view(session: Session, row: Dataset) -> DatasetView:

@@ -5,6 +5,7 @@ NotFound
   * IntakeReportMissing   404  no rows were uploaded yet
 Conflict
   * RowsAlreadyStored     409  rows are immutable; new rows are a new dataset of the same population
+  * NoRowsWaiting            409  no rows wait for the owner's decision
   * UnitDiffers           409  a new version must protect the same unit as its parent
 """
 
@@ -41,6 +42,18 @@ class RowsAlreadyStored(Conflict):
         super().__init__(
             "The rows of this dataset are stored and cannot be replaced.",
             remedy="Declare a new dataset with parent_dataset_id; it shares this one's budget.",
+        )
+
+
+class NoRowsWaiting(Conflict):
+    """No rows of this dataset wait for their owner's decision."""
+
+    code = "no-rows-waiting"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No rows of this dataset wait for your decision.",
+            remedy="Send rows to POST /v1/datasets/{id}/rows; the intake report says whether they wait.",
         )
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from core.access import visibility
 from core.access.roles import Principal
 from core.access.visibility import seen_by
+from core.datasets import waiting
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
 from service.datasets.errors import DatasetNotFound
@@ -111,9 +112,10 @@ def names_of(session: Session, dataset_ids: Collection[UUID], principal: Princip
     return dict(session.execute(query).all())
 
 
-def settled_rows_key(session: Session, dataset_id: UUID) -> str | None:
-    """Where the dataset's sealed rows lie, once every commit that was under way on its row has ended."""
-    return session.scalar(select(Dataset.rows_key).where(Dataset.id == dataset_id).with_for_update())
+def settled_rows_keys(session: Session, dataset_id: UUID) -> set[str]:
+    """Where the dataset's stored or waiting rows lie, once every commit that was under way on its row has ended."""
+    stored = session.scalar(select(Dataset.rows_key).where(Dataset.id == dataset_id).with_for_update())
+    return {key for key in (stored, waiting.key_of(session, dataset_id)) if key is not None}
 
 
 def page(

@@ -1,17 +1,30 @@
 """Wire types of datasets."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.db.tables.dataset import Dataset
+from core.domain.declared import domain_from_json
+from core.domain.spreadsheet import formula_places
 from core.privacy.adjacency import Adjacency
 from core.privacy.filters import AdmissionRule
 from service.wire import Document, Name, coarse
 
 MAX_DECLARED_SIZE = 10**12
+
+MaxRefused = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="The largest share of refused rows with which the dataset takes the others at once. Above it they wait for "
+        "the owner's decision. Never shown to anybody.",
+    ),
+]
 
 _EXAMPLE: dict[str, JsonValue] = {
     "name": "admissions 2020",
@@ -90,6 +103,37 @@ class DatasetView(BaseModel):
             created_at=coarse(row.created_at),
             deleted_at=None if row.deleted_at is None else coarse(row.deleted_at),
         )
+
+
+class DomainWarning(BaseModel):
+    """A place of the declared domain that is permitted and may surprise."""
+
+    pointer: str = Field(description="Where in the declared document, as a JSON pointer (RFC 6901).")
+    problem: str = Field(description="spreadsheet-formula.")
+    detail: str
+
+
+class DeclaredDataset(DatasetView):
+    """The public facts about a dataset that was declared just now, with what its declarer may want to change."""
+
+    warnings: list[DomainWarning] = Field(
+        description="Names and words that a spreadsheet may run as formulas; samples as CSV can be made safe for it."
+    )
+
+    @classmethod
+    def just_now(cls, row: Dataset, *, rule: str) -> Self:
+        """Show a row that was declared just now."""
+        places = formula_places(domain_from_json(row.domain))
+        warnings = [
+            DomainWarning(
+                pointer=pointer,
+                problem="spreadsheet-formula",
+                detail="A spreadsheet may run a name or a word here as a formula, for it begins with =, +, -, @, a tab or a "
+                "carriage return. Draw CSV for spreadsheets with spreadsheet_safe, or declare another word.",
+            )
+            for pointer in places
+        ]
+        return cls(**DatasetView.of(row, rule=rule).model_dump(), warnings=warnings)
 
 
 class DatasetList(BaseModel):

@@ -4,6 +4,9 @@ A stream can last for minutes, so no transaction is open meanwhile. The order is
 a scratch file, put the object under a key of its own, then one transaction that takes the dataset's row lock, checks
 again and points the row at the object. Until that commit nobody knows the object; if anything fails before, it is
 removed, and a crash leaves at most an unreferenced object sealed under a key that was never stored.
+
+Rows of which more than the owner allows were refused are stored beside the dataset, where they wait for the owner's decision
+(`core.datasets.waiting`). Rows that come later replace those that wait.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,10 +16,13 @@ from uuid import UUID, uuid4
 from sqlalchemy.orm import Session
 
 from core.access.roles import Principal
+from core.datasets import waiting
+from core.db.session import on_commit
+from core.db.tables.waiting_rows import WaitingRows
 from core.domain.declared import Domain, domain_from_json
 from core.quotas import room
 from core.storage.intake import store_rows
-from core.storage.intake_report import IntakeReport
+from core.storage.intake_report import MAX_REFUSED, IntakeReport, too_many_refused
 from core.storage.sealing import new_data_key
 from core.storage.unit_limit import UnitLimit
 from core.storage.unpacking import IntakeLimits
@@ -37,15 +43,23 @@ class RowsUpload:
         parts: The parts of this process.
         principal: Who sends; must own the dataset.
         dataset_id: Where the rows belong.
+        max_refused: The largest share of refused rows that closes the dataset without the owner's decision.
         upload_id: The upload in parts that they come from; its bytes then make room for theirs.
     """
 
     def __init__(
-        self, parts: Parts, principal: Principal, dataset_id: UUID, *, upload_id: UUID | None = None
+        self,
+        parts: Parts,
+        principal: Principal,
+        dataset_id: UUID,
+        *,
+        max_refused: float = MAX_REFUSED,
+        upload_id: UUID | None = None,
     ) -> None:
         self._parts = parts
         self._principal = principal
         self._dataset_id = dataset_id
+        self._max_refused = max_refused
         self._upload_id = upload_id
         # A key of its own for each upload: two at once never write over each other.
         self._rows_key = f"datasets/{dataset_id}/rows-{uuid4().hex}.sealed"
@@ -84,7 +98,7 @@ class RowsUpload:
             attached: What else happens in the transaction that attaches the rows.
 
         Returns:
-            The intake report, for the owner.
+            The intake report, for the owner; its `waiting` says whether the rows wait for the owner's decision.
 
         Raises:
             RowsAlreadyStored: Another upload was faster.
@@ -124,25 +138,38 @@ class RowsUpload:
                 limit=parts.settings.quota_stored_bytes,
                 requested=stored_bytes,
                 instead_of=self._upload_id,
+                dataset_id=self._dataset_id,
             )
             dataset = repository.owned_for_update(session, self._dataset_id, self._principal)
             if dataset.state != "declared":
                 raise RowsAlreadyStored
-            dataset.state = "ready"
-            dataset.rows_key = self._rows_key
-            dataset.wrapped_data_key = parts.settings.master_keys.wrap(
-                data_key, context=f"dataset:{dataset.id}"
+            replaced = waiting.take_away(session, dataset.id)
+            if replaced is not None:
+                on_commit(session, lambda: parts.store.delete(replaced))
+            rows = WaitingRows(
+                dataset_id=dataset.id,
+                rows_key=self._rows_key,
+                wrapped_data_key=parts.settings.master_keys.wrap(data_key, context=f"dataset:{dataset.id}"),
+                stored_bytes=stored_bytes,
+                intake_report=report.to_json(),
             )
-            dataset.stored_bytes = stored_bytes
-            dataset.intake_report = report.to_json()
-            record(session, self._principal, action="dataset.rows", object_id=dataset.id, clock=parts.clock)
+            waits = too_many_refused(
+                accepted=report.rows_accepted, refused=report.rows_refused, max_refused=self._max_refused
+            )
+            if waits:
+                session.add(rows)
+            else:
+                waiting.close(dataset, rows)
+                record(
+                    session, self._principal, action="dataset.rows", object_id=dataset.id, clock=parts.clock
+                )
             attached(session)
-            return dataset.intake_report
+            return report.to_json() | {"waiting": waits}
 
     def _remove_unless_attached(self) -> None:
         # A commit whose answer was lost may have happened, or may still be under way: its lock on the row is waited
         # for. If the row then points at the object, the object must stay.
         with self._parts.database.transaction() as session:
-            attached = repository.settled_rows_key(session, self._dataset_id) == self._rows_key
+            attached = self._rows_key in repository.settled_rows_keys(session, self._dataset_id)
         if not attached:
             self._parts.store.delete(self._rows_key)

@@ -32,6 +32,7 @@ from core.errors import (
 )
 from core.logs import get_logger
 from core.quotas.errors import QuotaExceeded
+from core.storage.intake_report import MAX_REFUSED
 from core.storage.upload_parts import read_parts
 from core.uploads import repository
 from core.uploads.ending import end, erase_parts
@@ -78,13 +79,23 @@ class Completion:
         principal: Who asks; must have started the upload.
         upload_id: Which upload.
         sha256: Of the whole file.
+        max_refused: The largest share of refused rows that closes the dataset without the owner's decision.
     """
 
-    def __init__(self, parts: Parts, principal: Principal, upload_id: UUID, *, sha256: bytes) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        principal: Principal,
+        upload_id: UUID,
+        *,
+        sha256: bytes,
+        max_refused: float = MAX_REFUSED,
+    ) -> None:
         self._parts = parts
         self._principal = principal
         self._upload_id = upload_id
         self._sha256 = sha256
+        self._max_refused = max_refused
 
     def pursue(self, *, patience_seconds: float) -> Upload:
         """Begin, if nobody else is at it, and wait a moment for the end.
@@ -98,6 +109,7 @@ class Completion:
             UploadIncomplete: Parts are missing.
             ChecksumDiffers: Another digest was announced before, or the parts together have another.
             ServiceBusy: As many uploads are being taken in as this process does at once.
+            ShareUsedUp: One of the principal's is being taken in by this process.
             UnderstudyError: Why the rows were refused, or the last attempt failed.
         """
         upload = self._read()
@@ -114,19 +126,19 @@ class Completion:
 
     def _begin(self) -> threading.Thread | None:
         """Claim the upload and start on it, unless somebody else has."""
-        gate = self._parts.intakes
-        gate.enter()
+        gate, who = self._parts.intakes, self._principal.id
+        gate.enter(who)
         try:
             claim = self._claim()
             if claim is None:
-                gate.leave()
+                gate.leave(who)
                 return None
             # The request's context (its id, who asks) goes along, for logs and audit.
             work = partial(contextvars.copy_context().run, self._work, claim)
             thread = threading.Thread(target=work, name=f"intake-{self._upload_id}", daemon=True)
             thread.start()
         except BaseException:
-            gate.leave()
+            gate.leave(who)
             raise
         return thread
 
@@ -192,10 +204,16 @@ class Completion:
             get_logger().error("upload-not-taken-in", upload_id=str(claim.upload_id), exc_info=True)
             self._note(claim, InternalError())
         finally:
-            self._parts.intakes.leave()
+            self._parts.intakes.leave(self._principal.id)
 
     def _take_in(self, claim: Claim) -> None:
-        rows = RowsUpload(self._parts, self._principal, claim.dataset_id, upload_id=claim.upload_id)
+        rows = RowsUpload(
+            self._parts,
+            self._principal,
+            claim.dataset_id,
+            max_refused=self._max_refused,
+            upload_id=claim.upload_id,
+        )
         domain, units = rows.require_open()
         content = _Whole(read_parts(self._parts.store, claim.keys, claim.data_key), claim.sha256)
         try:

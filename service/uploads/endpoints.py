@@ -6,6 +6,8 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
+from core.access.errors import RateExceeded, RecoveryHold
+from core.datasets import waiting
 from core.db.tables.upload import Upload
 from core.domain.declared import domain_from_json
 from core.quotas import room
@@ -35,7 +37,7 @@ from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound, RowsAlreadyStored
 from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
 from service.edge.body_stream import BodyStream, UploadInterrupted
-from service.edge.gate import ServiceBusy
+from service.edge.gate import ServiceBusy, ShareUsedUp
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.uploads.completing import Completion
@@ -60,6 +62,7 @@ _ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {"model": CompletionView, "description": "The rows are being taken in; ask again."}
 }
 _COMPLETION_ANSWERS = _ACCEPTED | problems(
+    RecoveryHold,
     UploadNotFound,
     DatasetNotFound,
     UploadNotOpen,
@@ -68,6 +71,8 @@ _COMPLETION_ANSWERS = _ACCEPTED | problems(
     RowsAlreadyStored,
     QuotaExceeded,
     ServiceBusy,
+    ShareUsedUp,
+    RateExceeded,
     *INTAKE_ERRORS,
 )
 PartNumber = Annotated[int, Path(ge=1, le=MAX_PARTS, description="Which part, from 1.")]
@@ -125,7 +130,9 @@ def create_upload(
 
 
 @router.get(
-    "/uploads/{upload_id}", summary="See which parts have arrived", responses=problems(UploadNotFound)
+    "/uploads/{upload_id}",
+    summary="See which parts have arrived",
+    responses=problems(UploadNotFound, RecoveryHold),
 )
 def read_upload(upload_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> UploadView:
     """The upload and its parts, with their digests: what is not listed is still to be sent."""
@@ -150,6 +157,8 @@ def read_upload(upload_id: UUID, principal: CurrentPrincipal, parts: InjectedPar
         UploadInterrupted,
         UploadTooLarge,
         ServiceBusy,
+        ShareUsedUp,
+        RateExceeded,
     ),
 )
 def put_part(
@@ -166,7 +175,7 @@ def put_part(
     """
     sha256 = read_sha256(content_digest)
     receiver = PartReceiver(parts, principal, upload_id, number, sha256=sha256)
-    with parts.uploads.pass_through():
+    with parts.uploads.pass_through(principal.id):
         return receiver.receive(BodyStream(request, max_bytes=receiver.size_bytes))
 
 
@@ -185,15 +194,17 @@ def complete_upload(
     """Check the whole file and take in its rows, as `POST /v1/datasets/{id}/rows` would.
 
     Answers 202 while that is going on: send the same request again until it answers 200 with the intake report, or
-    says what is wrong. Asking as often as you like does the work once.
+    says what is wrong. Asking as often as you like does the work once, with the `max_refused` of the request that began it.
     """
-    upload = Completion(parts, principal, upload_id, sha256=bytes.fromhex(order.sha256)).pursue(
-        patience_seconds=PATIENCE_SECONDS
-    )
+    upload = Completion(
+        parts, principal, upload_id, sha256=bytes.fromhex(order.sha256), max_refused=order.max_refused
+    ).pursue(patience_seconds=PATIENCE_SECONDS)
     report = None
     if upload.state == "completed":
         with parts.database.read_only() as session:
-            report = datasets.owned(session, upload.dataset_id, principal).intake_report
+            report = waiting.report_of(session, datasets.owned(session, upload.dataset_id, principal).id)
+        if report is None:  # its rows were discarded or deleted since
+            raise UploadNotOpen(upload.state)
     else:
         response.status_code = 202
         response.headers["Retry-After"] = "1"

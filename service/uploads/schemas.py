@@ -4,10 +4,12 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints
 
 from core.db.tables.upload import Upload
 from core.db.tables.upload_part import UploadPart
+from core.storage.intake_report import MAX_REFUSED
+from service.datasets.schemas import MaxRefused
 
 MAX_BYTES = 2**50
 
@@ -39,6 +41,7 @@ class CompletionOrder(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"sha256": "0" * 64}})
 
     sha256: Sha256 = Field(description="SHA-256 of the whole file in hexadecimal.")
+    max_refused: Annotated[MaxRefused, Strict()] = MAX_REFUSED
 
 
 class PartView(BaseModel):
@@ -91,7 +94,8 @@ class CompletionView(BaseModel):
     upload_id: UUID
     state: str = Field(description="completing or completed.")
     intake_report: dict[str, Any] | None = Field(
-        description="What was accepted, refused or mapped, for the owner; null while the rows are being taken in."
+        description="What was accepted, refused or mapped, for the owner, and whether the rows wait for the owner's decision; "
+        "null while the rows are being taken in."
     )
 
 

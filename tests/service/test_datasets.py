@@ -21,6 +21,19 @@ def test_a_declared_dataset_shows_its_public_facts_to_everybody_concerned(world:
     assert [column["name"] for column in views[0]["domain"]["columns"]] == ["ward", "age", "sick", "seen"]
 
 
+def test_words_that_a_spreadsheet_would_run_are_warned_of_and_permitted(world: World) -> None:
+    columns = [dict(column) for column in DOMAIN["columns"]]
+    columns[0] |= {"categories": ["=A", "B"]}
+    body = {"name": "wards", "declared_size": 9, "domain": DOMAIN | {"columns": columns}}
+    answer = world.owner.post("/v1/datasets", body)
+    assert answer.status_code == 201, answer.text
+    (warning,) = answer.json()["warnings"]
+    assert (warning["pointer"], warning["problem"]) == ("/columns/0", "spreadsheet-formula")
+    assert "spreadsheet_safe" in warning["detail"]
+    columns[0] |= {"categories": ["-1", "1"]}
+    assert world.owner.post("/v1/datasets", body).json()["warnings"] == []
+
+
 WRONG = [
     ({"declared_size": 0}, "invalid-input"),
     ({"declared_size": 10**13}, "invalid-input"),

@@ -180,6 +180,9 @@ def test_neighbouring_images_look_the_same_to_everybody_but_the_owner(world: Wor
         assert answer.status_code == 201, answer.text
         reports.append(answer.json()["rows_refused"])
         assert CANARY not in answer.text, "not even the owner's report holds a name"
+        assert answer.json()["waiting"] is bool(own)
+        if own:
+            assert world.owner.post(f"/v1/datasets/{dataset_id}/rows/accept").status_code == 200
         world.set_budget(dataset_id)
         views.append(told_of(world, dataset_id))
     assert reports == [0, 5]

@@ -6,13 +6,17 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastapi.testclient import TestClient
 
 from core.db.tables import Dataset
 from core.domain.table import TableDomain
+from core.settings import Settings
 from core.storage.private_rows import open_private_rows
 from core.storage.unit_limit import UnitLimit
+from service.app import create_app
 from service.datasets.errors import RowsAlreadyStored
 from service.datasets.upload import RowsUpload
+from tests.core.releases.stand_in import DOMAIN
 from tests.service.test_commit import stored
 from tests.service.world import CSV, World, require_problem
 
@@ -158,6 +162,33 @@ def test_no_more_uploads_at_once_than_there_are_places(world: World) -> None:
     assert world.upload(dataset_id).status_code == 201
 
 
+def test_one_owners_uploads_leave_room_for_the_next(world: World) -> None:
+    mine = world.declare()
+    declared = {"name": "other wards", "domain": DOMAIN, "declared_size": 1000}
+    other = world.stranger.post("/v1/datasets", declared).json()["id"]
+    gate = world.app.state.parts.uploads
+    for _ in range(2):
+        gate.enter(world.owner.principal_id)
+    answer = world.upload(mine)
+    require_problem(answer, status=429, code="share-used-up")
+    assert answer.headers["retry-after"]
+    sent = world.stranger.post(
+        f"/v1/datasets/{other}/rows", content=CSV, headers={"Content-Type": "text/csv"}
+    )
+    assert sent.status_code == 201
+    gate.leave(world.owner.principal_id)
+    assert world.upload(mine).status_code == 201
+
+
 def test_a_report_before_any_upload(world: World) -> None:
     answer = world.owner.get(f"/v1/datasets/{world.declare()}/intake-report")
     require_problem(answer, status=404, code="intake-report-missing")
+
+
+def test_the_api_removes_at_its_start_what_a_killed_one_left(world: World, settings: Settings) -> None:
+    settings.scratch_folder.mkdir(parents=True, exist_ok=True)
+    (settings.scratch_folder / "intake-k2x_9a").write_bytes(b"sealed")
+    (settings.scratch_folder / "part-k2x_9a").write_bytes(b"sealed")
+    (settings.scratch_folder / "upkeep.alive").touch()
+    with TestClient(create_app(settings, database=world.database, queue=world.queue, store=world.store)):
+        assert [left.name for left in settings.scratch_folder.iterdir()] == ["upkeep.alive"]

@@ -15,6 +15,7 @@ from core.datasets.deletion import mark_deleted
 from core.db.tables import Dataset, Upload, UploadPart
 from core.storage.errors import SealBroken
 from core.uploads.ending import REMEMBERED, sweep_uploads
+from service.app import UPLOADS_OF_ONE
 from service.uploads import completing
 from tests.service.test_commit import stored
 from tests.service.test_upload import rows_in_store
@@ -169,12 +170,12 @@ def test_another_content_for_a_part_that_is_there(small_parts: World) -> None:
 def test_of_copies_of_a_part_racing_each_other_one_is_kept(small_parts: World) -> None:
     sending = Sending(small_parts)
     answers = []
-    threads = [threading.Thread(target=lambda: answers.append(sending.put(1))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: answers.append(sending.put(1))) for _ in range(UPLOADS_OF_ONE)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [answer.status_code for answer in answers] == [200] * 3
+    assert [answer.status_code for answer in answers] == [200] * UPLOADS_OF_ONE
     assert len(stored(small_parts)) == 1
 
 
@@ -318,6 +319,17 @@ def test_no_more_intakes_at_once_than_there_are_places(small_parts: World) -> No
     gate.leave()
     with pytest.raises(ValueError, match="released too many times"):
         gate.leave()
+
+
+def test_one_owners_intakes_leave_room_for_the_next(small_parts: World) -> None:
+    sending = Sending(small_parts).put_all()
+    gate = small_parts.app.state.parts.intakes
+    gate.enter(small_parts.owner.principal_id)
+    require_problem(sending.complete(), status=429, code="share-used-up")
+    gate.enter(small_parts.stranger.principal_id)
+    for caller in (small_parts.owner, small_parts.stranger):
+        gate.leave(caller.principal_id)
+    assert sending.complete().status_code == 200
 
 
 # Upkeep

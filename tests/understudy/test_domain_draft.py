@@ -11,7 +11,7 @@ import pytest
 from core.domain import TableDomain
 from core.domain.errors import DomainUnconfirmed
 from core.storage.intake import CSV, PARQUET, receive
-from understudy.domain_draft import MARK, draft_domain, render_draft
+from understudy.domain_draft import MARK, codes_at_most, draft_domain, render_draft
 from understudy.errors import InputUnusable, NotInstalled
 
 ROWS = 60
@@ -57,6 +57,12 @@ def accepted(path: Path, draft: dict, kind: str = CSV) -> tuple[int, int]:
 def test_a_confirmed_draft_takes_in_its_own_file_without_changing_a_value(tmp_path: Path):
     path = write(tmp_path, DATA)
     assert accepted(path, draft_domain(path)) == (ROWS, 0)
+
+
+def test_the_codes_of_a_draft_are_bounded_from_above(tmp_path: Path):
+    draft = draft_domain(write(tmp_path, DATA))
+    exact = TableDomain.from_json(confirmed(draft)).cells
+    assert exact <= codes_at_most(draft) <= 1.2 * exact
 
 
 def test_an_unconfirmed_draft_is_refused_and_every_value_is_marked(tmp_path: Path):

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.understudy.scripted import Script, client_of
-from understudy.errors import InvalidInput
+from understudy.errors import InputUnusable, InvalidInput
 from understudy.intake import refused_rows, upload
 
 REPORT: dict[str, Any] = {
@@ -42,24 +42,24 @@ class Heard:
         yield lambda count: None
 
 
-def send(answer: httpx.Response, folder: Path, heard: Heard) -> None:
+def send(folder: Path, heard: Heard, *answers: httpx.Response) -> None:
     rows = folder / "pictures.zip"
     rows.write_bytes(b"PK")
-    order: Any = SimpleNamespace(table=SimpleNamespace(rows=rows), declaration="")
+    order: Any = SimpleNamespace(table=SimpleNamespace(rows=rows), declaration="", max_refused=None)
     dataset: Any = SimpleNamespace(id="d")
-    upload(client_of(Script(answer)), dataset, order, heard)
+    upload(client_of(Script(*answers)), dataset, order, heard)
 
 
 def test_why_rows_were_refused_is_said_and_where_the_rest_stands(tmp_path: Path) -> None:
     heard, clean = Heard(), Heard()
-    send(httpx.Response(201, json=REPORT), tmp_path, heard)
+    send(tmp_path, heard, httpx.Response(201, json=REPORT))
     assert heard.lines == [
         "Rows stored, encrypted: 18 accepted, 2 refused.",
         *SAID,
         "All of them (owner only): GET /v1/datasets/d/intake-report",
     ]
     nothing = {"rows_accepted": 20, "rows_refused": 0, "refusals": {}, "problems": []}
-    send(httpx.Response(201, json=nothing), tmp_path, clean)
+    send(tmp_path, clean, httpx.Response(201, json=nothing))
     assert clean.lines == ["Rows stored, encrypted: 20 accepted, 0 refused."]
 
 
@@ -68,7 +68,7 @@ def test_where_every_row_was_refused_it_is_said_too(tmp_path: Path) -> None:
     heard, facts = Heard(), {"report": REPORT}
     problem = {"code": "no-acceptable-rows", "detail": "Every row was refused.", "facts": facts}
     with pytest.raises(InvalidInput, match="Every row was refused"):
-        send(httpx.Response(422, json=problem), tmp_path, heard)
+        send(tmp_path, heard, httpx.Response(422, json=problem))
     assert heard.lines == SAID
 
 
@@ -81,3 +81,12 @@ def test_few_places_are_named() -> None:
     problems = [{"row": number, "column": "", "kind": "damaged-image"} for number in range(1, 40)]
     (line,) = refused_rows({"problems": problems, "position": "row"})
     assert line.count("row ") == 5
+
+
+def test_rows_that_wait_are_given_back_and_nothing_goes_on(tmp_path: Path) -> None:
+    heard = Heard()
+    with pytest.raises(
+        InputUnusable, match=r"2 of 20 rows were refused, more than --max-refused .* nothing was charged"
+    ):
+        send(tmp_path, heard, httpx.Response(201, json=REPORT | {"waiting": True}), httpx.Response(204))
+    assert heard.lines == SAID

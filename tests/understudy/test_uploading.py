@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.understudy.scripted import Script, client_of
+from tests.understudy.scripted import Script, client_of, sent
 from understudy import InputUnusable
 from understudy.datasets.uploading import place_of
 
@@ -49,3 +49,13 @@ def test_a_file_that_stays_is_taken_in(tmp_path: Path) -> None:
     assert len(parts) == 8, "a part is sent again for longer than a question"
     assert {request.content for request in parts} == {b"a\n1\n", b"2\n3\n"}
     assert not place_of(rows).exists()
+
+
+def test_the_share_that_may_be_refused_goes_with_a_small_file_too(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_bytes(b"a\n1\n")
+    arguments = {"dataset_id": "d", "rows": rows, "max_refused": 0.5}
+    requests, _ = sent(lambda: [httpx.Response(201, json=REPORT)], "upload_rows", (), arguments)
+    assert [str(request.url) for (request,) in requests] == [
+        "http://service/v1/datasets/d/rows?max_refused=0.5"
+    ] * 2

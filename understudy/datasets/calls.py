@@ -68,8 +68,8 @@ def content_type_of(rows: Path) -> str:
     return kind
 
 
-def upload_rows(dataset_id: str, rows: Path) -> Call[IntakeReport]:
-    """Send the rows; the file itself is streamed by the client.
+def upload_rows(dataset_id: str, rows: Path, *, max_refused: float | None = None) -> Call[IntakeReport]:
+    """Send the rows; the file itself is streamed by the client. Above the share `max_refused` they wait for the owner's decision.
 
     Raises:
         InputUnusable: if there is no such file, or its name does not say its format.
@@ -79,7 +79,28 @@ def upload_rows(dataset_id: str, rows: Path) -> Call[IntakeReport]:
         method="POST",
         path=f"/v1/datasets/{dataset_id}/rows",
         read=IntakeReport.from_json,
+        query={} if max_refused is None else {"max_refused": repr(float(max_refused))},
         headers={"Content-Type": kind, "Content-Length": str(rows.stat().st_size)},
+    )
+
+
+def accept_rows(dataset_id: str) -> Call[IntakeReport]:
+    """Make the waiting rows those of the dataset, for good; doing it again changes nothing."""
+    return Call(
+        method="POST",
+        path=f"/v1/datasets/{dataset_id}/rows/accept",
+        read=IntakeReport.from_json,
+        headers={"Idempotency-Key": f"accept-{dataset_id}"},
+    )
+
+
+def discard_rows(dataset_id: str) -> Call[None]:
+    """Have the waiting rows destroyed; the dataset takes rows as before. Doing it again changes nothing."""
+    return Call(
+        method="POST",
+        path=f"/v1/datasets/{dataset_id}/rows/discard",
+        read=read_nothing,
+        headers={"Idempotency-Key": f"discard-{dataset_id}"},
     )
 
 
@@ -113,13 +134,13 @@ def put_part(upload_id: str, number: int, content: bytes, *, digest: str) -> Cal
     )
 
 
-def complete_upload(upload_id: str, *, sha256: str) -> Call[Json | None]:
+def complete_upload(upload_id: str, *, sha256: str, max_refused: float | None = None) -> Call[Json | None]:
     """Have the rows taken in; gives the intake report, or None while that goes on. Repeating it does the work once."""
     return Call(
         method="POST",
         path=f"/v1/uploads/{upload_id}/complete",
         read=_report_if_there,
-        body={"sha256": sha256},
+        body={"sha256": sha256} | ({} if max_refused is None else {"max_refused": max_refused}),
         headers={"Idempotency-Key": f"complete-{upload_id}"},
     )
 

@@ -76,6 +76,7 @@ class Datasets(ABC):
         seen: Seen = unseen,
         resumable_from: int = RESUMABLE_FROM_BYTES,
         declaration: str = "",
+        max_refused: float | None = None,
     ) -> IntakeReport:
         """Send a file of rows to the service (owner).
 
@@ -88,15 +89,28 @@ class Datasets(ABC):
             seen: told the number of bytes of each piece sent, or found to be there.
             resumable_from: files of at least so many bytes go in parts; smaller ones at once, and are never repeated.
             declaration: remembered next to a large file; see `understudy.datasets.uploading.Remembered`.
+            max_refused: the largest share of refused rows, from 0 to 1, with which the dataset takes the others at once; else
+                the service's (one in fifty). Above it the report says `waiting`, and `accept_rows` or `discard_rows` decides.
         """
-        call = calls.upload_rows(dataset_id, rows)
+        call = calls.upload_rows(dataset_id, rows, max_refused=max_refused)
         if int(call.headers["Content-Length"]) >= max(1, resumable_from):
-            return self._upload_in_parts(dataset_id, rows, seen=seen, declaration=declaration)
+            return self._upload_in_parts(
+                dataset_id, rows, seen=seen, declaration=declaration, max_refused=max_refused
+            )
         return self.send_file(call, rows, seen=seen)
 
-    def _upload_in_parts(self, dataset_id: str, rows: Path, *, seen: Seen, declaration: str) -> IntakeReport:
+    def _upload_in_parts(
+        self, dataset_id: str, rows: Path, *, seen: Seen, declaration: str, max_refused: float | None
+    ) -> IntakeReport:
         steps = UploadSteps(
-            upload_flow(url=self.url, dataset_id=dataset_id, rows=rows, seen=seen, declaration=declaration)
+            upload_flow(
+                url=self.url,
+                dataset_id=dataset_id,
+                rows=rows,
+                seen=seen,
+                declaration=declaration,
+                max_refused=max_refused,
+            )
         )
         step = steps.after(None)
         while not isinstance(step, Done):
@@ -110,6 +124,14 @@ class Datasets(ABC):
                     answer = refusal
             step = steps.after(answer)
         return step.report
+
+    def accept_rows(self, dataset_id: str) -> IntakeReport:
+        """Make the waiting rows those of the dataset, although many were refused (owner)."""
+        return self.run(calls.accept_rows(dataset_id))
+
+    def discard_rows(self, dataset_id: str) -> None:
+        """Have the waiting rows destroyed (owner)."""
+        self.run(calls.discard_rows(dataset_id))
 
     def read_intake_report(self, dataset_id: str) -> IntakeReport:
         """Give what happened to the uploaded rows (owner)."""

@@ -41,18 +41,25 @@ class IntakeReport:
     Attributes:
         rows_accepted: rows kept.
         rows_refused: rows left out.
+        waiting: whether the rows wait for the owner to accept or discard them, or to send others.
         document: the whole report.
     """
 
     rows_accepted: int
     rows_refused: int
+    waiting: bool
     document: Json
 
     @classmethod
     def from_json(cls, document: Json) -> Self:
         """Read the answer."""
         accepted, refused = take(document, "rows_accepted", "rows_refused")
-        return cls(rows_accepted=accepted, rows_refused=refused, document=document)
+        return cls(
+            rows_accepted=accepted,
+            rows_refused=refused,
+            waiting=document.get("waiting") is True,  # older services do not say
+            document=document,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

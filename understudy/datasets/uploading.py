@@ -25,7 +25,7 @@ PART_ATTEMPTS = 3
 FIRST_SERVER_ERROR = 500
 TOO_MANY_REQUESTS = 429
 # The service keeps the upload after these: they may be gone at the next attempt.
-PASSING = frozenset({"quota-exceeded", "service-busy", "upload-incomplete"})
+PASSING = frozenset({"quota-exceeded", "service-busy", "share-used-up", "upload-incomplete"})
 LIVE = frozenset({"open", "completing", "completed"})
 FORM = "understudy.upload/1"
 
@@ -149,7 +149,15 @@ class UploadSteps:
             return Done(end.value)
 
 
-def upload_flow(*, url: str, dataset_id: str, rows: Path, seen: Seen, declaration: str = "") -> Flow:
+def upload_flow(
+    *,
+    url: str,
+    dataset_id: str,
+    rows: Path,
+    seen: Seen,
+    declaration: str = "",
+    max_refused: float | None = None,
+) -> Flow:
     """Send a file in parts: begin or go on, send what is missing, wait until the rows are taken in.
 
     Args:
@@ -158,6 +166,7 @@ def upload_flow(*, url: str, dataset_id: str, rows: Path, seen: Seen, declaratio
         rows: the file.
         seen: told the number of bytes of each part that is at the service.
         declaration: remembered with the upload.
+        max_refused: the share of refused rows above which they wait for the owner's decision; None for the service's.
 
     Raises:
         InputUnusable: if the file changed while it was sent.
@@ -177,7 +186,8 @@ def upload_flow(*, url: str, dataset_id: str, rows: Path, seen: Seen, declaratio
         # Parts of two files would be taken in as one.
         yield from _give_up(upload, rows)
     try:
-        while (report := (yield calls.complete_upload(upload.id, sha256=whole.hexdigest()))) is None:
+        complete = calls.complete_upload(upload.id, sha256=whole.hexdigest(), max_refused=max_refused)
+        while (report := (yield complete)) is None:
             yield Pause(POLL_SECONDS)
     except Refused as refusal:
         if not _passes(refusal):

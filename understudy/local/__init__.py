@@ -18,10 +18,17 @@ if TYPE_CHECKING:
     from understudy.local.accounts import read_account, set_cap
     from understudy.local.fitted import Fitted
     from understudy.local.fitting import fit
+    from understudy.local.intake import RowsRefused
 
-__all__ = ["Fitted", "fit", "read_account", "set_cap"]
+__all__ = ["Fitted", "RowsRefused", "fit", "read_account", "set_cap"]
 
-_HOMES = {"Fitted": "fitted", "fit": "fitting", "read_account": "accounts", "set_cap": "accounts"}
+_HOMES = {
+    "Fitted": "fitted",
+    "RowsRefused": "intake",
+    "fit": "fitting",
+    "read_account": "accounts",
+    "set_cap": "accounts",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -6,6 +6,7 @@ training bear the moment it was asked for: how long anything took may depend on 
 """
 
 import secrets
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -24,23 +25,26 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.releases.bundle import artefacts_of, files_of, pack, unpack
 from core.releases.certificate import make_certificate
 from core.releases.execution import Executed
+from core.releases.generator_check import REMEDY, GeneratorCheck
 from core.releases.readme import render_readme
 from core.storage.clean_rows import CleanBlock
+from core.storage.intake_report import MAX_REFUSED
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
+from models.generator_check import check_generator
 from models.grids import noise_grid
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.recording import Record
 from models.registry import make_synthesizer
 from models.software import software_of
 from understudy.documents import Json
-from understudy.errors import InputUnusable
+from understudy.errors import DegenerateGenerator, InputUnusable
 from understudy.local.accounts import Payment, answered, default_ledgers, pay, settle
 from understudy.local.arithmetic import repeatable_torch, require_plain_torch
 from understudy.local.fitted import Fitted
 from understudy.local.frames import clean_frame
-from understudy.local.intake import taken_in
+from understudy.local.intake import RowsRefused, taken_in
 from understudy.local.ledger_file import ledger_path
 from understudy.local.pictures import clean_images
 from understudy.table_files import DECLARED_SIZE, MARK, marked, read_domain
@@ -60,6 +64,7 @@ def fit(
     declared_size: int | None = None,
     synthesizer: str = "idpgan",
     options: Json | None = None,
+    max_refused: float = MAX_REFUSED,
     ledgers: Path | None = None,
     watch: Watch | None = None,
 ) -> Fitted:
@@ -78,17 +83,23 @@ def fit(
         declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
         synthesizer: how the generator is made.
         options: what to choose instead of the public rules.
+        max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1. Above it nothing is charged
+            and nothing trained; below it `RowsRefused` warns, and the result holds the counts.
         ledgers: folder of the ledgers; else one that all programs of this user share.
         watch: told stage, step and number of steps.
+
+    Warns:
+        DegenerateGenerator: its draws do not vary as they should; the certificate's member `generator_check` says where.
 
     Raises:
         BudgetRefused: the ledger does not admit it; nothing was spent.
         Conflict: no cap is set.
         InvalidInput: the domain, the guarantee or an option breaks a rule.
-        InputUnusable: the rows or images cannot be used, or torch is set up in a way that a training must not have.
+        InputUnusable: the rows or images cannot be used, too many of them are refused, or torch is set up in a way that a training must not have.
         VerificationFailed: the ledger is not what was written.
     """
     require_plain_torch()
+    _require_share(max_refused)
     document, size = _declared(domain, declared_size)
     path = ledger_path(ledgers or default_ledgers(), dataset)
     clock, job_id = FixedClock(SystemClock().now()), uuid4()
@@ -104,22 +115,28 @@ def fit(
         )
         blocks = _cleaned(frame, labels, units, declared)
         intake = taken_in(blocks, declared, declared_size=size)
+    intake.require_few_refused(max_refused)
+    if intake.rows_refused:
+        warnings.warn(intake.refused(), RowsRefused, stacklevel=2)
     payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
     record = Record(plan)
     streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
     with repeatable_torch():
         generator = make_synthesizer(plan.synthesizer).fit(intake.records, plan, streams, LocalHost(watch))
+        found = check_generator(generator, declared)
     with answered():
         staged = write_bundle(generator=generator, domain=declared.to_json(), certificate={})
         bundle, certificate = _certified(
-            staged, plan, record.executed(), payment, declared, job_id=job_id, ordered_at=clock.now()
+            staged, plan, record.executed(), found, payment, declared, job_id=job_id, ordered_at=clock.now()
         )
     settle(path, dataset, plan, payment, job_id=job_id, clock=clock)
+    if found.degenerate:
+        warnings.warn(f"{found.detail} {REMEDY}", DegenerateGenerator, stacklevel=2)
     return Fitted(
         bundle=bundle,
         certificate=certificate,
         rows_refused=intake.rows_refused,
-        refusals={f"{column}: {kind}": count for (column, kind), count in sorted(intake.refusals.items())},
+        refusals=intake.refusals,
     )
 
 
@@ -176,6 +193,11 @@ def _declared(domain: Json | Path | str, declared_size: int | None) -> tuple[Map
     return document, size
 
 
+def _require_share(max_refused: float) -> None:
+    if isinstance(max_refused, bool) or not 0 <= max_refused <= 1:
+        raise InputUnusable("max_refused is a share of the records, from 0 to 1, such as 0.02")
+
+
 def _guarantee(asked: PrivacyGuarantee | tuple[float, float]) -> PrivacyGuarantee:
     if isinstance(asked, PrivacyGuarantee):
         return asked
@@ -192,6 +214,7 @@ def _certified(
     staged: bytes,
     plan: Plan,
     executed: Executed,
+    found: GeneratorCheck,
     payment: Payment,
     domain: Domain,
     *,
@@ -215,6 +238,7 @@ def _certified(
             cardinalities=opened.manifest.cardinalities,
             noise_grid=noise_grid(plan),
             software=software_of(core, models, understudy),
+            generator_check=found,
         )
     )
     readme = render_readme(opened.manifest, certificate=stated)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from core.domain.cleaned import TextRules
 from core.domain.columns import LabelColumn, NumericColumn
 from core.domain.table import TableDomain
 from core.storage.clean_rows import CleanBlock, clean_rows
@@ -36,7 +37,8 @@ _READ_ALIKE: Final = frozenset({"text", "truth", "number"})
 def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
     """Clean a frame by the declared rules.
 
-    Values are taken as they are, like those of a Parquet file: the rules for CSV text do not apply.
+    A frame is cleaned like the CSV file it may come from: the declared texts for "missing" and the stripping of blanks
+    hold for its text, and a number or time that such a text stands for is missing too.
 
     Args:
         frame: a pandas DataFrame, an Arrow table or batch, or anything with ``__arrow_c_stream__``.
@@ -53,7 +55,8 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
         table = _used(frame, domain).combine_chunks()
         table.validate(full=True)  # text that is not UTF-8, indices beyond a dictionary
         columns = {name: _one(table.column(name)) for name in table.column_names}
-        return clean_rows(domain, columns, table.num_rows, None)
+        rules = TextRules(strip=domain.csv.strip_spaces, null_values=domain.csv.null_values)
+        return clean_rows(domain, columns, table.num_rows, rules)
     except _BROKEN:
         message = (
             "the rows must be a pandas DataFrame or an Arrow table, with one kind of value in each column, "

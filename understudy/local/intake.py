@@ -1,7 +1,7 @@
 """Clean blocks of an owner's records as what a synthesizer trains on, within the limits that the service keeps."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -10,10 +10,15 @@ from core.domain.declared import Domain
 from core.domain.images import ImageDomain
 from core.storage.clean_rows import CleanBlock
 from core.storage.errors import TooManyUnits
+from core.storage.intake_report import too_many_refused
 from core.storage.unit_limit import UnitLimit
 from models.coding import coded_images, coded_table
 from models.encoding import PrivateImages, PrivateTable
 from understudy.errors import InputUnusable
+
+
+class RowsRefused(UserWarning):
+    """The declared rules refused some records. Counts and reasons, never values; for the owner alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +27,38 @@ class Intake:
 
     Attributes:
         records: private.
+        rows_accepted: how many were taken. For the owner alone.
         rows_refused: how many were left out. For the owner alone.
-        refusals: how often by (column, kind). For the owner alone.
+        refusals: how often, by column and kind. For the owner alone.
     """
 
     records: PrivateTable | PrivateImages = field(repr=False)
+    rows_accepted: int = field(repr=False)
     rows_refused: int = field(repr=False)
-    refusals: Counter[tuple[str, str]] = field(repr=False)
+    refusals: Mapping[str, int] = field(repr=False)
+
+    def refused(self) -> str:
+        """Say how many records were refused, and why."""
+        reasons = ", ".join(f"{reason} {count}" for reason, count in self.refusals.items())
+        total = self.rows_accepted + self.rows_refused
+        return f"the declared domain refused {self.rows_refused} of {total} records ({reasons})"
+
+    def require_few_refused(self, max_refused: float) -> None:
+        """Refuse to go on with what is left of the records.
+
+        Args:
+            max_refused: the largest share of refused records, from 0 to 1.
+
+        Raises:
+            InputUnusable: more were refused.
+        """
+        if too_many_refused(accepted=self.rows_accepted, refused=self.rows_refused, max_refused=max_refused):
+            message = (
+                f"{self.refused()}, a larger share than max_refused={max_refused:g}; nothing was charged. Correct the domain "
+                'or the records (texts that mean "missing" stand in its csv.null_values), or give a larger max_refused to '
+                "train on the others"
+            )
+            raise InputUnusable(message)
 
 
 def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int | None) -> Intake:
@@ -56,7 +86,12 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
     if declared_size is not None:
         _require_as_declared(batches, domain, declared_size)
     coded = coded_images(batches, domain) if isinstance(domain, ImageDomain) else coded_table(batches, domain)
-    return Intake(records=coded, rows_refused=refused, refusals=refusals)
+    return Intake(
+        records=coded,
+        rows_accepted=sum(batch.num_rows for batch in batches),
+        rows_refused=refused,
+        refusals={f"{column}: {kind}": count for (column, kind), count in sorted(refusals.items())},
+    )
 
 
 def _require_as_declared(batches: Iterable[pa.RecordBatch], domain: Domain, declared_size: int) -> None:

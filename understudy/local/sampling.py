@@ -40,7 +40,14 @@ def usual_format(samples: Samples) -> str:
 
 
 def sample_to_file(
-    samples: Samples, target: Path, *, rows: int, file_format: str, where: Json, seen: Seen
+    samples: Samples,
+    target: Path,
+    *,
+    rows: int,
+    file_format: str,
+    where: Json,
+    spreadsheet_safe: bool = False,
+    seen: Seen,
 ) -> None:
     """Write synthetic rows or images to a file, whole or not at all.
 
@@ -50,6 +57,7 @@ def sample_to_file(
         rows: number of rows or images.
         file_format: one of `understudy.sample_formats.FORMATS`.
         where: columns that are fixed, with their values; none where it is empty.
+        spreadsheet_safe: whether text of a CSV file that a spreadsheet would run as a formula gets an apostrophe.
         seen: told the number of bytes of each piece.
 
     Raises:
@@ -57,7 +65,7 @@ def sample_to_file(
             this condition.
     """
     try:
-        pieces = samples.write(rows, file_format, where)
+        pieces = samples.write(rows, file_format, where, spreadsheet_safe=spreadsheet_safe)
     except EngineError as error:
         raise InputUnusable(f"{error} {error.remedy}") from error
     partial = target.with_name(f"{target.name}.part")

@@ -5,8 +5,9 @@ import json
 import pickle
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,20 @@ import pytest
 import torch
 
 import understudy
+from core.domain.declared import domain_from_json
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.charge import MICRO, charge_of
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.generator_check import GeneratorCheck
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
 from models.randomness import KeyedStreams, Purpose
 from models.recording import Record
 from tests.core.releases.stand_in import DOMAIN
 from understudy import BudgetRefused, InputUnusable, InvalidInput, VerificationFailed
 from understudy.cli import main
-from understudy.local import Fitted, fit, fitting, read_account, set_cap
+from understudy.errors import DegenerateGenerator
+from understudy.local import Fitted, RowsRefused, fit, fitting, read_account, set_cap
 from understudy.verifying.bundle_file import open_bundle
 from understudy.verifying.local_form import SCHEMA
 from understudy.verifying.verification import Outcome, verify_bundle, verify_opened
@@ -58,9 +67,13 @@ def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fitted(ledgers: Path) -> Fitted:
     bad = frame().slice(0, 1).set_column(0, "ward", pa.array(["nobody's ward"]))
     rows = pa.concat_tables([frame(), bad])
-    return understudy.fit(
-        rows, DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=ledgers
-    )
+    with pytest.warns(RowsRefused, match=r"refused 1 of 301 records \(ward: unknown-category 1\)") as told:
+        trained = understudy.fit(
+            rows, DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=ledgers
+        )
+    assert "nobody's ward" not in str(told[0].message)
+    assert told[0].filename == __file__
+    return trained
 
 
 def test_the_owner_of_the_rows_has_a_sealed_report(fitted: Fitted, tmp_path: Path) -> None:
@@ -75,6 +88,45 @@ def test_the_owner_of_the_rows_has_a_sealed_report(fitted: Fitted, tmp_path: Pat
     assert file.stat().st_mode & 0o777 == 0o600
     with pytest.raises(InvalidInput):
         fitted.report(frame(), file, target="nothing")
+
+
+def test_the_certificate_states_a_look_at_the_generator(fitted: Fitted) -> None:
+    look = fitted.certificate["generator_check"]
+    assert look["draws"] == 5000
+    assert look["degenerate"] is False
+
+
+def test_a_degenerate_generator_is_warned_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    collapsed = GeneratorCheck(draws=5000, distinct_records=1, constant_columns=("ward",))
+    monkeypatch.setattr(fitting, "check_generator", lambda _generator, _domain: collapsed)
+    with pytest.warns(DegenerateGenerator, match="'ward'.*larger epsilon"):
+        made = fit(
+            frame(),
+            DOMAIN,
+            GUARANTEE,
+            dataset="wards",
+            declared_size=300,
+            options=SMALL,
+            ledgers=capped(tmp_path),
+        )
+    assert made.certificate["generator_check"] == collapsed.to_json()
+    report = verify_bundle(made.save(tmp_path / "bundle.zip"), allow_unsigned=True)
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+
+
+def test_a_table_too_wide_for_the_anchor_is_refused_and_charged_nothing(tmp_path: Path) -> None:
+    wide = DOMAIN | {
+        "columns": [
+            *DOMAIN["columns"],  # type: ignore[misc]
+            {"name": "code", "kind": "categorical", "categories": [str(code) for code in range(4096)]},
+        ]
+    }
+    ledgers = capped(tmp_path)
+    with pytest.raises(InvalidInput, match=r"fewer bins") as refused:
+        fit(frame(), wide, GUARANTEE, dataset="wards", declared_size=300, ledgers=ledgers)
+    assert refused.value.code == "too-wide-for-anchor"
+    assert refused.value.facts["widest_columns"][0] == "code"
+    assert read_account("wards", ledgers=ledgers).jobs == {}
 
 
 def test_rows_come_as_a_data_frame_or_as_arrow(fitted: Fitted) -> None:
@@ -141,6 +193,61 @@ def test_what_the_owner_alone_is_told_is_not_in_the_bundle(fitted: Fitted) -> No
     assert fitted.rows_refused == 1
     assert fitted.refusals == {"ward: unknown-category": 1}
     assert "refus" not in repr(fitted)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """What the small training runs, critic included."""
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options=SMALL),
+        guarantee=PrivacyGuarantee(epsilon=GUARANTEE[0], delta=GUARANTEE[1]),
+        declared_size=300,
+        domain=domain_from_json(DOMAIN),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+
+
+def micros(decimal: str) -> int:
+    return round(Decimal(decimal) * MICRO)
+
+
+def test_of_a_whole_training_all_that_its_plan_costs_is_spent(
+    fitted: Fitted, ledgers: Path, plan: Plan
+) -> None:
+    assert fitted.certificate["plan_digest"] == plan.digest()
+    whole, anchor = (charge_of(each, delta=1e-6) for each in (plan.mechanism, plan.executed(0)))
+    assert whole.epsilon_micros > anchor.epsilon_micros, "the critic must cost something"
+    account = read_account("wards", ledgers=ledgers)
+    assert list(account.jobs.values()) == ["SETTLED"]
+    assert micros(account.spent["epsilon"]) == whole.epsilon_micros
+    assert micros(account.reserved["epsilon"]) == 0
+
+
+@pytest.mark.parametrize(
+    "end", [KeyboardInterrupt, OSError, MemoryError, ValueError], ids=lambda end: end.__name__
+)
+@pytest.mark.parametrize("stage", ["measure", "train"])
+def test_a_training_that_ends_early_costs_as_much_as_a_whole_one(
+    tmp_path: Path, plan: Plan, stage: str, end: type[BaseException]
+) -> None:
+    """Cancelled, failed by the machine, failed among the rows: the charge of the whole plan stays, and nothing settles it."""
+
+    def broken_off(reached: str, _step: int, _total: int) -> None:
+        seen.append(reached)
+        if reached == stage:
+            raise end
+
+    seen: list[str] = []
+    capped(tmp_path)
+    with pytest.raises(end):
+        fit(
+            frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path, watch=broken_off
+        )  # fmt: skip
+    assert seen[-1] == stage
+    account = read_account("wards", ledgers=tmp_path)
+    assert list(account.jobs.values()) == ["SPENT"]
+    assert micros(account.spent["epsilon"]) == charge_of(plan.mechanism, delta=1e-6).epsilon_micros
 
 
 def test_a_second_training_is_refused_before_a_row_is_trained_on(
@@ -225,6 +332,8 @@ def test_a_generator_whose_charge_is_in_no_ledger_any_more_is_not_handed_out(
     older = path.read_bytes()
     listening = Listening(lambda: path.write_bytes(older) and None)
     monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: listening)
+    sound = GeneratorCheck(draws=5000, distinct_records=4000)
+    monkeypatch.setattr(fitting, "check_generator", lambda _generator, _domain: sound)
     monkeypatch.setattr(fitting, "write_bundle", lambda **_: b"")
     monkeypatch.setattr(fitting, "_certified", lambda *_, **__: (b"", {}))
     monkeypatch.setattr(Record, "executed", lambda _self: None)
@@ -259,6 +368,9 @@ def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
         ({"domain": DOMAIN | {"_from_data": []}}, InputUnusable, "draft"),
         ({"declared_size": 149}, InvalidInput, "twice as many"),
         ({"labels": [1]}, InputUnusable, "beside images"),
+        ({"max_refused": 2}, InputUnusable, "from 0 to 1"),
+        ({"max_refused": True}, InputUnusable, "from 0 to 1"),
+        ({"max_refused": float("nan")}, InputUnusable, "from 0 to 1"),
     ],
     ids=[
         "size",
@@ -271,6 +383,9 @@ def test_what_the_owner_alone_is_told_is_not_pickled(fitted: Fitted) -> None:
         "draft",
         "more than declared",
         "labels",
+        "share",
+        "truth",
+        "no share",
     ],
 )
 def test_what_cannot_be_trained_on_costs_nothing(
@@ -283,6 +398,37 @@ def test_what_cannot_be_trained_on_costs_nothing(
     with pytest.raises(error, match=message):
         fit(**given, dataset="wards", ledgers=tmp_path)
     assert read_account("wards", ledgers=tmp_path).jobs == {}
+
+
+@pytest.mark.parametrize(
+    ("max_refused", "bad", "refused"),
+    [(None, 6, False), (None, 7, True), (0.0, 0, False), (0.0, 1, True), (0.5, 150, False), (1, 299, False)],
+)
+def test_more_refused_rows_than_allowed_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_refused: float | None, bad: int, refused: bool
+) -> None:
+    """The default is one in fifty: 6 of 300 may be refused, and 7 may not."""
+    capped(tmp_path)
+    trained: list[int] = []
+    monkeypatch.setattr(fitting, "make_synthesizer", lambda _name: Listening(lambda: _stop(trained)))
+    rows = frame().set_column(0, "ward", pa.array(["N"] * bad + ["A"] * (300 - bad)))
+    given: dict[str, Any] = {} if max_refused is None else {"max_refused": max_refused}
+    expected = pytest.raises(InputUnusable if refused else MemoryError)
+    told = pytest.warns(RowsRefused) if bad and not refused else nullcontext()
+    with told, expected as error:
+        fit(
+            rows, DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path, **given
+        )  # fmt: skip
+    assert trained == [] if refused else [1]
+    assert list(read_account("wards", ledgers=tmp_path).jobs.values()) == ([] if refused else ["SPENT"])
+    if refused:
+        for words in (f"{bad} of 300", f"ward: unknown-category {bad}", "max_refused", "nothing was charged"):
+            assert words in str(error.value)
+
+
+def _stop(trained: list[int]) -> None:
+    trained.append(1)
+    raise MemoryError
 
 
 @contextmanager

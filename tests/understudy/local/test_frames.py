@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from core.domain.table import TableDomain
 from core.errors import InvalidInput
+from tests.core.storage.desk import Desk
 from understudy import InputUnusable
 from understudy.local.frames import clean_frame
 from understudy.local.intake import taken_in
@@ -113,3 +115,48 @@ def test_arrays_of_any_type_are_read_or_refused_in_words_of_ours(column: str, va
     except (InputUnusable, InvalidInput):
         rows = 0
     assert rows in {0, 1}
+
+
+NULLS = TableDomain.from_json({
+    "schema": "understudy.domain/1",
+    "csv": {"null_values": ["", "N", "-9", "1900-01-01"], "strip_spaces": True},
+    "privacy_unit": None,
+    "columns": [
+        {"name": "word", "kind": "categorical", "categories": ["1", "2"], "null": "category"},
+        {"name": "size", "kind": "numeric", "type": "real", "lower": 0, "upper": 9, "null": "category"},
+        {"name": "seen", "kind": "date", "lower": "2020-01-01", "upper": "2020-12-31", "null": "category"},
+    ],
+})  # fmt: skip
+TEXTS = {
+    "word": [" 1", "N", "2", "", "-9", "1"],
+    "size": ["3", "-9", " N ", "9", "7.5", ""],
+    "seen": ["2020-01-02", "", "1900-01-01", "2020-12-31 ", "N", "2020-03-04"],
+}
+TYPED: dict[str, list[object]] = {
+    "word": [1, None, 2, None, -9, 1],
+    "size": [3, -9, None, 9, 7.5, None],
+    "seen": [date(2020, 1, 2), None, date(1900, 1, 1), date(2020, 12, 31), None, date(2020, 3, 4)],
+}
+
+
+def typed_pandas() -> Any:
+    frame = pandas.DataFrame(TYPED)
+    return frame.assign(seen=pandas.to_datetime(frame["seen"]))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pandas.DataFrame(TEXTS), pandas.DataFrame(TEXTS, dtype="category"), pa.table(TEXTS), pa.table(TYPED), typed_pandas(),
+        pa.table({name: pa.array(values, pa.large_string()) for name, values in TEXTS.items()}),
+    ],
+    ids=["text of pandas", "categories of pandas", "text", "types", "types of pandas", "large text"],
+)  # fmt: skip
+def test_a_frame_is_the_rows_of_the_csv_file_it_may_come_from(frame: object, tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    lines = [",".join(row) for row in zip(*TEXTS.values(), strict=True)]
+    report = desk.take("\n".join(["word,size,seen", *lines]).encode(), NULLS)
+    assert report.rows_refused == 0
+    block = clean_frame(frame, NULLS)
+    assert block.rows_refused == 0
+    assert block.batch.to_pylist() == desk.rows(NULLS)

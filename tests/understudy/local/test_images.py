@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import understudy
 from core.domain.images import ImageDomain
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput
-from understudy.local import Fitted, fit, fitting, read_account, set_cap
+from understudy.local import Fitted, RowsRefused, fit, fitting, read_account, set_cap
 from understudy.local.intake import Intake, taken_in
 from understudy.local.pictures import clean_images
 from understudy.verifying.verification import Outcome, verify_bundle
@@ -47,9 +47,10 @@ def ledgers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def fitted(ledgers: Path) -> Fitted:
     labels = [*("dark" if label == 0 else "light" for label in LABELS[:-1]), "nobody's label"]
-    return understudy.fit(
-        pictures(), DOMAIN, (2.0, 1e-6), dataset="faces", labels=labels, options=SMALL, ledgers=ledgers
-    )
+    with pytest.warns(RowsRefused, match=r"1 of 60 records \(label: unknown-label 1\)"):
+        return understudy.fit(
+            pictures(), DOMAIN, (2.0, 1e-6), dataset="faces", labels=labels, options=SMALL, ledgers=ledgers
+        )
 
 
 def test_images_and_their_labels_are_drawn(fitted: Fitted) -> None:

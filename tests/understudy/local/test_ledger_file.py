@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -58,8 +59,12 @@ def test_a_third_training_is_refused_and_leaves_no_trace(ledgers: Path, plan: Pl
     assert set(account.jobs.values()) == {"SPENT"}
 
 
-def test_a_training_that_never_settled_cost_as_much_as_one_that_did(ledgers: Path, plan: Plan) -> None:
+@pytest.mark.parametrize("options", [{"critic": False}, {"steps": 2}], ids=["anchor alone", "critic"])
+def test_a_training_that_never_settled_cost_as_much_as_one_that_did(
+    ledgers: Path, options: dict[str, Any]
+) -> None:
     """Nothing but the settling comes after the spend: a crash anywhere between leaves the ledger as it is here."""
+    plan = plan_for(options)
     path, job_id = ledger_path(ledgers, "wards"), uuid4()
     payment = pay(path, "wards", plan, job_id=job_id, clock=CLOCK)
     crashed = read_account("wards", ledgers=ledgers)
@@ -107,7 +112,7 @@ def test_of_several_processes_at_once_only_as_many_spend_as_the_cap_admits(ledge
     processes = [context.Process(target=attempt) for _ in range(6)]
     for process in processes:
         process.start()
-    found = sorted(outcomes.get(timeout=120) for _ in processes)
+    found = sorted(outcomes.get(timeout=600) for _ in processes)
     for process in processes:
         process.join()
     assert found == ["refused"] * 4 + ["spent"] * 2
