@@ -54,6 +54,7 @@ class Order:
             admits this job where there is none.
         budget_reason: why a cap that exists is raised.
         purpose: what a budget request says it is for; None for a plain sentence.
+        max_refused: the largest share of rows that the domain may refuse; None for the service's.
     """
 
     table: TableFiles
@@ -68,6 +69,7 @@ class Order:
     budget: tuple[float, float] | None = None
     budget_reason: str | None = None
     purpose: str | None = None
+    max_refused: float | None = None
 
     @property
     def terms(self) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
             settle_earlier(connection, owner, analyst, same, order, screen)
         dataset = declare(owner, order, same, screen)
         introduce(owner, analyst, dataset)
-        amounts = needed(analyst, dataset, order)
+        amounts = quoted(analyst, dataset, order)
         set_budget(connection, dataset, order, amounts, screen)
         grant_id = obtain_grant(
             connection,
@@ -71,6 +71,20 @@ def needed(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, floa
     """
     if order.selection is None:
         return smallest_budget(order.epsilon, order.delta)
+    return quoted(analyst, dataset, order)
+
+
+def quoted(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, float]:
+    """Give the epsilon and delta that a quote of the order tells; asked for before any row is sent.
+
+    Args:
+        analyst: a client of the analyst, a member of the dataset.
+        dataset: the dataset.
+        order: what to publish.
+
+    Raises:
+        InvalidInput: if no plan can be made of the order.
+    """
     (guarantee,) = take(analyst.ask_quote(dataset.id, **order.terms).document, "guarantee")
     return smallest_budget(guarantee["epsilon"], guarantee["delta"])
 
@@ -136,6 +150,8 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
             "shares its budget. If these are other people, give another --name."
         )
     screen.say(f"Dataset {dataset.id}: {declared(order.table.domain)} declared.")
+    for warning in dataset.document.get("warnings", ()):
+        screen.say(f"{warning['pointer']} of the domain: {warning['detail']}")
     return dataset
 
 

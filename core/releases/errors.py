@@ -6,6 +6,7 @@ UnderstudyError
     x TooManyForFormat     a format that holds only so many images
     x InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
     x InvalidCondition     a column that is to be fixed is not there, or cannot have this value
+    x SpreadsheetSafeIsForCsv  another format than CSV is to be safe for spreadsheets
   * Conflict
     x FormatNotForRelease  rows are not written as images, nor images as rows
     x ConditionTooRare     hardly any synthetic row meets the condition
@@ -53,6 +54,19 @@ class TooManyForFormat(InvalidInput):
             f"A file of this format holds at most {most} images of this release.",
             remedy="Ask for fewer rows, or for the format npz, which holds any number.",
             most=most,
+        )
+
+
+class SpreadsheetSafeIsForCsv(InvalidInput):
+    """Only CSV is made safe for spreadsheets; the other formats say what is text."""
+
+    code = "spreadsheet-safe-is-for-csv"
+    title = "Only CSV is made safe for spreadsheets"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Only CSV is made safe for spreadsheets; the other formats hold text as text.",
+            remedy="Ask for the format csv, or leave spreadsheet_safe out.",
         )
 
 

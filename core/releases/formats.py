@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from core.domain.spreadsheet import plain_cell
 from core.releases.outbox import Outbox
 
 Batches = Iterator[pa.RecordBatch]
@@ -61,16 +62,33 @@ MEDIA_TYPES: Final = {
 }
 
 
-def stream(batches: Batches, name: str) -> Iterator[bytes]:
+def _of_plain_cells(batches: Batches) -> Batches:
+    """The same rows with an apostrophe before every name and word that a spreadsheet would run as a formula."""
+    for batch in batches:
+        names = [plain_cell(name) for name in batch.schema.names]
+        yield pa.RecordBatch.from_arrays([_plain(column) for column in batch.columns], names)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    if not pa.types.is_dictionary(column.type):
+        return column  # numbers, times and truth values
+    words = [plain_cell(word) for word in column.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(column.indices, pa.array(words, column.type.value_type))
+
+
+def stream(batches: Batches, name: str, *, spreadsheet_safe: bool = False) -> Iterator[bytes]:
     """Write record batches in a format.
 
     Args:
         batches: At least one record batch; all of one schema.
         name: ``csv``, ``parquet``, ``jsonl`` or ``arrow``.
+        spreadsheet_safe: Whether text that a spreadsheet would run as a formula gets an apostrophe.
 
     Yields:
         The file's bytes, a piece for each batch.
     """
+    if spreadsheet_safe:
+        batches = _of_plain_cells(batches)
     first = next(batches)
 
     def all_batches() -> Batches:

@@ -9,7 +9,7 @@ from typing import BinaryIO, ClassVar, Final, Protocol
 from core.releases import formats, image_formats
 from core.releases.bundle import unpack
 from core.releases.conditions import Where, image_label
-from core.releases.errors import FormatNotForRelease
+from core.releases.errors import FormatNotForRelease, SpreadsheetSafeIsForCsv
 from core.releases.image_sampler import ImageSampler
 from core.releases.manifest import ImageManifest, TableManifest
 from core.releases.sampler import Sampler
@@ -24,16 +24,20 @@ class Samples(Protocol):
     MEDIA_TYPES: ClassVar[Mapping[str, str]]
     """Media type by format; the first format is the usual one."""
 
-    def write(self, rows: int, file_format: str, where: Where = NO_CONDITION) -> Pieces:
+    def write(
+        self, rows: int, file_format: str, where: Where = NO_CONDITION, *, spreadsheet_safe: bool = False
+    ) -> Pieces:
         """Begin a file of so many records, drawn as its pieces are asked for; closing it stops the work.
 
         Args:
             rows: How many records.
             file_format: One of ``MEDIA_TYPES``.
             where: Columns that are fixed, with their values (`core.releases.conditions`).
+            spreadsheet_safe: Whether an apostrophe is put before text that a spreadsheet would run as a formula.
 
         Raises:
             FormatNotForRelease: What is generated has no such format.
+            SpreadsheetSafeIsForCsv: Another format was to be safe for spreadsheets.
             TooManyForFormat: The format is for fewer images.
             InvalidCondition: There is no such column or value.
             ConditionTooRare: Too few rows meet the condition.
@@ -48,11 +52,13 @@ class TableSamples:
     MEDIA_TYPES: ClassVar[Mapping[str, str]] = formats.MEDIA_TYPES
     sampler: Sampler
 
-    def write(self, rows: int, file_format: str, where: Where = NO_CONDITION) -> Pieces:
+    def write(
+        self, rows: int, file_format: str, where: Where = NO_CONDITION, *, spreadsheet_safe: bool = False
+    ) -> Pieces:
         """See `Samples.write`."""
-        _require(file_format, self.MEDIA_TYPES)
+        _require(file_format, self.MEDIA_TYPES, spreadsheet_safe=spreadsheet_safe)
         batches = self.sampler.batches_where(rows, where) if where else self.sampler.batches(rows)
-        return _closing(formats.stream(batches, file_format))
+        return _closing(formats.stream(batches, file_format, spreadsheet_safe=spreadsheet_safe))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +68,11 @@ class ImageSamples:
     MEDIA_TYPES: ClassVar[Mapping[str, str]] = image_formats.MEDIA_TYPES
     sampler: ImageSampler
 
-    def write(self, rows: int, file_format: str, where: Where = NO_CONDITION) -> Pieces:
+    def write(
+        self, rows: int, file_format: str, where: Where = NO_CONDITION, *, spreadsheet_safe: bool = False
+    ) -> Pieces:
         """See `Samples.write`."""
-        _require(file_format, self.MEDIA_TYPES)
+        _require(file_format, self.MEDIA_TYPES, spreadsheet_safe=spreadsheet_safe)
         sample = self.sampler.sample(rows, label=image_label(self.sampler.domain, where))
         return _closing(image_formats.stream_images(sample, file_format))
 
@@ -87,9 +95,11 @@ def open_samples(source: bytes | Path | BinaryIO, *, threads: int = 1) -> Sample
             return ImageSamples(ImageSampler(bundle, threads=threads))
 
 
-def _require(file_format: str, possible: Mapping[str, str]) -> None:
+def _require(file_format: str, possible: Mapping[str, str], *, spreadsheet_safe: bool) -> None:
     if file_format not in possible:
         raise FormatNotForRelease(possible=tuple(possible))
+    if spreadsheet_safe and file_format != "csv":
+        raise SpreadsheetSafeIsForCsv
 
 
 def _closing(pieces: Iterator[bytes]) -> Pieces:

@@ -10,6 +10,49 @@ class InvalidSpec(InvalidInput):
     title = "These options do not make a plan"
 
 
+class TooWideForAnchor(InvalidSpec):
+    """Declared columns with more codes together than the anchor takes, in an order that does not do without one.
+
+    Args:
+        codes: How many they have.
+        limit: How many the anchor takes.
+        widest: The columns with the most codes, by name, where the domain has names.
+    """
+
+    code = "too-wide-for-anchor"
+    title = "The declared columns have too many codes for the anchor"
+
+    def __init__(self, *, codes: int, limit: int, widest: tuple[tuple[str, int], ...] = ()) -> None:
+        most = ", ".join(f"'{name}' ({count:,})" for name, count in widest)
+        super().__init__(
+            f"The declared columns have {codes:,} codes together; the anchor takes at most {limit:,}. Without it the critic "
+            f"trains alone, under noise that leaves little of the records."
+            + (most and f" Most codes: {most}."),
+            remedy=(
+                'Declare fewer bins, fewer categories with "other", or a column as "ignored", as a new version of the '
+                'dataset; or order with the option "anchor": false to train the critic alone all the same.'
+            ),
+            codes=codes,
+            limit=limit,
+            widest_columns=[name for name, _count in widest],
+        )
+
+
+class TooManyFreeSteps(InvalidInput):
+    """An order wants more steps that cost no budget than the service makes for anybody."""
+
+    code = "too-many-free-steps"
+    title = "More free steps than the service makes"
+
+    def __init__(self, *, option: str, limit: int) -> None:
+        super().__init__(
+            f"{option} is above {limit}. These steps cost no budget, so no budget bounds how long they hold a worker.",
+            remedy=f"Ask for at most {limit}, or leave {option} out.",
+            option=option,
+            limit=limit,
+        )
+
+
 class InvalidPlan(InvalidInput):
     """A stored plan or certificate that does not agree with itself."""
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 from pydantic import ValidationError
 
 from core.domain.images import ImageDomain
+from core.domain.table import TableDomain
 from core.privacy import mechanism as mechanisms
 from core.privacy.accountant import Epsilons, epsilons
 from core.privacy.adjacency import Adjacency, PrivacyUnit
@@ -24,6 +25,8 @@ from core.synthesis.spec import SynthesisSpec
 from core.synthesis.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
 
 VERSION = 1
+_NAMED = 3
+"""Columns that an error on too many codes names."""
 
 
 class DomainShape(Protocol):
@@ -191,6 +194,7 @@ def make_plan(
 
     Raises:
         InvalidSpec: the options exclude each other or do not suit the declared size.
+        TooWideForAnchor: a table too wide for an anchor, unless the options say that there is to be none.
         TargetOutOfReach: no noise brings these options under the guarantee.
     """
     facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
@@ -238,8 +242,15 @@ def _public_facts(
         )
         return facts, bool(domain.labels)
     sizes = domain.cardinalities
+    named = (
+        [(one.name, one.cardinality) for one in domain.modelled] if isinstance(domain, TableDomain) else []
+    )
     facts = rules.PublicFacts(
-        declared_size=declared_size, columns=len(sizes), cells=sum(sizes), epsilon=epsilon
+        declared_size=declared_size,
+        columns=len(sizes),
+        cells=sum(sizes),
+        epsilon=epsilon,
+        widest=tuple(sorted(named, key=lambda entry: -entry[1])[:_NAMED]),
     )
     return facts, domain.target_index is not None
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from core.domain.images import ImageDomain
 from core.synthesis import image_rules
-from core.synthesis.errors import InvalidSpec
+from core.synthesis.errors import InvalidSpec, TooWideForAnchor
 from core.synthesis.groups import image_critic_shapes
 from core.synthesis.options import IdpganOptions, IdpganRequest, explain
 
@@ -43,7 +43,7 @@ NARROW, WIDE = (64, 128), (128, 256)
 CRITIC_STEPS = {True: 1, False: 5}
 """Critic steps per generator step, with and without an anchor that holds the generator."""
 WIDEST_ANCHOR = 4096
-"""One-hot cells up to which a table gets an anchor; its work and memory grow with their square."""
+"""One-hot cells up to which a table gets an anchor; its work and memory grow with their square. Wider ones are refused."""
 PRETRAINING_BY_CELLS = ((512, 4000), (1024, 2000), (2048, 1000), (float("inf"), 500))
 """Generator steps on the anchor alone, by the smallest number of one-hot cells listed that is not below."""
 LARGEST_EXPECTED = {False: 50_000, True: 5_000}
@@ -66,6 +66,8 @@ class PublicFacts:
     epsilon: float
     image: ImageDomain | None = None
     """What is declared about images; None for tables. Then a column is one number of an image, or its label."""
+    widest: tuple[tuple[str, int], ...] = ()
+    """The columns of a table with the most codes, by name; only an error tells them."""
 
     def __post_init__(self) -> None:
         if type(self.declared_size) is not int or not 1 <= self.declared_size <= 10**12:
@@ -90,15 +92,13 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
 
     Raises:
         InvalidSpec: options that exclude each other, a batch above the declared size, or a critic that cannot be.
+        TooWideForAnchor: a table too wide for an anchor, unless the request says that there is to be none.
     """
     chosen = request.chosen()
-    narrow = facts.image is not None or facts.cells <= WIDEST_ANCHOR
-    anchor = chosen.get("anchor", narrow)
+    anchor = chosen.get("anchor", True)
     critic = chosen.get("critic", _wants_critic(chosen, facts))
-    if anchor and not narrow:
-        raise InvalidSpec(
-            "the domain has too many codes for an anchor", remedy='leave out the option "anchor"'
-        )
+    if anchor and facts.image is None and facts.cells > WIDEST_ANCHOR:
+        raise TooWideForAnchor(codes=facts.cells, limit=WIDEST_ANCHOR, widest=facts.widest)
     acts = chosen.get("acts", False)
     schedule = chosen.get("schedule", "constant")
     asks = chosen.get("critic_asks", image_rules.question(facts.image, anchor=anchor, critic=critic))

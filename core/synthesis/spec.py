@@ -2,15 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import ValidationError
 
-from core.synthesis.errors import InvalidSpec
+from core.synthesis.errors import InvalidSpec, TooManyFreeSteps
 from core.synthesis.options import ABLATIONS, IdpganRequest, explain
 
 SYNTHESIZERS: dict[str, type[IdpganRequest]] = {"idpgan": IdpganRequest}
 """Each known synthesizer and the type of its options."""
+
+MOST_FREE_STEPS: Final = 40_000
+"""Pretraining steps that the service makes for one order: ten times the most that the rules choose (`PRETRAINING_BY_CELLS`).
+
+Plans, certificates and the local library know no such limit: what was trained before it stays valid.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,15 @@ class SynthesisSpec:
             return SYNTHESIZERS[self.synthesizer].model_validate(options)
         except ValidationError as error:
             raise explain(error) from None
+
+    def require_few_free_steps(self) -> None:
+        """Check that the steps which no budget bounds are few enough for a service that others wait for.
+
+        Raises:
+            TooManyFreeSteps: they are not.
+        """
+        if (self.request().pretraining_steps or 0) > MOST_FREE_STEPS:
+            raise TooManyFreeSteps(option="pretraining_steps", limit=MOST_FREE_STEPS)
 
     def to_json(self) -> dict[str, Any]:
         """Return the spec as a JSON object."""

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
+from core.releases.generator_check import MEMBER
 from service.dashboard import certificate_words
 from service.dashboard.charged_report_pages import charged_part
 from service.dashboard.overview import dataset_names
@@ -15,6 +16,7 @@ from service.dashboard.sealed_report_pages import sealed_part
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
 from service.jobs.endpoints import read_job
+from service.jobs.schemas import JobWarning
 from service.releases import repository
 from service.releases.endpoints import (
     download_bundle,
@@ -60,6 +62,7 @@ def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
         release=release,
         names=dataset_names(visit, [release.dataset_id]),
         pictures=pictures,
+        warning=JobWarning.of(certificate.get(MEMBER)),
         charged=charged_part(visit, release_id, dataset),
         sealed=sealed_part(visit, release_id, dataset),
         rows=ROWS,

@@ -12,6 +12,7 @@ from core.releases.errors import (
     ConditionTooRare,
     FormatNotForRelease,
     InvalidCondition,
+    SpreadsheetSafeIsForCsv,
     TooManyForFormat,
 )
 from core.releases.samples import Samples, open_samples
@@ -35,6 +36,7 @@ SAMPLING_ERRORS = (
     TooManyForFormat,
     InvalidCondition,
     ConditionTooRare,
+    SpreadsheetSafeIsForCsv,
 )
 MAX_ROWS = 10**12
 PIECE_BYTES = 256 * 1024
@@ -78,6 +80,17 @@ Where = Annotated[
             "number or a time the bin of the value is fixed. A condition that fewer than about one row in a thousand meets "
             "is refused."
         ),
+    ),
+]
+
+
+SpreadsheetSafe = Annotated[
+    bool,
+    Query(
+        description=(
+            "Of csv: put an apostrophe before column names and words that a spreadsheet would run as formulas. Leave it out where a "
+            "program reads the file."
+        )
     ),
 ]
 
@@ -147,13 +160,14 @@ def draw_samples(
     rows: Rows = 1000,
     file_format: Format = None,
     where: Where = None,
+    spreadsheet_safe: SpreadsheetSafe = False,
 ) -> StreamingResponse:
     """Rows or images drawn from the generator and streamed as they are made. This costs no privacy, however many."""
     release = repository.visible(session, release_id, principal)
     bundle_key = release.bundle_key
     samples = parts.samplers.get(release.id, lambda: _open(parts, bundle_key))
     name = next(iter(samples.MEDIA_TYPES)) if file_format is None else file_format.value
-    pieces = samples.write(rows, name, condition_of(where))
+    pieces = samples.write(rows, name, condition_of(where), spreadsheet_safe=spreadsheet_safe)
     return parts.streams.answer(
         pieces,
         media_type=samples.MEDIA_TYPES[name],

@@ -1,6 +1,7 @@
 """All SQL on the table of releases; whoever sees a dataset sees what was released from it."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -9,9 +10,13 @@ from sqlalchemy.orm import Session
 from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
+from core.releases.generator_check import MEMBER
 from service.datasets.repository import visible_to
 from service.paging import page_of
 from service.releases.errors import ReleaseNotFound
+
+Published = dict[UUID, tuple[UUID, dict[str, Any] | None]]
+"""By job: its release, and the member `generator_check` of the release's certificate."""
 
 
 def visible(session: Session, release_id: UUID, principal: Principal) -> Release:
@@ -45,7 +50,8 @@ def page(
     return page_of(session, query, Release, limit=limit, before=before)
 
 
-def ids_of_jobs(session: Session, job_ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """The release of each of these jobs that has one."""
-    rows = session.execute(select(Release.job_id, Release.id).where(Release.job_id.in_(job_ids)))
-    return dict(rows.all())
+def published_by(session: Session, job_ids: Sequence[UUID]) -> Published:
+    """What each of these jobs released that released something."""
+    found = select(Release.job_id, Release.id, Release.certificate[MEMBER])
+    rows = session.execute(found.where(Release.job_id.in_(job_ids)))
+    return {job_id: (release_id, check) for job_id, release_id, check in rows}

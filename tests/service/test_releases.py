@@ -2,12 +2,14 @@ import csv
 import io
 import json
 import zipfile
+from dataclasses import replace
 from itertools import pairwise
 
 import pyarrow.parquet as pq
 import pytest
 
 from core.releases.bundle import unpack
+from tests.core.releases.stand_in import DOMAIN, bundle
 from tests.service.world import World, require_problem
 
 COLUMNS = ["ward", "age", "sick", "seen"]
@@ -51,6 +53,22 @@ def test_samples_have_the_asked_number_of_rows_in_every_format(world: World, rel
         lines = world.analyst.get(path + "jsonl").text.splitlines()
         assert len(lines) == rows
         assert list(json.loads(lines[-1])) == COLUMNS
+
+
+def test_csv_is_drawn_for_a_spreadsheet(world: World) -> None:
+    columns = [dict(column) for column in DOMAIN["columns"]]
+    columns[0] |= {"name": "=ward", "categories": ["=A", "-B", "-1"]}
+    release_id = world.release(replace(bundle(), domain=DOMAIN | {"columns": columns}))
+    path = f"/v1/releases/{release_id}/samples"
+    plain = world.analyst.get(path, params={"rows": 50})
+    safe = world.analyst.get(path, params={"rows": 50, "spreadsheet_safe": "true"})
+    assert (plain.text.splitlines()[0], safe.text.splitlines()[0]) == (
+        '"=ward","age","sick","seen"',
+        '"\'=ward","age","sick","seen"',
+    )
+    assert {row[0] for row in csv.reader(io.StringIO(safe.text))} <= {"'=ward", "'=A", "'-B", "-1"}
+    refused = world.analyst.get(path, params={"format": "jsonl", "spreadsheet_safe": "true"})
+    require_problem(refused, status=422, code="spreadsheet-safe-is-for-csv")
 
 
 def test_two_samples_differ(world: World, release_id: str) -> None:

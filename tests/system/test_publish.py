@@ -272,10 +272,10 @@ def begin(table: Table, data_folder: Path, out: Path, *words: object) -> "subpro
 def test_ctrl_c_cancels_the_job_and_the_ledger_keeps_what_was_begun(
     shared_up: Up, table: Table, tmp_path: Path
 ) -> None:
-    endless = settings("pretraining_steps=5000000")
+    endless = settings("pretraining_steps=40000")
     process = begin(table, shared_up.data_folder, tmp_path, "--name", "endless", *endless)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=600)
     assert process.returncode == 130, said
     assert "Cancelling job" in said
     with shared_up.connection.client("analyst") as analyst:
@@ -303,8 +303,7 @@ def test_a_training_survives_kill_9_of_the_stack_and_is_spent_once(
     again = start()
     with again.connection.client("analyst") as analyst:
         job = analyst.list_jobs()[0]
-        deadline = time.monotonic() + 90
-        while not job.ended and time.monotonic() < deadline:
+        while not job.ended:
             time.sleep(0.5)
             job = analyst.read_job(job.id)
         statement = analyst.read_ledger(job.dataset_id)

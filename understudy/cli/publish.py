@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -34,8 +34,7 @@ from understudy.connection import (
     Connection,
     announced_connection,
     default_data_folder,
-    named_connection,
-    running_connection,
+    existing_connection,
 )
 from understudy.documents import Json
 from understudy.embedded.background import background_stack
@@ -44,6 +43,9 @@ from understudy.order_words import parse_options, parse_selection
 from understudy.publication import Order, Published, Screen
 from understudy.publishing import publish as publish_order
 from understudy.table_files import read_table_files
+
+DEGENERATE: Final = 3
+"""Exit status where what was published hardly varies."""
 
 
 def publish(
@@ -97,6 +99,16 @@ def publish(
     purpose: Annotated[
         str | None, typer.Option("--purpose", help="What the budget request says the job is for.")
     ] = None,
+    max_refused: Annotated[
+        float | None,
+        typer.Option(
+            "--max-refused",
+            min=0,
+            max=1,
+            callback=finite,
+            help="Publish if at most this share of the rows is refused; else 0.02, one in fifty.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
@@ -108,8 +120,9 @@ def publish(
 
     Uses the service named by --url or running on the data folder, else starts the local stack for the purpose and
     stops it at the end. The analyst asks for a grant and an admin or the owner approves it; where none of the keys may,
-    the request stays filed, and the same command draws on the grant later. Ctrl-C cancels the job. The exit status is 0
-    only if everything was published. Of a selection among candidates the quote tells both prices before the order. With
+    the request stays filed, and the same command draws on the grant later. Ctrl-C cancels the job. Exit status: 0
+    everything was published; 1 nothing was; 3 everything was published, but what the generator draws hardly varies, and a
+    warning says what to change. Of a selection among candidates the quote tells both prices before the order. With
     --json the answer alone goes to standard output, and what happens to standard error.
     """
     check_guarantee(epsilon, delta)
@@ -133,6 +146,7 @@ def publish(
         budget=chosen_budget(budget_epsilon, budget_delta),
         budget_reason=budget_reason,
         purpose=purpose,
+        max_refused=max_refused,
     )
     screen = TerminalScreen(Console(stderr=as_json))
     with some_service(url=url, key=key, data_folder=data_folder, screen=screen) as connection:
@@ -140,6 +154,22 @@ def publish(
     tell(told(published), summary(published, order), as_json=as_json)
     if published.sheet is not None and not as_json:
         screen.show(published.sheet)
+    warn(published, screen)
+
+
+def warn(published: Published, screen: Screen) -> None:
+    """Tell what to know of a generator that is degenerate, and end with its exit status.
+
+    Args:
+        published: what came of the order.
+        screen: told it.
+
+    Raises:
+        Exit: if there is something to tell.
+    """
+    if published.job.warning is not None:
+        screen.say(f"WARNING: {published.job.warning}")
+        raise typer.Exit(DEGENERATE)
 
 
 def check_guarantee(epsilon: float, delta: float) -> None:
@@ -190,8 +220,7 @@ def some_service(
         screen: told what happens.
     """
     folder = data_folder or default_data_folder()
-    found = None if data_folder and not url else named_connection(url=url, key=key)
-    found = found or running_connection(folder)
+    found = existing_connection(url=url, key=key, data_folder=data_folder)
     if found is not None:
         screen.say(f"Using the service at {found.url}.")
         yield found
@@ -202,7 +231,7 @@ def some_service(
         if connection is None:
             raise NoService("the local stack started but did not announce its keys; see its logs")
         screen.say(f"The local stack answers at {address}.")
-        yield connection
+        yield connection.acting_with(key, data_folder=data_folder)
         screen.say("Stopping the local stack ...")
 
 
@@ -244,4 +273,5 @@ def told(published: Published) -> Json:
         "cap": statement.cap,
         "carried_by": statement.carried_by,
         "files": [str(file.resolve()) for file in published.files],
+        "warning": published.job.document.get("warning"),
     }

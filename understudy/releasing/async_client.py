@@ -71,10 +71,13 @@ class AsyncReleasing(AsyncCharging):
         rows: int,
         file_format: str | None = None,
         where: Json | None = None,
+        spreadsheet_safe: bool = False,
         seen: Seen = unseen,
     ) -> None:
         """Write synthetic rows or images to a file, whole or not at all; as `Client.download_samples`."""
-        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
+        call = calls.draw_samples(
+            release_id, rows=rows, file_format=file_format, where=where, spreadsheet_safe=spreadsheet_safe
+        )
         await self.download(call, target, seen=seen)
 
     def stream_samples(

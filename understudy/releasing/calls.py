@@ -30,11 +30,17 @@ def download_bundle(release_id: str) -> Call[None]:
 
 
 def draw_samples(
-    release_id: str, *, rows: int, file_format: str | None, where: Json | None = None
+    release_id: str,
+    *,
+    rows: int,
+    file_format: str | None,
+    where: Json | None = None,
+    spreadsheet_safe: bool = False,
 ) -> Call[None]:
     """Ask for synthetic rows or images; the answer is streamed. Without a format the usual one of their kind comes.
 
-    `where` fixes columns to values.
+    `where` fixes columns to values. `spreadsheet_safe` puts an apostrophe before text of a CSV file that a spreadsheet would
+    run as a formula.
 
     Raises:
         InputUnusable: if the format is none of ``FORMATS``.
@@ -47,4 +53,6 @@ def draw_samples(
         query["format"] = file_format
     if where:
         query["where"] = json.dumps(dict(where), ensure_ascii=False)
+    if spreadsheet_safe:
+        query["spreadsheet_safe"] = "true"
     return Call(method="GET", path=f"/v1/releases/{release_id}/samples", read=read_nothing, query=query)

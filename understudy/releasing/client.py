@@ -75,6 +75,7 @@ class Releasing(Charging):
         rows: int,
         file_format: str | None = None,
         where: Json | None = None,
+        spreadsheet_safe: bool = False,
         seen: Seen = unseen,
     ) -> None:
         """Write synthetic rows or images to a file, whole or not at all. It costs nothing, however many.
@@ -82,9 +83,12 @@ class Releasing(Charging):
         Without a format rows come as CSV and images as arrays (NPZ); see `understudy.sample_formats`. `where` fixes
         columns to values, such as `{"sick": "yes"}` (of images `{"label": "7"}`): the target by the generator's own
         condition, others by leaving out rows that differ; of numbers and times the bin of the value is fixed. A condition
-        that fewer than one row in a thousand meets is refused.
+        that fewer than one row in a thousand meets is refused. `spreadsheet_safe` puts an apostrophe before column names and
+        words of a CSV file that a spreadsheet would run as formulas.
         """
-        call = calls.draw_samples(release_id, rows=rows, file_format=file_format, where=where)
+        call = calls.draw_samples(
+            release_id, rows=rows, file_format=file_format, where=where, spreadsheet_safe=spreadsheet_safe
+        )
         self.download(call, target, seen=seen)
 
     def stream_samples(

@@ -137,7 +137,7 @@ def test_the_program_in_the_readme_runs_without_this_package(tmp_path, made):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     channels = made.manifest.channels
     assert done.stdout == f"(100, {HEIGHT}, {WIDTH}, {channels}) uint8\n"

@@ -76,7 +76,7 @@ def test_the_program_in_the_readme_runs_without_this_package(tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.stdout.startswith("[[")
     assert "(1.0, 1e-06)" in readme

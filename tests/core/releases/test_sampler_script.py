@@ -69,7 +69,7 @@ def unzipped(packed: bytes, folder: Path) -> Path:
 def test_it_draws_the_law_without_this_package(tmp_path: Path) -> None:
     script = unzipped(pack(stand_in.bundle(), readme="how to"), tmp_path)
     run = [sys.executable, "-I", str(script), "20000", str(tmp_path / "rows.csv")]
-    subprocess.run(run, check=True, cwd=tmp_path, timeout=120)
+    subprocess.run(run, check=True, cwd=tmp_path, timeout=600)
     with (tmp_path / "rows.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 20_000
@@ -86,7 +86,7 @@ def test_it_draws_images_without_this_package(tmp_path: Path) -> None:
     made = image_stand_in.bundle()
     script = unzipped(pack(made, readme="how to"), tmp_path)
     run = [sys.executable, "-I", str(script), "70", str(tmp_path / "images.npz")]
-    subprocess.run(run, check=True, cwd=tmp_path, timeout=120)
+    subprocess.run(run, check=True, cwd=tmp_path, timeout=600)
     with np.load(tmp_path / "images.npz", allow_pickle=False) as arrays:
         assert len(arrays["images"]) == len(arrays["labels"]) == 70
         assert arrays["images"].dtype == np.uint8

@@ -1,9 +1,12 @@
+import csv
+import io
 import threading
+from dataclasses import replace
 
 import pytest
 
 from core.releases.bundle import pack
-from core.releases.errors import BundleInvalid, FormatNotForRelease
+from core.releases.errors import BundleInvalid, FormatNotForRelease, SpreadsheetSafeIsForCsv
 from core.releases.samples import open_samples
 from tests.core.releases import image_stand_in, stand_in
 
@@ -56,3 +59,30 @@ def test_bytes_paths_and_files_are_opened(kind, tmp_path):
 def test_what_is_no_bundle_is_refused():
     with pytest.raises(BundleInvalid):
         open_samples(b"PK")
+
+
+def test_csv_for_a_spreadsheet_holds_no_formula_and_other_csv_the_declared_words():
+    made = stand_in.bundle()
+    columns = [dict(column) for column in stand_in.DOMAIN["columns"]]
+    columns[0] |= {"name": "=ward", "categories": ["=A", "-B", "-1"]}
+    samples = open_samples(pack(replace(made, domain=stand_in.DOMAIN | {"columns": columns}), readme="x"))
+
+    def read(**how):
+        return list(csv.reader(io.StringIO(b"".join(samples.write(400, "csv", **how)).decode())))
+
+    header, *rows = read()
+    assert header == ["=ward", "age", "sick", "seen"]
+    assert {row[0] for row in rows} == {"=A", "-B", "-1"}
+    header, *rows = read(spreadsheet_safe=True)
+    assert header == ["'=ward", "age", "sick", "seen"]
+    assert {row[0] for row in rows} == {"'=A", "'-B", "-1"}
+    assert all(row[1].isdigit() for row in rows)
+    for other in ("parquet", "jsonl", "arrow"):
+        with pytest.raises(SpreadsheetSafeIsForCsv):
+            samples.write(3, other, spreadsheet_safe=True)
+
+
+def test_images_are_not_made_for_spreadsheets():
+    samples = open_samples(pack(image_stand_in.bundle(), readme="x"))
+    with pytest.raises(SpreadsheetSafeIsForCsv):
+        samples.write(3, "zip", spreadsheet_safe=True)

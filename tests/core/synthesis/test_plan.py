@@ -272,3 +272,13 @@ def test_new_parameters_are_answered_in_time():
 def test_a_guarantee_of_another_delta_gives_another_plan():
     assert plan_of(delta=1e-9).blocks[0].noise_multiplier > plan_of(delta=1e-6).blocks[0].noise_multiplier
     assert plan_of().guarantee == PrivacyGuarantee(epsilon=1.0, delta=1e-6)
+
+
+def test_a_plan_of_very_rare_samples_is_made():
+    """Single losses are so rare that nothing measurable lies above the grid point that decides epsilon."""
+    plan = plan_of(
+        {"anchor": False, "expected_batch_size": 57},
+        epsilon=0.9417874348615445, delta=1.1412938935305905e-08, declared_size=255_624_675_923,
+        shape=Shape(cardinalities=(3, 4), target_index=None),
+    )  # fmt: skip
+    assert 0.9 < plan.epsilons.reported <= plan.guarantee.epsilon

@@ -1,8 +1,8 @@
 import pytest
 
 from core.synthesis import rules
-from core.synthesis.errors import InvalidSpec
-from core.synthesis.options import IdpganOptions, IdpganRequest
+from core.synthesis.errors import InvalidSpec, TooWideForAnchor
+from core.synthesis.options import ABLATIONS, IdpganOptions, IdpganRequest
 from core.synthesis.rules import PublicFacts, decide, sampled_batch_cap
 from tests.core.synthesis.test_image_plans import DIGITS
 
@@ -103,11 +103,27 @@ def test_facts_that_describe_no_table_are_refused(changes: dict[str, object]):
         facts(**changes)
 
 
-def test_a_wide_table_is_pretrained_for_fewer_steps_and_a_too_wide_one_has_no_anchor():
+def test_a_wide_table_is_pretrained_for_fewer_steps():
     assert decided(cells=200).pretraining_steps > decided(cells=1500).pretraining_steps > 0
     assert decided(cells=rules.WIDEST_ANCHOR).anchor
-    too_wide = decided(cells=rules.WIDEST_ANCHOR + 1)
-    assert not too_wide.anchor
+
+
+@pytest.mark.parametrize("request_", [{}, {"anchor": True}, {"critic": False}, {"steps": 5}])
+def test_a_table_too_wide_for_an_anchor_is_refused_with_what_to_do(request_: dict[str, object]):
+    with pytest.raises(TooWideForAnchor, match=r"4,097 codes.* at most 4,096.*'ward' \(4,000\)") as refused:
+        decided(request_, cells=rules.WIDEST_ANCHOR + 1, widest=(("ward", 4000), ("sex", 2)))
+    assert refused.value.code == "too-wide-for-anchor"
+    assert refused.value.facts == {"codes": 4097, "limit": 4096, "widest_columns": ["ward", "sex"]}
+    assert "fewer bins" in refused.value.remedy
+    assert '"anchor": false' in refused.value.remedy
+
+
+@pytest.mark.parametrize("request_", [{"anchor": False}, ABLATIONS["dpgan"]])
+def test_an_order_that_asks_for_no_anchor_may_be_wider(request_: dict[str, object]):
+    too_wide = decided(request_, cells=rules.WIDEST_ANCHOR + 1)
     assert too_wide.critic
-    with pytest.raises(InvalidSpec):
-        decided({"anchor": True}, cells=rules.WIDEST_ANCHOR + 1)
+    assert not too_wide.anchor
+
+
+def test_images_have_no_such_limit():
+    assert decided(cells=10_000, image=DIGITS).anchor

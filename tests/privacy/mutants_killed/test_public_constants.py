@@ -72,8 +72,11 @@ class Frozen(Recorder):
         super().noisy(purpose, step, *released)
 
 
-def test_thresholds_follow_what_was_released_and_nothing_else():
-    plan, met = step_plan(acts=True, acts_smoothing=0.0), []
+@pytest.mark.parametrize(
+    "chosen", [{}, {"weight_clusters": True, "grouping": "rows"}], ids=["thresholds", "clusters"]
+)
+def test_thresholds_follow_what_was_released_and_nothing_else(chosen):
+    plan, met = step_plan(acts=True, acts_smoothing=0.0, **chosen), []
     for batch, scale in ((0, 1.0), (30, 1.0), (30, 1e6)):
         keyed = KeyedStreams(KEY, releases=Frozen())
         private = PrivateCritic(Critic(inputs=12, widths=(8, 8)).initialise(keyed), plan, keyed)
@@ -81,7 +84,7 @@ def test_thresholds_follow_what_was_released_and_nothing_else():
         fakes = scale * keyed.torch_uniforms(Purpose.TEST, 2, (batch, 12))
         private.step(0, torch.zeros((batch, 3), dtype=torch.int64) + 4 * torch.arange(3), fakes)
         assert private.partition.thresholds != before
-        met.append(private.partition.thresholds)
+        met.append(private.partition)  # its groups and its thresholds
     assert met[0] == met[1] == met[2]
 
 

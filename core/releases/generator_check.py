@@ -1,0 +1,91 @@
+"""What a look at a new generator's own draws found: columns, labels or records that do not vary as they should.
+
+The look is post-processing: it sees the released generator, the noisy counts it was trained on and the declared domain,
+never a record (`models.generator_check` draws and compares). It costs no privacy, and everybody may see it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+MEMBER: Final = "generator_check"
+"""Of a certificate and of a training's report."""
+CODE: Final = "degenerate-generator"
+_NAMED: Final = 5
+REMEDY: Final = (
+    "Do not use it as it is. What was spent stays spent; a new order is a new charge. Order with the anchor "
+    '(leave out "anchor": false and ablations), with more steps, with a larger epsilon, or declare fewer columns and codes.'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratorCheck:
+    """What was found.
+
+    Attributes:
+        draws: How many records were drawn.
+        distinct_records: How many of them differ.
+        constant_columns: Columns with one value in all draws, or nearly, that the law compared with does not have so.
+        repeated_labels: Labels whose records are all alike, or nearly.
+        few_records: Whether far fewer records differ than the law compared with has combinations.
+    """
+
+    draws: int
+    distinct_records: int
+    constant_columns: tuple[str, ...] = ()
+    repeated_labels: tuple[str, ...] = ()
+    few_records: bool = False
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.constant_columns or self.repeated_labels or self.few_records)
+
+    @property
+    def detail(self) -> str:
+        """What was found, in sentences; public."""
+        return " ".join(self._sentences())
+
+    def _sentences(self) -> Iterator[str]:
+        yield f"The generator is degenerate: {self.draws:,} draws hold {self.distinct_records:,} different records."
+        if self.constant_columns:
+            yield f"Columns with nearly always the same value: {_listed(self.constant_columns)}."
+        if self.repeated_labels:
+            yield f"Labels with nearly always the same record: {_listed(self.repeated_labels)}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the certificate's member."""
+        return {
+            "draws": self.draws,
+            "distinct_records": self.distinct_records,
+            "constant_columns": list(self.constant_columns),
+            "repeated_labels": list(self.repeated_labels),
+            "few_records": self.few_records,
+            "degenerate": self.degenerate,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not of this form.
+        """
+        return cls(
+            draws=int(document["draws"]),
+            distinct_records=int(document["distinct_records"]),
+            constant_columns=tuple(map(str, document["constant_columns"])),
+            repeated_labels=tuple(map(str, document["repeated_labels"])),
+            few_records=bool(document["few_records"]),
+        )
+
+    @classmethod
+    def of_certificate(cls, certificate: Mapping[str, Any]) -> Self | None:
+        """What a certificate states; None where it was issued before there was a look."""
+        stated = certificate.get(MEMBER)
+        return None if stated is None else cls.from_json(stated)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    few = ", ".join(f"'{name}'" for name in names[:_NAMED])
+    return few if len(names) <= _NAMED else f"{few} and {len(names) - _NAMED} more"

@@ -1,0 +1,75 @@
+"""How much the records of a table must vary by its noisy moments. Post-processing of a release, free of charge."""
+
+import numpy as np
+import numpy.typing as npt
+
+from models.anchor import MomentLayout
+from models.idpgan.targets import MomentTargets
+from models.synthesizer import NoisyVariety
+
+Floats = npt.NDArray[np.float64]
+DRAWS = 5000
+"""Records that a new generator is looked at by (`models.generator_check`)."""
+SURE = 6.0
+"""Standard deviations of the noise above which a share is there."""
+OPEN = 0.1
+"""Standard deviation of the noise on the share of one value from which on the counts say nothing of it."""
+
+
+def noisy_variety(targets: MomentTargets, layout: MomentLayout) -> NoisyVariety:
+    """Say what the moments are sure of.
+
+    Args:
+        targets: the noisy moments, made consistent.
+        layout: which counts they hold.
+    """
+    columns = len(layout.cardinalities)
+    spread, is_open = np.zeros(columns), np.zeros(columns, dtype=np.bool_)
+    shares, stds = targets.ones.sum(axis=0), np.sqrt((targets.one_std**2).sum(axis=0))
+    for column, block in zip(layout.features, layout.blocks, strict=True):
+        most = int(np.argmax(shares[block]))
+        spread[column] = _sure(1.0 - shares[block][most], stds[block][most])
+        is_open[column] = stds[block][most] >= OPEN
+    if layout.by_class and layout.target_index is not None:
+        # The law of the target is drawn as it is measured.
+        spread[layout.target_index] = 1.0 - float(targets.law.max())
+    return NoisyVariety(
+        spread=spread,
+        is_open=is_open,
+        spread_within=None if layout.target_index is None else _within(targets, layout, columns),
+        combinations=_combinations(targets, layout),
+    )
+
+
+def _sure(share: float, std: float) -> float:
+    return max(0.0, share - SURE * std)
+
+
+def _within(targets: MomentTargets, layout: MomentLayout, columns: int) -> Floats:
+    """Of every label: the one-way counts of its class where there are some, else its pairs with every column."""
+    target = layout.target_index
+    assert target is not None, "labels come from a target"
+    if layout.by_class:
+        rows, std, totals = targets.ones, targets.one_std, targets.law
+    else:
+        place = layout.blocks[target]
+        rows, totals = targets.pairs[0, place], targets.ones[0, place]
+        std = np.full_like(rows, targets.pair_std)
+    within = np.zeros((len(rows), columns))
+    for label, total in enumerate(totals):
+        for column, block in zip(layout.features, layout.blocks, strict=True):
+            if column != target and total > 0:
+                most = int(np.argmax(rows[label, block]))
+                # Pairs are not projected: what the second value surely has is a bound that needs no sum.
+                rest = np.delete(rows[label, block] - SURE * std[label, block], most)
+                within[label, column] = max(0.0, float(rest.max(initial=0.0))) / total
+    return within
+
+
+def _combinations(targets: MomentTargets, layout: MomentLayout) -> float:
+    """Of the two columns, with the label where counts are by class, that surely have the most among so many draws."""
+    shares = np.where(targets.pairs > SURE * targets.pair_std, targets.pairs, 0.0)
+    found = -np.expm1(-DRAWS * shares)
+    starts = [block.start for block in layout.blocks]
+    sums = np.add.reduceat(np.add.reduceat(found, starts, axis=1), starts, axis=2).sum(axis=0)
+    return float(sums.max())

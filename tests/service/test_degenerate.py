@@ -1,0 +1,71 @@
+"""Orders that would train noise are refused, and generators that collapsed are told of."""
+
+import json
+from typing import Any
+
+from core.db.tables import Job
+from core.releases.generator_check import CODE, MEMBER, GeneratorCheck
+from tests.core.releases.stand_in import DOMAIN
+from tests.service.test_quotes import body_of
+from tests.service.world import World, require_problem
+
+COLLAPSED = GeneratorCheck(draws=5000, distinct_records=1, constant_columns=("ward",))
+WIDE = DOMAIN | {
+    "target": None,
+    "columns": [
+        {"name": f"c{column}", "kind": "categorical", "categories": [str(code) for code in range(20)]}
+        for column in range(205)
+    ],
+}
+
+
+def test_a_table_too_wide_for_the_anchor_is_refused_before_anything_is_reserved(world: World) -> None:
+    dataset_id = world.declare(domain=WIDE)
+    world.set_budget(dataset_id)
+    headers = {"Idempotency-Key": "a"}
+    for path in ("/v1/quotes", "/v1/jobs"):
+        answer = world.analyst.post(path, body_of(dataset_id), headers=headers)
+        problem = require_problem(answer, status=422, code="too-wide-for-anchor")
+        assert "4,100 codes together; the anchor takes at most 4,096" in problem["detail"]
+        assert problem["facts"] == {"codes": 4100, "limit": 4096, "widest_columns": ["c0", "c1", "c2"]}
+        assert "fewer bins" in problem["remedy"]
+    assert world.queue.sent == []
+    assert world.movements(dataset_id) == []
+
+
+def test_an_order_that_says_so_trains_the_critic_alone(world: World) -> None:
+    dataset_id = world.declare(domain=WIDE)
+    world.set_budget(dataset_id)
+    options = {"anchor": False, "steps": 2}
+    assert world.analyst.post("/v1/quotes", body_of(dataset_id, options=options)).status_code == 200
+
+
+def _ended(world: World, **stated: Any) -> dict[str, Any]:
+    release_id = world.release(**stated)
+    job_id = world.analyst.get(f"/v1/releases/{release_id}").json()["job_id"]
+    with world.database.transaction() as session:
+        job = session.query(Job).filter(Job.id == job_id).one()
+        job.state, job.sealed_randomness_key, job.finished_at = "succeeded", None, world.clock.now()
+    polled: dict[str, Any] = world.analyst.get(f"/v1/jobs/{job_id}").json()
+    (listed,) = (one for one in world.analyst.get("/v1/jobs").json()["items"] if one["id"] == job_id)
+    assert listed == polled
+    with world.analyst.client.stream(
+        "GET", f"/v1/jobs/{job_id}/events", headers={"Authorization": f"Bearer {world.analyst.key}"}
+    ) as stream:
+        (told,) = (line for line in stream.iter_lines() if line.startswith("data: "))
+    assert json.loads(told.removeprefix("data: ")) == polled
+    return polled
+
+
+def test_a_degenerate_generator_is_told_of_with_what_to_change(world: World) -> None:
+    warning = _ended(world, **{MEMBER: COLLAPSED.to_json()})["warning"]
+    assert warning["code"] == CODE
+    assert "1 different records" in warning["detail"]
+    assert "'ward'" in warning["detail"]
+    assert "larger epsilon" in warning["remedy"]
+
+
+def test_there_is_no_warning_where_all_is_well_or_nobody_looked(world: World) -> None:
+    sound = GeneratorCheck(draws=5000, distinct_records=4000).to_json()
+    assert _ended(world, **{MEMBER: sound})["warning"] is None
+    assert _ended(world)["warning"] is None
