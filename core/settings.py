@@ -61,6 +61,11 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address the API listens on.")
     port: int = Field(8321, ge=1, le=65535, description="Port the API listens on.")
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
+        (),
+        description="Addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are believed, JSON:"
+        ' ["10.0.0.7", "fd00::/64"]. From anybody else these headers are ignored.',
+    )
 
     metrics_token: SecretStr | None = Field(
         None,
@@ -91,7 +96,17 @@ class Settings(BaseSettings):
         15.0, gt=0, le=86_400, description="How often lost messages and expired leases are looked for."
     )
     job_attempts: int = Field(
-        5, ge=1, le=1000, description="How often a job is resumed after failures of the machinery."
+        5,
+        ge=1,
+        le=1000,
+        description="After how many crashes, or failures of the machinery, without progress in between a job ends.",
+    )
+    slice_seconds: float = Field(
+        900.0,
+        gt=0,
+        le=30 * 86_400,
+        description="A training that has run this long goes back to the queue at a checkpoint, while somebody waits who"
+        " has fewer jobs running.",
     )
 
     request_days: float = Field(
@@ -218,6 +233,9 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Event streams of jobs that one API process keeps open at the same time.",
     )
+    event_streams_per_principal: int = Field(
+        100, ge=1, le=1_000_000, description="How many of those may be one principal's."
+    )
 
     key_lifetime_days: int = Field(
         365,
@@ -230,6 +248,16 @@ class Settings(BaseSettings):
         ge=0,
         le=90 * 24 * 3600.0,
         description="How long the old secret of a rotated key keeps working.",
+    )
+    enrolment_hours: float = Field(
+        72.0, gt=0, le=90 * 24, description="How long the token of an enrolment works, in hours."
+    )
+    recovery_hold_hours: float = Field(
+        72.0,
+        ge=0,
+        le=90 * 24,
+        description="How long after a recovery what is sealed to the principal stays shut, and the principal does not"
+        " count for the two-person rule, in hours.",
     )
     session_seconds: float = Field(
         12 * 3600.0,

@@ -14,6 +14,7 @@ from opentelemetry.trace import Tracer
 from sqlalchemy.pool import QueuePool
 
 from core.access.directory import KeyDirectory
+from core.access.enrolments import Enrolments
 from core.access.errors import (
     CsrfRefused,
     IssuerUnavailable,
@@ -35,11 +36,14 @@ from core.errors import InternalError, InvalidInput, TooLarge
 from core.jobs.queue import CeleryQueue, Queue
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
+from core.storage.spool import remove_leftovers
 from core.tracing import tracer_for
+from core.witness.keeping import LedgerWitness
 from service import health
 from service.auditing import dataset_trail
 from service.auditing import endpoints as auditing
 from service.auth import endpoints as auth
+from service.auth import enrolment_endpoints as enrolments
 from service.auth import session_endpoints as browser_sessions
 from service.auth.doorkeeper import Doorkeeper
 from service.auth.issuer import Issuer
@@ -58,6 +62,7 @@ from service.edge.body_limit import MAX_JSON_BYTES, BodyLimit
 from service.edge.gate import Gate
 from service.edge.head import HeadAsGet
 from service.edge.last_resort import LastResort
+from service.edge.proxies import TrustedProxies
 from service.edge.rate_limit import RateLimits, redis_of
 from service.edge.request_id import RequestId
 from service.edge.request_metrics import RequestMetrics
@@ -75,6 +80,7 @@ from service.notifications import endpoints as notifications
 from service.openapi import complete_document
 from service.parts import Parts
 from service.principals import endpoints as principals
+from service.principals import people_endpoints as people
 from service.problem import install_problems, problems
 from service.quotes import endpoints as quotes
 from service.quotes.planner import Planner
@@ -86,8 +92,8 @@ from service.requests import endpoints as requests
 from service.uploads import endpoints as uploads
 from service.witness import endpoints as witness
 
-UPLOADS_AT_ONCE = 4
-INTAKES_AT_ONCE = 2
+UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 4, 2
+INTAKES_AT_ONCE, INTAKES_OF_ONE = 2, 1
 PLANS_AT_ONCE = 2
 PLANS_KEPT = 256
 PLANNING_PATIENCE_SECONDS = 20.0
@@ -155,6 +161,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        remove_leftovers(settings.scratch_folder)
         with on_termination(parts.job_watch.close):
             yield
         await parts.job_watch.finish()
@@ -179,6 +186,8 @@ def create_app(
         jobs,  # first: routes are tried in order, and jobs are polled
         auth,
         principals,
+        people,
+        enrolments,
         browser_sessions,
         datasets,
         uploads,
@@ -203,7 +212,7 @@ def create_app(
         app.include_router(domain.router, prefix="/v1", responses=everywhere)
     app.include_router(health.router)
     app.include_router(metrics.router)
-    app.state.readiness = health.remembered_readiness(parts)
+    app.state.readiness = health.ReadinessProbe(parts)
     app.state.deployment = metrics.remembered_deployment(parts)
     install_problems(app)
     install_pages(app)
@@ -218,6 +227,7 @@ def create_app(
     app.add_middleware(RequestSpans, tracer=tracer or tracer_for(role="api", endpoint=settings.otlp_endpoint))
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestId)
+    app.add_middleware(TrustedProxies, networks=settings.trusted_proxies)
     return app
 
 
@@ -231,6 +241,7 @@ def _make_parts(
     pepper: bytes,
 ) -> Parts:
     database = database or Database(settings.database_url)
+    store = store or open_store(settings.storage_url)
     keys = KeyDirectory(pepper=pepper, clock=clock, entropy=entropy)
     sessions = BrowserSessions(
         pepper=pepper,
@@ -243,10 +254,19 @@ def _make_parts(
         settings=settings,
         database=database,
         queue=queue or CeleryQueue(settings.broker_url),
-        store=store or open_store(settings.storage_url),
+        store=store,
+        witness=LedgerWitness.of(settings, database=database, store=store, clock=clock),
         clock=clock,
         entropy=entropy,
         keys=keys,
+        enrolments=Enrolments(
+            keys=keys,
+            pepper=pepper,
+            clock=clock,
+            entropy=entropy,
+            lifetime=timedelta(hours=settings.enrolment_hours),
+            hold=timedelta(hours=settings.recovery_hold_hours),
+        ),
         sessions=sessions,
         throttle=LoginThrottle(pepper=pepper, clock=clock),
         doorkeeper=Doorkeeper(
@@ -257,14 +277,19 @@ def _make_parts(
             clock=clock,
         ),
         rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
-        job_watch=JobWatch(database, clock=clock, seats=settings.event_streams),
+        job_watch=JobWatch(
+            database,
+            clock=clock,
+            seats=settings.event_streams,
+            seats_of_one=settings.event_streams_per_principal,
+        ),
         planner=Planner(
             capacity=PLANS_KEPT, places=PLANS_AT_ONCE, patience_seconds=PLANNING_PATIENCE_SECONDS
         ),
         samplers=SamplerCache(SAMPLERS_KEPT),
         streams=Streams(places=PIECES_AT_ONCE, streams=settings.sampling_streams),
-        uploads=Gate(UPLOADS_AT_ONCE, what="uploads"),
-        intakes=Gate(INTAKES_AT_ONCE, what="intakes of uploads"),
+        uploads=Gate(UPLOADS_AT_ONCE, what="uploads", share=UPLOADS_OF_ONE),
+        intakes=Gate(INTAKES_AT_ONCE, what="intakes of uploads", share=INTAKES_OF_ONE),
         transactions=Semaphore(_connections_kept(database)),
         recorder=Recorder(),
     )

@@ -14,6 +14,7 @@ from core.db.errors import DatabaseUnavailable
 from core.db.session import Database
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
+from core.witness.keeping import compare_at_start
 from service.app import create_app
 
 PATIENCE_SECONDS: Final = 60.0
@@ -63,7 +64,10 @@ class Served:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve; the first call is the server's startup."""
         if self._app is None:
-            self._app = create_app(self._settings, pepper=pepper_of(self._settings))
+            made = create_app(self._settings, pepper=pepper_of(self._settings))
+            # Before the first order: a database that was restored may have forgotten what was spent.
+            compare_at_start(made.state.parts.witness)
+            self._app = made
         await self._app(scope, receive, send)
 
 

@@ -1,5 +1,7 @@
 """Whether the process lives, and whether it can do its work."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -7,13 +9,14 @@ from pydantic import BaseModel, Field
 
 from service import probes
 from service.parts import Parts
-from service.probes import Verdict
+from service.probes import Probes, Verdict
 from service.remembered import Remembered
 
 router = APIRouter(tags=["health"])
 
 UNREADY: Final = 503
 REMEMBERED_SECONDS: Final = 1.0
+ANSWER_SECONDS: Final = 1.2
 
 
 class Alive(BaseModel):
@@ -31,22 +34,31 @@ class Readiness(BaseModel):
     )
 
 
-def readiness_of(parts: Parts) -> Readiness:
-    """Ask every part."""
-    checks = probes.probe(
-        {
-            "database": lambda: probes.database_answers(parts.database),
-            "migrations": lambda: probes.schema_is_ours(parts.database),
-            "broker": lambda: probes.broker_answers(parts.settings.broker_url),
-            "storage": lambda: probes.storage_answers(parts.store),
-        }
-    )
-    return Readiness(status="ready" if set(checks.values()) == {"ok"} else "unready", checks=checks)
+class ReadinessProbe:
+    """The readiness, asked for at most once a second however many probe, in time whatever hangs.
 
+    Args:
+        parts: What to ask.
+    """
 
-def remembered_readiness(parts: Parts) -> Remembered[Readiness]:
-    """The readiness, asked for at most once a second however many probe."""
-    return Remembered(lambda: readiness_of(parts), seconds=REMEMBERED_SECONDS)
+    def __init__(self, parts: Parts) -> None:
+        probe = Probes(
+            {
+                "database": lambda: probes.database_answers(parts.database),
+                "migrations": lambda: probes.schema_is_ours(parts.database),
+                "broker": lambda: probes.broker_answers(parts.settings.broker_url),
+                "storage": lambda: probes.storage_answers(parts.store),
+            },
+            seconds=ANSWER_SECONDS,
+        )
+        self._checks = Remembered(probe, seconds=REMEMBERED_SECONDS)
+        # Apart from the threads of requests, which may all wait for the database.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="readiness")
+
+    async def __call__(self) -> Readiness:
+        """Ask every part, or tell what was found a moment ago."""
+        checks = await asyncio.wrap_future(self._thread.submit(self._checks))
+        return Readiness(status="ready" if set(checks.values()) == {"ok"} else "unready", checks=checks)
 
 
 @router.get("/v1/health", summary="Whether the process lives")
@@ -67,9 +79,12 @@ async def read_liveness() -> Alive:
     summary="Whether the service can work",
     responses={503: {"model": Readiness, "description": "At least one part failed."}},
 )
-def read_readiness(request: Request, response: Response) -> Readiness:
-    """Send no requests while this answers 503: asks the database, its schema, the broker and the object store."""
-    remembered: Remembered[Readiness] = request.app.state.readiness
-    readiness = remembered()
+async def read_readiness(request: Request, response: Response) -> Readiness:
+    """Send no requests while this answers 503: asks the database, its schema, the broker and the object store.
+
+    Answers within two seconds: a part that has not answered by then has failed.
+    """
+    probe: ReadinessProbe = request.app.state.readiness
+    readiness = await probe()
     response.status_code = 200 if readiness.status == "ready" else UNREADY
     return readiness

@@ -16,7 +16,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
 from core.errors import UnderstudyError
 from service.auth.table import OPEN
@@ -41,16 +40,11 @@ class StrictRequest(Request):
         """The document in the body, read once.
 
         Raises:
-            MalformedRequest: The body is not JSON, or broke off.
+            MalformedRequest: The body is not JSON.
             RequestValidationError: It is, but a place holds what is refused.
         """
         if not hasattr(self, "_json"):
-            try:
-                body = await self.body()
-            except ClientDisconnect:
-                raise MalformedRequest(
-                    "The body of the request broke off.", remedy="Send it again."
-                ) from None
+            body = await self.body()
             self._json = (
                 await run_in_threadpool(read_json, body) if len(body) > _LARGE_BYTES else read_json(body)
             )

@@ -21,7 +21,7 @@ class DatabaseBusy(Unavailable):
 
 
 class DatabaseUnavailable(Unavailable):
-    """The server cannot be reached, or it closed the connection; nothing was changed."""
+    """The server cannot be reached, does not answer, or closed the connection."""
 
     code = "database-unavailable"
     title = "The database is unavailable"
@@ -41,12 +41,22 @@ class ReadOnlyTransaction(InternalError):
     title = "This transaction only reads"
 
 
-def translated(error: DBAPIError) -> UnderstudyError:
-    """Our error for the driver's; its SQLSTATE and constraint go to the log, its text nowhere."""
+def translated(error: DBAPIError, *, committing: bool = False) -> UnderstudyError:
+    """Our error for the driver's; its SQLSTATE and constraint go to the log, its text nowhere.
+
+    Args:
+        error: The driver's.
+        committing: Whether a commit was under way, which may have been made although nobody was told.
+    """
     state: str | None = getattr(error.orig, "sqlstate", None)
     constraint: str | None = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
     if state in _BUSY_STATES:
         return DatabaseBusy("The database was too busy to finish this.", remedy="Try again in a moment.")
+    if committing and error.connection_invalidated:
+        return DatabaseUnavailable(
+            "The database went away while a change was being committed; whether it was made is not known.",
+            remedy="Look whether it was made, or repeat the request with the same Idempotency-Key.",
+        )
     if state is None or state.startswith(_AWAY_CLASSES):
         return DatabaseUnavailable("The database does not answer.", remedy="Try again in a moment.")
     get_logger().error("database-refused", sqlstate=state, constraint=constraint)

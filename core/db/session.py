@@ -7,14 +7,15 @@ broker) is registered with `on_commit` and runs only after the commit has succee
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Dialect, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from core.db.errors import ReadOnlyTransaction, translated
+from core.db.hanging import CONNECT_SECONDS, ServerWatch, WatchedConnection
 from core.db.probing import probe_idle_connections
 from core.logs import get_logger
 
@@ -23,7 +24,18 @@ Hook = Callable[[], None]
 _HOOKS: Final = "on_commit"
 _READ_ONLY: Final = "read_only"
 _DRIVER: Final = "postgresql+psycopg"
+STATEMENT_SECONDS: Final = 45.0
+UPKEEP_STATEMENT_SECONDS: Final = 3600.0
+"""For what nobody waits for: audits of long ledgers, sweeps, rotations."""
 _LOCK_TIMEOUT_MS: Final = 30_000
+# A connection whose other end has vanished: packets are not acknowledged any more.
+_TCP: Final = {
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 _IDLE_IN_TRANSACTION_TIMEOUT_MS: Final = 120_000
 _GLANCES_AT_ONCE: Final = 4
 
@@ -39,7 +51,13 @@ class Database:
     """A pool of connections to one Postgres, and the transactions run over it."""
 
     def __init__(
-        self, url: str, *, pool_size: int = 10, max_overflow: int = 10, pool_timeout_seconds: float = 30
+        self,
+        url: str,
+        *,
+        pool_size: int = 10,
+        max_overflow: int = 10,
+        pool_timeout_seconds: float = 30,
+        statement_seconds: float = STATEMENT_SECONDS,
     ) -> None:
         """Prepare the pool; nothing is connected yet.
 
@@ -48,11 +66,15 @@ class Database:
             pool_size: connections kept open.
             max_overflow: further connections opened under load and closed after.
             pool_timeout_seconds: longest wait for a free connection.
+            statement_seconds: longest time that one statement may run.
         """
         options = (
             f"-c timezone=UTC -c lock_timeout={_LOCK_TIMEOUT_MS}"
             f" -c idle_in_transaction_session_timeout={_IDLE_IN_TRANSACTION_TIMEOUT_MS}"
+            f" -c statement_timeout={round(statement_seconds * 1000)}"
         )
+        connecting = {"connect_timeout": CONNECT_SECONDS, **_TCP}
+        watch = ServerWatch(statement_seconds=statement_seconds)
         self._engine = create_engine(
             driver_url(url),
             isolation_level="READ COMMITTED",
@@ -60,8 +82,9 @@ class Database:
             max_overflow=max_overflow,
             pool_timeout=pool_timeout_seconds,
             hide_parameters=True,
-            connect_args={"connect_timeout": 10, "options": options},
+            connect_args={**connecting, "options": options},
         )
+        _watch(self._engine, watch)
         probe_idle_connections(self._engine)
         # Apart from the others: the server itself refuses writes here, and nobody waits for a slow transaction.
         self._glancing = create_engine(
@@ -72,11 +95,9 @@ class Database:
             pool_timeout=pool_timeout_seconds,
             pool_reset_on_return=None,
             hide_parameters=True,
-            connect_args={
-                "connect_timeout": 10,
-                "options": f"{options} -c default_transaction_read_only=on",
-            },
+            connect_args={**connecting, "options": f"{options} -c default_transaction_read_only=on"},
         )
+        _watch(self._glancing, watch)
 
     @property
     def engine(self) -> Engine:
@@ -91,15 +112,18 @@ class Database:
 
         Raises:
             DatabaseBusy: a row lock or a connection could not be had in time, or a deadlock was broken here.
-            DatabaseUnavailable: the server cannot be reached.
+            DatabaseUnavailable: the server cannot be reached or does not answer; its detail says where it is unknown
+                whether the commit was made.
         """
         session = Session(self._engine, expire_on_commit=False)
+        committing = False
         try:
             yield session
+            committing = True
             session.commit()
         except DBAPIError as error:
             _undo(session)
-            raise translated(error) from None
+            raise translated(error, committing=committing) from None
         except BaseException:
             _undo(session)
             raise
@@ -158,6 +182,18 @@ class Database:
         """Close every pooled connection."""
         self._engine.dispose()
         self._glancing.dispose()
+
+
+def _watch(engine: Engine, watch: ServerWatch) -> None:
+    """Connect so that waits for a server that hangs end, and begin none while it is known to hang."""
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Dialect, _record: object, arguments: Any, options: Any) -> WatchedConnection:  # noqa: ANN401 - SQLAlchemy's signature
+        return watch.connect(*arguments, **options)
+
+    @event.listens_for(engine, "checkout")
+    def taken(_connection: object, _entry: object, _proxy: object) -> None:
+        watch.require_answers()
 
 
 def on_commit(session: Session, hook: Hook) -> None:

@@ -40,7 +40,7 @@ class Trail:
     """What is known about the request being served. One object for all its threads.
 
     Args:
-        client_address: Where it came from, as the server or its trusted proxy says; None for a unix socket.
+        client_address: Where it came from, or where a trusted proxy says (`service.edge.proxies`); None for a unix socket.
         principal: Who asks, once that is known.
         object_id: What it is about, where the path does not say.
         refusal: Why it was refused, once it was.

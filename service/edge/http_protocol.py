@@ -1,17 +1,52 @@
-"""uvicorn's HTTP/1.1 protocol with a deadline for heads: ``uvicorn --http service.edge.http_protocol:DeadlineProtocol``.
+"""uvicorn's HTTP/1.1 protocol, with a deadline for heads and one length for bodies.
+
+``uvicorn --http service.edge.http_protocol:DeadlineProtocol``.
 
 uvicorn ends idle connections between requests, but waits for ever for a head that has begun, or never begins. A few
 hundred callers who send a byte now and then would hold all its connections. Bodies have deadlines of their own
 (body_limit, body_stream).
+
+A request with Content-Length and Transfer-Encoding has two lengths. h11 believes the latter; a proxy in front that
+believes the former takes the rest for a request of its own (request smuggling), so such a request is refused.
 """
 
 import asyncio
+import json
 import socket
-from typing import Final
+from typing import Any, Final
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from service.edge.security_headers import HEADERS
+from service.problem import MEDIA_TYPE, MalformedRequest, document_of
+
 HEAD_SECONDS: Final = 15.0
+LONGEST_HEAD_BYTES: Final = 16 * 1024
+
+_LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
+
+
+class OneLength(h11.Connection):
+    """Refuses a request that says in two ways where its body ends.
+
+    Attributes:
+        refused: Whether one was refused.
+    """
+
+    refused = False
+
+    def next_event(self) -> Any:  # noqa: ANN401 - an event or one of two marks, as in the parent
+        """The next event of the client.
+
+        Raises:
+            h11.RemoteProtocolError: What came is no HTTP, or has two lengths.
+        """
+        event = super().next_event()
+        if isinstance(event, h11.Request) and {name for name, _ in event.headers} >= _LENGTHS:
+            self.refused = True
+            raise h11.RemoteProtocolError("Content-Length and Transfer-Encoding")
+        return event
 
 
 class DeadlineProtocol(H11Protocol):
@@ -19,6 +54,12 @@ class DeadlineProtocol(H11Protocol):
 
     head_seconds = HEAD_SECONDS
     _deadline: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as in the parent
+        super().__init__(*arguments, **options)
+        self.conn: OneLength = OneLength(
+            h11.SERVER, self.config.h11_max_incomplete_event_size or LONGEST_HEAD_BYTES
+        )
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the parent
         """Expect a head from now on."""
@@ -42,6 +83,26 @@ class DeadlineProtocol(H11Protocol):
         """Expect nothing any more."""
         self._forget_deadline()
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - as in the parent
+        """Refuse what is no HTTP, or has two lengths, in the shape of every refusal, and close the connection."""
+        problem = MalformedRequest(
+            "A request carries Content-Length or Transfer-Encoding, not both."
+            if self.conn.refused
+            else "The request is not valid HTTP/1.1.",
+            remedy="Send a request as RFC 9112 describes it.",
+        )
+        body = json.dumps(document_of(problem)).encode()
+        headers = {
+            "Content-Type": MEDIA_TYPE,
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+            **HEADERS,
+        }
+        head = h11.Response(status_code=problem.status, reason=b"Bad Request", headers=list(headers.items()))
+        for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _expect_head(self) -> None:
         if self._deadline is None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +21,8 @@ from service.problem import response_to
 
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 """What a full or broken disk says: nothing was stored, and a later attempt may work."""
+CLIENT_CLOSED: Final = 499
+"""The status in metrics, logs and traces of a request whose client left before its body was complete, as nginx has it."""
 
 
 Shown = Callable[[Scope, UnderstudyError], Response]
@@ -35,6 +38,9 @@ class AnswerAborted(RuntimeError):
 
 class LastResort:
     """Answer in the one shape for whatever the application raises: 503 where the disk is full or broken, else 500.
+
+    A client that leaves in the middle of its body is no error of the service: nobody reads the answer, and what counts
+    requests sees the status 499.
 
     Args:
         app: What serves the request.
@@ -60,6 +66,9 @@ class LastResort:
         failure: Exception | None = None
         try:
             await self._app(scope, receive, watched_send)
+        except ClientDisconnect:
+            if not started:
+                await Response(status_code=CLIENT_CLOSED)(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - the one place where everything is caught
             failure = error
         if failure is None:

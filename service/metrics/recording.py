@@ -20,12 +20,16 @@ from core.privacy.charge import ORDERS
 
 FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 NO_FILTER: Final = "none"
-# A file has as many parts as its size demands, and asking whether it has been taken in is repeated until it has: neither these
-# requests nor the time that any request with rows takes may be told to whoever watches the deployment.
-_PACED_BY_ROWS: Final = frozenset(
-    {"/v1/uploads/{upload_id}/parts/{number}", "/v1/uploads/{upload_id}/complete"}
+# A file has as many parts as its size demands; a completion is asked for again until the rows are taken in; rows that are received
+# may wait for their owner's decision. Neither these requests nor the time that any request with rows takes may be told to
+# whoever watches the deployment.
+_ROWS: Final = frozenset(f"{api}/datasets/{{dataset_id}}/rows" for api in ("", "/v1"))
+_PACED_BY_ROWS: Final = _ROWS | {"/v1/uploads/{upload_id}/parts/{number}", "/v1/uploads/{upload_id}/complete"}
+# The owner decides where many rows were refused, and before that a declared dataset has an intake report only where rows wait.
+_OWNERS_ALONE: Final = frozenset(
+    {f"{rows}/{word}" for rows in _ROWS for word in ("accept", "discard")}
+    | {"/v1/datasets/{dataset_id}/intake-report"}
 )
-_TIMED_BY_ROWS: Final = _PACED_BY_ROWS | {"/v1/datasets/{dataset_id}/rows"}
 _FILTERS: Final = frozenset({BASIC, *(f"rdp-{order}" for order in ORDERS)})
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 # BudgetRefused is the parent of most.
@@ -68,10 +72,12 @@ class Recorder:
             status: What was answered; 0 when the connection broke before.
             seconds: How long it took.
         """
-        if route in _PACED_BY_ROWS and HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        if route in _OWNERS_ALONE or (
+            route in _PACED_BY_ROWS and HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST
+        ):
             return
         self._requests.labels(method=method, route=route, status=str(status)).inc()
-        if route not in _TIMED_BY_ROWS:
+        if route not in _PACED_BY_ROWS:
             self._seconds.labels(route=route).observe(seconds)
 
     def refused(self, error: UnderstudyError) -> None:

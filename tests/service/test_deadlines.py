@@ -46,7 +46,7 @@ def address() -> Iterator[tuple[str, int]]:
         time.sleep(0.01)
     yield listener.getsockname()
     server.should_exit = True
-    thread.join(timeout=20)
+    thread.join(timeout=600)
     listener.close()
 
 

@@ -11,6 +11,7 @@ from core.db.tables.charged_report import ChargedReport
 from core.db.tables.chore_run import ChoreRun
 from core.db.tables.dataset import Dataset
 from core.db.tables.dataset_member import DatasetMember
+from core.db.tables.enrolment import Enrolment
 from core.db.tables.grant import Grant
 from core.db.tables.idempotency_key import IdempotencyKey
 from core.db.tables.job import Job
@@ -19,6 +20,7 @@ from core.db.tables.login_throttle import LoginThrottle
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
+from core.db.tables.person import Person
 from core.db.tables.principal_name import PrincipalName
 from core.db.tables.release import Release
 from core.db.tables.sealed_report import SealedReport
@@ -26,6 +28,7 @@ from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
 from core.db.tables.upload import Upload
 from core.db.tables.upload_part import UploadPart
+from core.db.tables.waiting_rows import WaitingRows
 from core.db.tables.worker_sign import WorkerSign
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "ChoreRun",
     "Dataset",
     "DatasetMember",
+    "Enrolment",
     "Grant",
     "IdempotencyKey",
     "Job",
@@ -48,6 +52,7 @@ __all__ = [
     "NotificationDelivery",
     "NotificationEndpoint",
     "NotificationEvent",
+    "Person",
     "PrincipalName",
     "Release",
     "SealedReport",
@@ -55,5 +60,6 @@ __all__ = [
     "SigningKey",
     "Upload",
     "UploadPart",
+    "WaitingRows",
     "WorkerSign",
 ]
