@@ -8,6 +8,7 @@ They are durable: when a put returns, the object survives the loss of power (in 
 folders above it are flushed; a bucket promises the same).
 """
 
+import errno
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,11 +18,12 @@ from typing import BinaryIO, Final, Protocol, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import obstore
+from obstore.exceptions import BaseError as StoreError
 from obstore.store import LocalStore, MemoryStore, S3Store
 from typing_extensions import Buffer
 
 from core.storage.durable_files import DurableFolder
-from core.storage.errors import ObjectMissing
+from core.storage.errors import ObjectMissing, StorageUnavailable
 
 _S3_KEYS: Final = {"endpoint", "region", "virtual_hosted_style_request"}
 _READ_AHEAD_BYTES: Final = 1 << 20
@@ -149,9 +151,20 @@ class _ObjectReader(io.RawIOBase):
 
     def readinto(self, buffer: Buffer, /) -> int:
         view = memoryview(buffer).cast("B")
-        piece = memoryview(self._reader.read(len(view)))
+        try:
+            piece = memoryview(self._reader.read(len(view)))
+        except (StoreError, OSError) as error:
+            # Whoever reads private rows must know which of the two it was: how much memory is left may depend on rows.
+            if is_out_of_memory(error):
+                raise MemoryError from error
+            raise StorageUnavailable from error
         view[: len(piece)] = piece
         return len(piece)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of the operating system says that memory is short; the store's library leaves the number in the text."""
+    return getattr(error, "errno", None) == errno.ENOMEM or f"(os error {errno.ENOMEM})" in str(error)
 
 
 def open_store(url: str) -> ObjectStore:

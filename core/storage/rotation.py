@@ -19,6 +19,7 @@ from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
 from core.db.tables.upload import Upload
+from core.db.tables.waiting_rows import WaitingRows
 from core.notifications import details
 from core.signing import keyring
 from core.storage.errors import SealBroken
@@ -43,6 +44,13 @@ class Wrapped:
 
 
 COLUMNS: Final[Sequence[Wrapped]] = (
+    # Before the datasets': rows that are accepted meanwhile take their key along.
+    Wrapped(
+        name="data keys of waiting rows",
+        key=WaitingRows.dataset_id,
+        column=WaitingRows.wrapped_data_key,
+        context=lambda dataset_id: f"dataset:{dataset_id}",
+    ),
     Wrapped(
         name="data keys",
         key=Dataset.id,

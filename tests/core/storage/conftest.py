@@ -57,7 +57,7 @@ def s3_bucket(s3_port: int, monkeypatch: pytest.MonkeyPatch) -> Bucket:
 
 
 def _asked(port: int, method: str, path: str) -> int | None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     try:
         connection.request(method, path)
         return connection.getresponse().status

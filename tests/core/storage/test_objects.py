@@ -1,10 +1,13 @@
+import errno
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import obstore
 import pytest
 from obstore.exceptions import BaseError as StoreError
+from obstore.exceptions import GenericError
 
-from core.storage.errors import ObjectMissing
+from core.storage.errors import ObjectMissing, StorageUnavailable
 from core.storage.objects import ObjectStore, open_store
 
 
@@ -48,6 +51,29 @@ def test_objects_open_as_seekable_files(store: ObjectStore):
         assert file.read(1) == b""
         assert file.seekable()
         assert file.readable()
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (OSError("error sending request"), StorageUnavailable),
+        (GenericError("the store is gone"), StorageUnavailable),
+        (OSError("Cannot allocate memory (os error 12)"), MemoryError),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), MemoryError),
+    ],
+)
+def test_an_open_object_tells_a_store_that_fails_from_memory_that_is_short(
+    monkeypatch: pytest.MonkeyPatch, raised: Exception, told: type[Exception]
+):
+    class Failing:
+        def read(self, _: int) -> bytes:
+            raise raised
+
+    store = open_store("memory://")
+    store.put_bytes("a", b"content")
+    monkeypatch.setattr(obstore, "open_reader", lambda *_, **__: Failing())
+    with pytest.raises(told):
+        store.open("a").read(3)
 
 
 def test_missing_objects(store: ObjectStore):

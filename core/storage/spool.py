@@ -1,0 +1,33 @@
+"""Spool files without a name: the kernel frees them when their process ends, also after kill -9.
+
+Several API processes may share one scratch folder, so none of them could tell another one's live file from one that a dead
+process left.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, cast
+
+_NAMED_ONCE: Final = ("intake-*", "part-*")
+
+
+@contextmanager
+def spool_file(scratch_folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    """An empty file, and a path under which this process can open it again for as long as the block lasts.
+
+    Args:
+        scratch_folder: On which disk; made if it is missing.
+    """
+    scratch_folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=scratch_folder) as file:
+        yield cast("BinaryIO", file), Path(f"/proc/self/fd/{file.fileno()}")
+
+
+def remove_leftovers(scratch_folder: Path) -> None:
+    """Remove the spool files of versions that gave them names. An upload that such a version still takes fails and is sent again."""
+    for pattern in _NAMED_ONCE:
+        for left in scratch_folder.glob(pattern):
+            if left.is_file():
+                left.unlink(missing_ok=True)
