@@ -1,19 +1,18 @@
 # The worker: claims jobs and trains generators in a supervised child. Needs no port and no way out of its network.
-FROM python:3.11.14-slim-bookworm AS build
+FROM python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d AS build
 # TORCH_INDEX: the wheel index torch comes from; empty takes pip's own, whose Linux wheels carry CUDA. Give the
 # CPU index of the PyTorch project for a worker without a GPU; the image is then several gigabytes smaller.
 ARG TORCH_INDEX=
 WORKDIR /build
-COPY pyproject.toml requirements.lock docker/requirements_of.py ./
+COPY pyproject.toml docker/workers.lock ./
 RUN python -m venv /opt/venv \
- && /opt/venv/bin/pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0 \
- && python requirements_of.py pyproject.toml workers > workers.txt \
- && /opt/venv/bin/pip install --no-cache-dir --constraint requirements.lock --requirement workers.txt
+ && /opt/venv/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement workers.lock \
+ && /opt/venv/bin/pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
 # The project's metadata only (its version stands on certificates); its code is copied below.
 COPY README.md LICENSE ./
-RUN /opt/venv/bin/pip install --no-cache-dir --no-deps . && rm /opt/venv/bin/understudy
+RUN /opt/venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation . && rm /opt/venv/bin/understudy
 
-FROM python:3.11.14-slim-bookworm
+FROM python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa184956261b4301ebaf6dbb0a3543d
 RUN useradd --system --uid 10001 --create-home understudy \
  && install --directory --owner understudy --mode 0700 /scratch
 WORKDIR /app

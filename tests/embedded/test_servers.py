@@ -161,6 +161,30 @@ def test_redis_keeps_messages_over_stop_and_kill(tmp_path: Path) -> None:
     assert kept == [b"1", b"2"]
 
 
+def test_the_queue_is_a_maintained_server(tmp_path: Path) -> None:
+    """Redis 6.2 and 7.x get no repairs for wheels any more; Valkey 9.1 does."""
+    server = make_redis(tmp_path)
+    server.start()
+    with redis.Redis.from_url(server.redis_url) as client:
+        found = client.info("server")
+        assert tuple(int(part) for part in found["valkey_version"].split(".")) >= (9, 1, 2)
+        # The rate limits are a script.
+        assert client.eval("return {KEYS[1], redis.call('TIME')[1]}", 1, "key")[0] == b"key"
+    server.stop()
+
+
+def test_redis_takes_over_the_file_of_earlier_releases(tmp_path: Path) -> None:
+    """They ran Redis 6.2, which kept one append-only file in the folder."""
+    words = [b"*2", b"$6", b"SELECT", b"$1", b"0", b"*3", b"$3", b"SET", b"$3", b"old", b"$1", b"1", b""]
+    (tmp_path / "redis").mkdir()
+    (tmp_path / "redis" / "appendonly.aof").write_bytes(b"\r\n".join(words))
+    server = make_redis(tmp_path)
+    server.start()
+    with redis.Redis.from_url(server.redis_url) as client:
+        assert client.get("old") == b"1"
+    server.stop()
+
+
 def test_redis_reads_a_file_that_a_crash_cut_short(tmp_path: Path) -> None:
     server = make_redis(tmp_path)
     server.start()
@@ -168,7 +192,7 @@ def test_redis_reads_a_file_that_a_crash_cut_short(tmp_path: Path) -> None:
         client.set("first", "1")
         client.set("second", "2")
     server.stop()
-    log = tmp_path / "redis" / "appendonly.aof"
+    (log,) = (tmp_path / "redis" / "appendonlydir").glob("*.incr.aof")
     log.write_bytes(log.read_bytes()[:-3])
     server.start()
     with redis.Redis.from_url(server.redis_url) as client:

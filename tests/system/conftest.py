@@ -17,7 +17,7 @@ from tests.system.processes import Process, descendants
 from understudy.connection import Connection, announced_connection
 from understudy.simulation import write_table
 
-START_SECONDS = 90.0
+START_SECONDS = 600.0
 # A shell that runs the tests in the background ignores Ctrl-C for all that they start; a person's shell does not.
 _AS_A_PERSON = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 COMMAND = [sys.executable, "-c", f"{_AS_A_PERSON}; from understudy.cli import main; main()"]
@@ -108,8 +108,8 @@ class Up:
         """Stop it if it still runs, and read its output to the end."""
         if self.process.poll() is None:
             self.process.terminate()
-        status = self.process.wait(timeout=60)
-        self.reader.join(timeout=30)
+        status = self.process.wait(timeout=600)
+        self.reader.join(timeout=600)
         if self.process.stdout is not None:
             self.process.stdout.close()
         return status

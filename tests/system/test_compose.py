@@ -30,14 +30,21 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twin]:
 
 @pytest.fixture(scope="module")
 def keys(twin: Twin) -> dict[str, str]:
-    """API keys as an operator makes them: the first admin's by the command, the others over the API."""
+    """API keys as an operator has them made: the first admin's by the command, the others by those who enrol."""
     admin = twin.run("api", "python", "-m", "service.provision", "--first-admin").strip()
     made = {"admin": admin}
     for role in ("owner", "analyst"):
         answer = httpx.post(
-            f"{twin.url}/v1/keys",
+            f"{twin.url}/v1/people",
             json={"name": role, "roles": [role]},
             headers={"Authorization": f"Bearer {admin}"},
+            trust_env=False,
+            timeout=600,
+        )
+        assert answer.status_code == 201, answer.text
+        answer = httpx.post(
+            f"{twin.url}/v1/enrolments",
+            json={"token": answer.json()["enrolment"]["token"]},
             trust_env=False,
             timeout=60,
         )
@@ -60,7 +67,7 @@ def published(
     }
     finished = subprocess.run(
         [*COMMAND, *map(str, words)],
-        env=environment, capture_output=True, text=True, timeout=240, check=False,
+        env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     logs = "\n".join(twin.log(name)[-3000:] for name in ("api", "worker", "upkeep"))
     assert finished.returncode == 0, finished.stdout + finished.stderr + logs
@@ -95,7 +102,7 @@ def test_everything_stored_in_s3_is_sealed_or_published(twin: Twin, published: P
 
 
 def test_every_part_is_ready_and_several_processes_answer(twin: Twin, published: Path) -> None:
-    answer = httpx.get(f"{twin.url}/readyz", trust_env=False, timeout=60)
+    answer = httpx.get(f"{twin.url}/readyz", trust_env=False, timeout=600)
     assert answer.json()["checks"] == dict.fromkeys(("database", "migrations", "broker", "storage"), "ok")
     serving = [process for process in descendants(twin.children["api"].pid) if "spawn" in process.name]
     assert len(serving) >= 2
@@ -103,9 +110,9 @@ def test_every_part_is_ready_and_several_processes_answer(twin: Twin, published:
 
 def test_metrics_want_their_token_and_count_what_all_processes_did(twin: Twin, published: Path) -> None:
     url = f"{twin.url}/metrics"
-    assert httpx.get(url, trust_env=False, timeout=60).status_code == 401
+    assert httpx.get(url, trust_env=False, timeout=600).status_code == 401
     token = twin.variables["UNDERSTUDY_METRICS_TOKEN"]
-    answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=60)
+    answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=600)
     found = [sample for family in text_string_to_metric_families(answer.text) for sample in family.samples]
     ordered = [
         sample.value

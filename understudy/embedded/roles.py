@@ -54,7 +54,7 @@ def provision(folder: DataFolder, environment: Mapping[str, str]) -> Command:
 def api(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     """Serve the HTTP API on the loopback interface."""
     words = ["-m", "uvicorn", "service.asgi:app", "--host", HOST, "--port", environment["UNDERSTUDY_PORT"]]
-    words += ["--http", "service.edge.http_protocol:DeadlineProtocol"]
+    words += ["--http", "service.edge.http_protocol:DeadlineProtocol", "--no-proxy-headers"]
     quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "5"]
     return _python(folder, environment, "api", words + quiet)
 
@@ -75,6 +75,11 @@ def worker(folder: DataFolder, environment: Mapping[str, str]) -> Command:
 def upkeep(folder: DataFolder, environment: Mapping[str, str]) -> Command:
     """Send lost messages again and audit the ledger."""
     return _python(folder, environment, "upkeep", ["-m", "workers.upkeep"])
+
+
+def once(folder: DataFolder, environment: Mapping[str, str], name: str, module: str, *words: str) -> Command:
+    """Run a command of the operator's and end."""
+    return _python(folder, environment, name, ["-m", module, *words])
 
 
 def _python(

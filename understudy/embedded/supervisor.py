@@ -6,6 +6,7 @@ when it is killed with -9 (the kernel's death signal); what a crash leaves is re
 
 import contextlib
 import http.client
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -54,11 +55,13 @@ class Supervisor:
         folder: the data folder.
         port: port of the API; 0 chooses a free one.
         notice: receives one line for each thing a person may want to know.
+        parent: process id of the parent whose death stops the stack, or None.
     """
 
     folder: DataFolder
     port: int = 0
     notice: Notice = print
+    parent: int | None = None
     stopping: bool = field(default=False, init=False)
     _watched: list[Watched] = field(default_factory=list, init=False)
 
@@ -68,7 +71,7 @@ class Supervisor:
         return f"http://{roles.HOST}:{self.port}"
 
     def run(self, *, announce: Callable[["Supervisor"], None]) -> None:
-        """Start everything, stay until ``stopping`` is set (by a signal handler), stop everything.
+        """Start everything, stay until ``stopping`` is set (by a signal handler) or the parent dies, stop everything.
 
         Args:
             announce: called once, when the API answers.
@@ -85,6 +88,8 @@ class Supervisor:
             while not self.stopping:
                 self._look_after()
                 time.sleep(LOOK_SECONDS)
+                # A process whose parent dies is given another one.
+                self.stopping |= self.parent not in {None, os.getppid()}
         finally:
             self.folder.withdraw()
             self._stop()
