@@ -29,7 +29,7 @@ def small_table(
 
 def streams(number: int = 0) -> KeyedStreams:
     """Keyed streams of a fixed test key."""
-    return KeyedStreams(bytes([number]) + KEY[1:])
+    return KeyedStreams(bytes([number % 256, KEY[1] + number // 256]) + KEY[2:])
 
 
 def without_unit(table: PrivateTable, unit: int) -> PrivateTable:

@@ -24,11 +24,12 @@ from core.storage.intake import CSV
 from core.synthesis.errors import InvalidSpec
 from core.synthesis.options import IdpganRequest
 from core.synthesis.plan import Plan
+from models.randomness import Purpose
 from tests.privacy.replay.domains import FILES, UNIT_KINDS, file_of, unit_of, worlds
 from tests.privacy.replay.neighbours import UNITS, is_person
 from tests.privacy.replay.options import EVERY_OPTION, options
 from tests.privacy.seam import Recorder, Replayer, require_stated, require_within
-from tests.privacy.whole_job import csv_of, declared, plan_for, run, table_of
+from tests.privacy.whole_job import DECLARED_SIZE, csv_of, declared, plan_for, run, table_of
 
 OPTIONS = {
     "anchor and critic": {},
@@ -105,6 +106,15 @@ def test_a_published_bundle_and_its_samples_are_the_same_too(tmp_path):
     files = (csv_of(rows), csv_of([*rows, *UNITS["a new category"]]))
     plan = plan_for(domain, OPTIONS["adaptive thresholds"])
     replayed(files, domain, plan, folder=tmp_path, kill=3, export=True)
+
+
+def test_clusters_follow_released_histograms_and_nothing_else(tmp_path):
+    # Every unit is in every batch, and of two records the one with smaller norms decides the exact histograms' fullest bins.
+    domain, rows = declared(target=True, by_person=False), UNITS["extreme"]
+    sharp = {"acts_smoothing": 0.0, "cluster_radius": 0.1, "expected_batch_size": DECLARED_SIZE}
+    pair = (csv_of(rows), csv_of([*rows, *table_of(1, by_person=False)]))
+    moved = replayed(pair, domain, plan_for(domain, OPTIONS["clusters"] | sharp), folder=tmp_path, kill=3)
+    assert min(moved.distances[Purpose.ACTS_NOISE, step] for step in (0, 2, 4, 6)) > 0
 
 
 def test_the_random_options_leave_none_out():

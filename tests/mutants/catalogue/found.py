@@ -42,7 +42,7 @@ MUTANTS = (
     Mutant(
         name="uploads-timed",
         path="service/metrics/recording.py",
-        before="        if route not in _TIMED_BY_ROWS:",
+        before="        if route not in _PACED_BY_ROWS:",
         after="        if route:",
         bug="the metrics tell how long an upload took, and so how many rows it has",
         source="ours, found by comparing neighbours",
@@ -50,9 +50,9 @@ MUTANTS = (
     ),
     Mutant(
         name="silence-has-a-code-of-its-own",
-        path="core/jobs/claims.py",
-        before="end(job, JobState.FAILED, at=now, failure_code=TRAINING_FAILED)",
-        after='end(job, JobState.FAILED, at=now, failure_code="workers-fell-silent")',
+        path="core/jobs/endings.py",
+        before="end(job, JobState.FAILED, at=clock.now(), failure_code=TRAINING_FAILED)",
+        after='end(job, JobState.FAILED, at=clock.now(), failure_code="workers-fell-silent")',
         bug="everybody can tell a training that rows have killed from one that rows have failed",
         source="ours, found by the fault drill",
         killed_by="tests/core/jobs/test_claims.py::test_silent_workers_are_enough_at_some_point_and_charged_in_full",

@@ -39,8 +39,8 @@ MUTANTS = (
     Mutant(
         name="refund-after-a-failure",
         path=ENDINGS,
-        before="    if data_dependent:\n        end(",
-        after="    if data_dependent:\n        settle_prefix(session, job, clock=clock)\n        end(",
+        before="    if cause is Cause.ROWS:\n        end(",
+        after="    if cause is Cause.ROWS:\n        settle_prefix(session, job, clock=clock)\n        end(",
         bug="a failure that rows may have caused is charged for the steps begun only, so failing is a free answer",
         source="budgets refunded on error",
         killed_by="tests/core/jobs/test_endings.py::TestFail::test_what_could_depend_on_rows_is_charged_in_full_under_one_code",

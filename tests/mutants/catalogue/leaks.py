@@ -65,8 +65,8 @@ MUTANTS = (
     Mutant(
         name="intake-report-for-analysts",
         path="service/datasets/endpoints.py",
-        before="    report = repository.owned(session, dataset_id, principal).intake_report",
-        after="    report = repository.visible(session, dataset_id, principal).intake_report",
+        before="    report = waiting.report_of(session, repository.owned(session, dataset_id, principal).id)",
+        after="    report = waiting.report_of(session, repository.visible(session, dataset_id, principal).id)",
         bug="whoever sees a dataset can read how many rows were refused, and why",
         source="data-quality reports shared with everybody",
         killed_by="tests/service/test_roles.py::test_the_intake_report_is_for_the_owner_alone",

@@ -109,4 +109,21 @@ MUTANTS = (
         source="ledgers keyed by file or table instead of by people",
         killed_by="tests/service/test_datasets.py::test_a_version_shares_its_parents_population",
     ),
+    Mutant(
+        name="local-training-settled-for-anchor-only",
+        path="understudy/local/accounts.py",
+        before=(
+            "    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)\n"
+            "    with answered(), opened_ledger(path, dataset) as ledger:\n"
+            "        if payment.spent"
+        ),
+        after=(
+            "    charge = charge_of(plan.executed(0), delta=plan.guarantee.delta)\n"
+            "    with answered(), opened_ledger(path, dataset) as ledger:\n"
+            "        if payment.spent"
+        ),
+        bug="a whole training without a service is settled as if no step of the critic had run",
+        source="ours, found by an attack from outside",
+        killed_by="tests/understudy/local/test_ledger_file.py::test_a_training_that_never_settled_cost_as_much_as_one_that_did[critic]",
+    ),
 )

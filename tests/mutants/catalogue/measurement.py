@@ -44,6 +44,15 @@ MUTANTS = (
         killed_by=DEVIATION,
     ),
     Mutant(
+        name="class-counts-with-less-noise",
+        path=ANCHOR,
+        before="class_std = anchor.noise_std / anchor.diagonal_weight",
+        after="class_std = anchor.noise_std / layout.diagonal_factor(anchor.diagonal_weight)",
+        bug="the class counts get the diagonal's noise, a sixth less than their weight asks for",
+        source="an outside attack on this service; one weight taken for another",
+        killed_by=DEVIATION,
+    ),
+    Mutant(
         name="anchor-weights-not-in-sensitivity",
         path="core/synthesis/stages.py",
         before="math.sqrt(diagonal_weight**2 * columns + columns * (columns - 1) / 2)",

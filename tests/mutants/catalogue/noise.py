@@ -114,6 +114,15 @@ MUTANTS = (
         after="thresholds = self._acts.update(self._thresholds, self._acts.counts(squares) + 0.0 * noisy)",
         bug="noisy histograms are released, but the clipping thresholds follow the exact ones",
         source="a private value that steers the training beside its noisy twin",
-        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_thresholds_follow_what_was_released_and_nothing_else",
+        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_thresholds_follow_what_was_released_and_nothing_else[thresholds]",
+    ),
+    Mutant(
+        name="clusters-of-exact-thresholds",
+        path=STEP,
+        before="self._adopt(thresholds, self._cluster(thresholds))",
+        after="self._adopt(thresholds, self._cluster(self._acts.update(self._thresholds, self._acts.counts(squares))))",
+        bug="thresholds follow the noisy histograms, but which blocks form a group follows the exact ones",
+        source="IDPGAN's weight clusters, made before the noise is added",
+        killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_thresholds_follow_what_was_released_and_nothing_else[clusters]",
     ),
 )

@@ -19,6 +19,8 @@ from tests.privacy.seam import Call
 OWNERS_COLUMNS = {
     ("datasets", "intake_report"): "the owner's report: rows kept, changed and refused",
     ("datasets", "stored_bytes"): "size of the owner's sealed rows, counted against the owner's quota",
+    ("waiting_rows", "intake_report"): "the owner's report on rows that wait for the owner's decision",
+    ("waiting_rows", "stored_bytes"): "size of the owner's sealed rows, counted against the owner's quota",
     ("uploads", "declared_bytes"): "size of the owner's file, as the owner announced it",
     ("uploads", "sha256"): "digest of the owner's file",
     ("upload_parts", "size_bytes"): "size of a piece of the owner's file",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.db.tables import Dataset, Upload, UploadPart
+from core.db.tables import Dataset, Upload, UploadPart, WaitingRows
 from tests.privacy.replay.evidence import OWNERS_COLUMNS, WALL_CLOCK, differences
 from tests.privacy.replay.job import Job, neighbours
 from tests.privacy.replay.leaks import APART, LEAKS, TOO_SENSITIVE, fresh_noise, skipped_step
@@ -58,7 +58,10 @@ def test_fresh_noise_on_resume_breaks_the_recording(tmp_path, monkeypatch):
 
 
 def test_only_what_the_owner_sent_is_masked():
-    known = {table.__tablename__: table.__table__.columns.keys() for table in (Dataset, Upload, UploadPart)}
+    known = {
+        table.__tablename__: table.__table__.columns.keys()
+        for table in (Dataset, WaitingRows, Upload, UploadPart)
+    }
     for (table, column), reason in OWNERS_COLUMNS.items():
         assert column in known[table]
         assert reason

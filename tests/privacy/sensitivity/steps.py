@@ -14,6 +14,7 @@ from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Convolution
 from models.critic.network import Critic
 from models.critic.reference import Reference
+from models.dp.clipping import Partition
 from models.dp.noise import noise_plan
 from models.dp.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose, Shape
@@ -62,7 +63,10 @@ class Batch:
 
 
 class Listener:
-    """Keeps the exact values of one step, whitened, and what the step states about them."""
+    """Keeps the exact values of one step, whitened, and what the step states about them.
+
+    Puts one public release in place of the noisy histograms, so that thresholds and groups must not differ after it.
+    """
 
     def __init__(self) -> None:
         self.exact_sum: list[Tensor] = []
@@ -80,7 +84,11 @@ class Listener:
                 self.exact_sum.append(values.double().clone())
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
-        pass
+        del step
+        if purpose == Purpose.ACTS_NOISE:
+            for histograms in released:
+                blocks, bins = histograms.shape
+                histograms.zero_()[range(blocks), [7 * block % bins for block in range(blocks)]] = 1.0
 
 
 class StagedStreams(KeyedStreams):
@@ -117,6 +125,7 @@ class Stage:
                 network, self.private.layout, gp_weight=self.plan.options.gp_weight, max_batch=64
             )
         self._state = {name: value.clone() for name, value in self.private.state_dict().items()}
+        self._after: dict[int, Partition] = {}
 
     @property
     def blocks(self) -> int:
@@ -136,6 +145,7 @@ class Stage:
             self._state["thresholds"] = thresholds.double()
         if groups is not None:
             self._state["group_of_block"] = torch.tensor(groups)
+        self._after.clear()
         self.private.load_state_dict(self._state)
 
     def shaped(self) -> Tensor:
@@ -170,6 +180,8 @@ class Stage:
         )
         real, fake, labels = self._records(batch)
         self.private.step(step, real, fake, labels)
+        met = self._after.setdefault(step, self.private.partition)
+        assert self.private.partition == met, "thresholds and groups follow released histograms alone"
         assert math.hypot(*listener.stated) <= self.paid(step) * (1.0 + 1e-13), "the step states what is paid"
         whitened, total = torch.cat(listener.whitened), torch.cat(listener.exact_sum)
         sizes = torch.tensor(self.private.layout.sizes)

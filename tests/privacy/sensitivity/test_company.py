@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.critic import evenness
-from models.critic.chunks import CHUNK, ROW_BYTES, Chunk, Workspace
+from models.critic.chunks import CHUNK, ROW_BYTES, Chunk, Workspace, chunk_of
 from models.critic.closed_form import ClosedForm
 from models.critic.evenness import require_even_rounding
 from models.critic.factors import Factoring
@@ -31,14 +31,18 @@ shapes = pytest.mark.parametrize(("inputs", "widths"), SHAPES, ids=lambda part: 
 
 
 def form_of(
-    inputs: int, widths: tuple[int, ...], grouping: str, dtype: torch.dtype = torch.float32
+    inputs: int,
+    widths: tuple[int, ...],
+    grouping: str,
+    dtype: torch.dtype = torch.float32,
+    at_once: int = CHUNK,
 ) -> tuple[ClosedForm, Layout]:
     critic = (
         Critic(inputs=inputs, widths=widths).initialise(STREAMS).to(dtype).requires_grad_(requires_grad=False)
     )
     sizes = tuple((layer.out_features, layer.in_features) for layer in critic.linear_layers())
     layout = Layout(shapes=sizes, grouping=grouping, row_blocks=5)
-    return ClosedForm(critic, layout, gp_weight=10.0, max_batch=1000), layout
+    return ClosedForm(critic, layout, gp_weight=10.0, max_batch=1000, at_once=at_once), layout
 
 
 def batch_of(
@@ -55,7 +59,7 @@ def of_each(form: ClosedForm, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
     count = batch[0].shape[0]
     parts: list[Tensor] = []
     made = [numbers.clone() for numbers in form.of_records(*batch)]
-    chunks = -(-count // CHUNK)
+    chunks = -(-count // form.at_once)
     for chunk in range(chunks):
         own = made[chunk * len(made) // chunks : (chunk + 1) * len(made) // chunks]
         flat = [numbers.unsqueeze(0) if numbers.ndim == 2 else numbers for numbers in own]
@@ -94,6 +98,30 @@ def test_company_and_place_do_not_change_a_bit(inputs: int, widths: tuple[int, .
         alone = of_each(form, batch)
         for name, places in companies(len(alone)).items():
             assert torch.equal(of_each(form, chosen(batch, places)), alone[places]), (grouping, name)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "width", "expected"),
+    [(16, 64, 977), (95, 64, 750), (216, 64, 977), (216, 128, 1024), (588, 128, 1024), (2000, 128, 300)],
+)
+def test_chunks_of_the_rules_are_even_too(inputs: int, width: int, expected: int) -> None:
+    at_once = chunk_of(4 * expected + 256, inputs)
+    batch = batch_of(at_once + 37, inputs, cells=True)
+    form, _ = form_of(inputs, (width,), "flat", at_once=at_once)
+    alone = of_each(form, batch)
+    require_even_rounding(form, inputs=inputs, dtype=torch.float32)
+    for name, places in companies(len(alone)).items():
+        assert torch.equal(of_each(form, chosen(batch, places)), alone[places]), name
+
+
+@pytest.mark.parametrize("inputs", [1, 216, 588, 4000, 30000])
+@pytest.mark.parametrize("expected", [1, 40, 256, 977, 2048, 50_000])
+def test_chunks_hold_the_expected_batch_and_are_not_too_large(inputs: int, expected: int) -> None:
+    at_once = chunk_of(4 * expected + 256, inputs)
+    assert at_once % 16 == 0
+    places = expected + 2.0 * expected**0.5
+    assert places <= -(-places // at_once) * at_once < places + 16.0 * -(-places // at_once) + 16.0
+    assert at_once <= CHUNK or (at_once - 16) * inputs <= 1 << 20
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf"), 3e38, 1e-44])

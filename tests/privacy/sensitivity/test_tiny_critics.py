@@ -74,18 +74,23 @@ def partitions(layout: Layout) -> list[Partition]:
 
 
 def contributions(form: ClosedForm, batch: tuple[Tensor, Tensor, Tensor], partition: Partition) -> Tensor:
-    """(records, coordinates) clipped gradients, of the factors that the sum is made of."""
-    rule = form._rule_of(partition)
+    """(records, coordinates) clipped gradients, of the factors that the sum is made of; they add up to it."""
+    rule, layout = form._rule_of(partition), form._layout
     parts = []
     for factors in form._factors_of(*batch):
-        form._clip(factors, rule.factors(form._measure(factors)))
+        clips = rule.factors(form._measure(factors))
+        form._add(factors, clips, torch.zeros(layout.coordinates, dtype=torch.float64))
         weights = [
             torch.einsum("pno,pni->noi", S, A).flatten(1)
             for S, A in zip(factors.left, factors.right, strict=True)
         ]
-        output = torch.zeros(len(weights[0]), 1, dtype=torch.float64)
-        parts.append(torch.cat([*weights, *factors.biases, output], dim=1)[: factors.records])
-    return torch.cat(parts)
+        last = factors.output * clips[:, int(layout.block_of_row(len(weights))[0]), None]
+        biases = [bias * clips[:, layout.bias_block, None] for bias in factors.biases]
+        output = torch.zeros(len(last), 1, dtype=torch.float64)
+        parts.append(torch.cat([*weights, last, *biases, output], dim=1)[: factors.records])
+    made = torch.cat(parts)
+    torch.testing.assert_close(made.sum(dim=0), form.clipped_sum(*batch, partition), rtol=1e-9, atol=1e-9)
+    return made
 
 
 def stds_of(partition: Partition, layout: Layout) -> Tensor:
