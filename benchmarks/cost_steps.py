@@ -20,6 +20,7 @@ from models.critic.conv_network import ConvCritic
 from models.critic.network import Critic
 from models.dp.private_step import PrivateCritic
 
+COLUMNS = (42,) * 14
 IMAGE, CLASSES = (1, 28, 28), 10
 REFRESH_EVERY = 25
 """Steps between two refreshes, as the public rule has it."""
@@ -47,6 +48,11 @@ class Case:
     row_blocks: int = 1
 
 
+def table_of(case: Case) -> critic_step.Table:
+    """The one-hot rows of a case of linear layers."""
+    return critic_step.Table(COLUMNS, width=case.width, batch=case.batch, layers=2)
+
+
 def plan_of(case: Case, strategies: dict[str, Any]) -> Plan:
     """A real plan of this case, with ACTS or weight clusters where they are among the options."""
     images = case.network == "convolution"
@@ -67,7 +73,7 @@ def plan_of(case: Case, strategies: dict[str, Any]) -> Plan:
         spec=SynthesisSpec(synthesizer="idpgan", options=options | strategies),
         guarantee=PrivacyGuarantee(epsilon=4.0, delta=1e-6),
         declared_size=50 * case.batch,
-        domain=domain if images else critic_step.Shape(),
+        domain=domain if images else table_of(case),
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
     )
@@ -94,7 +100,7 @@ class Bench:
     def critic(self) -> Critic | ConvCritic:
         """A fresh critic."""
         if self.case.network == "linear":
-            return critic_step.critic_of(self.case.width)
+            return critic_step.critic_of(table_of(self.case))
         channels = critic_channels(plan_of(self.case, {}).options)
         return ConvCritic(image=IMAGE, widths=channels, classes=CLASSES).initialise(STREAMS)
 
@@ -102,7 +108,7 @@ class Bench:
         """WGAN-GP by plain autograd; of convolutions in both layouts of memory, as neither is always the faster."""
         critic = self.critic()
         if isinstance(critic, Critic):
-            return {"ordinary": critic_step.ordinary_step(self.case.width, self.vectors, self.fake)}
+            return {"ordinary": critic_step.ordinary_step(critic, self.vectors, self.fake)}
         assert self.labels is not None, "images here have labels"
         batch = conv_step.Batch(self.vectors, self.fake, self.labels)
         layouts = {
@@ -145,7 +151,7 @@ class PrivateSteps:
 def bench_of(case: Case) -> Bench:
     """Random records for a case."""
     if case.network == "linear":
-        cells, real, fake = critic_step.batch_of(case.batch)
+        cells, real, fake = critic_step.batch_of(table_of(case))
         return Bench(case=case, real=cells, vectors=real, fake=fake, labels=None)
     batch = conv_step.batch_of(IMAGE, CLASSES, case.batch)
     return Bench(case=case, real=batch.real, vectors=batch.real, fake=batch.fake, labels=batch.labels)

@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks import conv_step, critic_step
+from benchmarks import conv_step, cost_steps, critic_step
 from benchmarks.machine import machine_facts
 from core.errors import UnderstudyError
 from models.critic.conv_network import ConvCritic
@@ -145,13 +145,14 @@ def contenders(name: str, batch: int, placement: Placement) -> tuple[dict[str, S
     sizes = [batch, *(round(batch + z * batch**0.5) for z in conv_step.QUANTILES)]
     if name.startswith("linear"):
         width = int(name.split()[1])
-        critic: Critic | ConvCritic = critic_step.critic_of(width)
-        plan = critic_step.plan_of(width, batch, "flat")
-        given = [critic_step.batch_of(size) for size in sizes]
+        case = cost_steps.Case(network="linear", width=width, batch=batch)
+        table, plan = cost_steps.table_of(case), cost_steps.plan_of(case, {})
+        critic: Critic | ConvCritic = critic_step.critic_of(table)
+        given = [critic_step.batch_of(table, size) for size in sizes]
         cells: list[Batch] = [(real.to(device), fake.to(device), None) for real, _, fake in given]
         ordinary: Batch = (given[0][1].to(device), given[0][2].to(device), None)
         network = nn.Sequential(
-            nn.Linear(critic_step.CELLS, width),
+            nn.Linear(table.cells, width),
             nn.LeakyReLU(0.2),
             nn.Linear(width, width),
             nn.LeakyReLU(0.2),

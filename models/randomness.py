@@ -68,6 +68,7 @@ class Purpose(IntEnum):
     IMAGE_MOMENTS_NOISE = 67
     IMAGE_CELLS_START = 68
     REPORT_NOISE = 80
+    GENERATOR_CHECK = 96
     TEST = 99
 
 

@@ -51,6 +51,23 @@ class NullHost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoisyVariety:
+    """How much records must vary, as far as the anchor's noisy counts are sure of it.
+
+    Args:
+        spread: (columns,) least share of records that do not have their column's most common value.
+        is_open: (columns,) whether the noise leaves that share open altogether.
+        spread_within: (classes, columns) `spread` among the records of each label; None without a target.
+        combinations: how many combinations of two columns are sure to be found among so many draws as are looked at.
+    """
+
+    spread: npt.NDArray[np.float64]
+    is_open: npt.NDArray[np.bool_]
+    spread_within: npt.NDArray[np.float64] | None
+    combinations: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrainedGenerator:
     """All that leaves a training; everything in it is differentially private.
 
@@ -61,6 +78,7 @@ class TrainedGenerator:
         label_index: the target's column, or None.
         label_probabilities: (classes,) noisy law of the target, or None.
         cardinalities: codes of every column.
+        variety: what the anchor knows of it, or None without an anchor.
     """
 
     network: nn.Module
@@ -68,6 +86,7 @@ class TrainedGenerator:
     label_index: int | None
     label_probabilities: npt.NDArray[np.float64] | None
     cardinalities: tuple[int, ...]
+    variety: NoisyVariety | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,12 +100,15 @@ class TrainedImageGenerator:
         shape: (channels, height, width) of every image.
         label_probabilities: (classes,) law of the declared labels: the noisy one, or the uniform one where none was
             measured; None where images have no labels.
+        spread_within: (classes,) root mean squared distance of the images of each label from their mean, in [0, 1], as
+            the anchor's noisy moments describe it; None without an anchor.
     """
 
     network: nn.Module
     latent_dimension: int
     shape: tuple[int, int, int]
     label_probabilities: npt.NDArray[np.float64] | None
+    spread_within: npt.NDArray[np.float64] | None = None
 
 
 class Synthesizer(Protocol):

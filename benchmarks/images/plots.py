@@ -1,6 +1,7 @@
 """The plots of images beside docs/benchmarks.md, from committed results alone; the same bytes for the same results."""
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -57,16 +58,27 @@ CLOSEST = 0.07
 """Of two ticks, as a share of the axis."""
 BESIDE = 1.03
 """Ratio of the places of two methods at one epsilon."""
+_HASHED = re.compile(r"\b[a-z][0-9a-f]{10}\b")
+_COORDINATE = re.compile(r'(?<!scale\()(?<!version=")-?\b\d+\.\d+\b')
 Floats = npt.NDArray[np.float64]
 Result = Mapping[str, Any]
 
 
 def svg(figure: Figure) -> str:
-    """The figure without date and with fixed identifiers."""
+    """The figure without date, numbers to three decimals and identifiers in their order of appearance.
+
+    Matplotlib hashes an identifier from the last digits of floats, which differ between processors.
+    """
     with mpl.rc_context({"svg.hashsalt": "understudy", "svg.fonttype": "path"}):
         out = io.BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, bbox_inches="tight")
-    return "\n".join(line.rstrip() for line in out.getvalue().decode().splitlines()) + "\n"
+    drawn = "\n".join(line.rstrip() for line in out.getvalue().decode().splitlines()) + "\n"
+    names: dict[str, str] = {}
+    named = _HASHED.sub(lambda found: names.setdefault(found[0], f"{found[0][0]}{len(names)}"), drawn)
+    # Adding zero makes a rounded -0.0 positive.
+    return _COORDINATE.sub(
+        lambda found: f"{round(float(found[0]), 3) + 0.0:.3f}".rstrip("0").rstrip("."), named
+    )
 
 
 def curves(entries: Result) -> Figure:

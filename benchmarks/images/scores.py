@@ -47,7 +47,8 @@ def gaussian_distance(
 ) -> float:
     """`|m - n|^2 + tr A + tr B - 2 tr (A^(1/2) B A^(1/2))^(1/2)`: the squared 2-Wasserstein distance of two normal laws.
 
-    The roots are exact, by eigenvalues of symmetric matrices, so that singular covariances do no harm.
+    The last trace is the sum of the singular values of `A^(1/2) B^(1/2)`. Eigenvalues below the rounding of the largest
+    count as zero: their roots would be 1e-8 instead, by a sign that depends on the processor's kernels.
 
     Args:
         mean: (features,) of the first law.
@@ -56,12 +57,17 @@ def gaussian_distance(
         other_covariance: (features, features) `B`.
     """
     first, second = np.atleast_2d(covariance), np.atleast_2d(other_covariance)
-    values, vectors = np.linalg.eigh(first)
-    root = (vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T
-    inner = np.linalg.eigvalsh(root @ second @ root)
-    cross = np.sqrt(np.clip(inner, 0.0, None)).sum()
+    cross = np.linalg.svd(_root(first) @ _root(second), compute_uv=False).sum()
     distance = np.square(mean - other_mean).sum() + np.trace(first) + np.trace(second) - 2.0 * cross
     return max(0.0, float(distance))
+
+
+def _root(matrix: Floats) -> Floats:
+    """The symmetric root of a covariance, whose rank is judged as `numpy.linalg.matrix_rank` does."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = np.where(values > len(values) * np.finfo(np.float64).eps * values.max(), values, 0.0)
+    root: Floats = (vectors * np.sqrt(kept)) @ vectors.T
+    return root
 
 
 def symmetrised_kl(log_odds: Floats) -> float:

@@ -7,6 +7,7 @@ factor, norm or clipping scale has exactly `CHUNK` records, whatever the batch, 
 `ROW_BYTES`. Places within a chunk are then alike too; `models.critic.evenness` makes sure of it on the machine at hand.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -14,10 +15,31 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from core.synthesis.rules import CAP_EXTRA, CAP_FACTOR
+
 CHUNK: Final = 128
-"""Records of one matrix product, on the CPU; a public constant. The last chunk of a batch is filled up with places that count nothing."""
+"""Records of one matrix product where nothing is told of the batch. The last chunk is filled up with places that count nothing."""
+MOST_NUMBERS: Final = 1 << 20
+"""Numbers of the records of one chunk at most, except in chunks of `CHUNK`: 8 MiB of float64."""
+_STEP: Final = 16
 ROW_BYTES: Final = 64
 """Every row begins at a multiple of this: the width of the widest vector registers and of a cache line."""
+
+
+def chunk_of(max_batch: int, inputs: int) -> int:
+    """Records of one matrix product on the CPU, from public numbers alone.
+
+    Few large products cost less than many small ones, and empty places cost as much as records. So chunks are as few as
+    their size allows, equal, and hold the expected batch with two standard deviations of its Poisson size.
+
+    Args:
+        max_batch: public cap on the records of one batch, from which the expected size follows.
+        inputs: cells of a record.
+    """
+    expected = max(1, (max_batch - CAP_EXTRA) // CAP_FACTOR)
+    places = expected + math.ceil(2.0 * math.sqrt(expected))
+    chunks = -(-places // max(CHUNK, MOST_NUMBERS // inputs))
+    return -(-places // (chunks * _STEP)) * _STEP
 
 
 class Workspace:

@@ -3,7 +3,9 @@
 With the factors of `factors.py` (shared design, section 4)
 
     squared norm of a block of rows = sum of (S_b S_b^T) * (A A^T)      3 x 3 Gram matrices of one record
-    clipped sum over records        = (factor * S)^T A                  one matrix product over all planes
+    clipped sum over records        = (factor * S)^T A                  one matrix product a plane
+
+The output's weights are one row, so a record's gradient of them is made in full, as that of the biases is.
 
 Every product of factors that decides a norm or enters the sum is made in float64, where products of float32 numbers
 are exact; `models.dp.clipping` says what follows for the sensitivity. Whatever belongs to one record is made in chunks
@@ -17,7 +19,7 @@ import torch
 from torch import Tensor
 
 from models.critic.chunks import CHUNK, Chunk, Workspace
-from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL, Factoring, Factors, rows
+from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL, Factoring, Factors
 from models.critic.network import Critic
 from models.critic.scatter import CellSum
 from models.critic.unit import Unit
@@ -58,7 +60,7 @@ class ClosedForm:
             itertools.accumulate((outputs * inputs for outputs, inputs in layout.shapes), initial=0)
         )
         self._take = Workspace(self._device).take
-        self._cell_sum = CellSum(*layout.shapes[0], at_once=at_once, device=self._device, fixed=fixed)
+        self._cell_sum = CellSum(layout.shapes[0][1], device=self._device, fixed=fixed)
         self._ruled: tuple[Partition, ClipRule] | None = None
         self._total = torch.empty(layout.coordinates, dtype=torch.float64, device=self._device)
         self._unit: Unit[Chunk, Factors] = Unit(
@@ -86,7 +88,7 @@ class ClosedForm:
             labels: None; a label of a table's record is among its cells.
 
         Returns:
-            (coordinates,) float64, valid until the next call; (batch, blocks) float64 squared norms, raised by
+            (coordinates,) float64, valid until the next call; (batch, blocks) float64 squared norms, in hidden layers raised by
             `3 CANCELLATION_SHARE` of the squares of their three terms, so that rounding never lowers them; not finite
             for a record that must not count. A record's squared norms are the same to the bit in every batch.
         """
@@ -96,7 +98,6 @@ class ClosedForm:
     def fill(self, real: Tensor, fake: Tensor, mix: Tensor, *, labels: Tensor | None = None) -> None:
         """See `models.critic.unit.UnitForm.fill`."""
         assert labels is None, "a critic of tables has no classes"
-        self._cell_sum.clear()
         self._unit.given = self._factors_of.filled(real, fake, mix)
 
     @torch.no_grad()
@@ -113,10 +114,7 @@ class ClosedForm:
     def add(self) -> None:
         """See `models.critic.unit.UnitForm.add`."""
         total, factors = self._total.zero_(), self._unit.made
-        self._clip(factors, self._unit.clips())
-        self._add(factors, total)
-        if factors.cells is not None:
-            self._cell_sum.finish(factors.cells.shape[1], self._weights(total, 0))
+        self._add(factors, self._unit.clips(), total)
 
     @property
     def filled(self) -> tuple[Tensor, Tensor]:
@@ -130,13 +128,18 @@ class ClosedForm:
         Their bits depend on the record at a place and on nothing else; see `models.critic.evenness`.
         """
         for factors in self._factors_of(real, fake, mix):
-            yield from (*factors.left, *factors.right, *factors.biases, self._measure(factors))
+            yield from (
+                *factors.left,
+                *factors.right,
+                factors.output,
+                *factors.biases,
+                self._measure(factors),
+            )
 
     @torch.no_grad()
     def _pass(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition | None
     ) -> tuple[Tensor, Tensor]:
-        self._cell_sum.clear()
         total = self._total.zero_()
         squares = torch.empty(real.shape[0], self._layout.blocks, dtype=torch.float64, device=self._device)
         rule = None if partition is None else self._rule_of(partition)
@@ -145,10 +148,7 @@ class ClosedForm:
             squares[number * self.at_once :][: factors.records] = bounds[: factors.records]
             if rule is None:
                 continue
-            self._clip(factors, rule.factors(bounds))
-            self._add(factors, total)
-        if not real.is_floating_point():
-            self._cell_sum.finish(real.shape[1], self._weights(total, 0))
+            self._add(factors, rule.factors(bounds), total)
         return total, squares
 
     def _rule_of(self, partition: Partition) -> ClipRule:
@@ -168,8 +168,9 @@ class ClosedForm:
             blocks = len(self._layout.rows_of_blocks[layer])
             by_block = _gram(self._by_block(layer, S)).view(self.at_once, blocks, PLANES, PLANES)
             squares[:, first : first + blocks] += by_block.mul_(gram[:, None]).sum(dim=(2, 3))
+        squares[:, self._first_block[-1]] += _squared(factors.output)
         for bias in factors.biases:
-            squares[:, self._layout.bias_block] += torch.linalg.vector_norm(bias, dim=1).square_()
+            squares[:, self._layout.bias_block] += _squared(bias)
         return squares.masked_fill_(~factors.counts[:, None], torch.nan)
 
     def _by_block(self, layer: int, S: Tensor) -> Tensor:
@@ -187,34 +188,41 @@ class ClosedForm:
             first += count
         return buffer.view(PLANES, self.at_once * blocks, shape[3])
 
-    def _clip(self, factors: Factors, clips: Tensor) -> None:
-        """Scale the factors of a chunk in place so that their products are clipped; those of a bad place are zero."""
-        spoiled = clips[:, :1].eq(0.0)
+    def _add(self, factors: Factors, clips: Tensor, total: Tensor) -> None:
+        """Add a chunk's clipped gradients to the sum. Scales factors in place; those of a bad record become zero."""
+        # Empty places stay out of the sum, or are zeroed like bad records where operations are fixed.
+        count = self.at_once if self._fixed else factors.records
+        spoiled = clips[:count, :1].eq(0.0)
         if self._fixed or bool(spoiled.any()):
-            for planes in (*factors.left, *factors.right, *factors.biases):
-                planes.masked_fill_(spoiled, 0.0)
-        for layer, S in enumerate(factors.left):
+            for planes in (*factors.left, *factors.right, factors.output, *factors.biases):
+                planes[..., :count, :].masked_fill_(spoiled, 0.0)
+        for layer, (S, A) in enumerate(zip(factors.left, factors.right, strict=True)):
             block = self._first_block[layer]
             for blocks, piece in _runs(self._layout.rows_of_blocks[layer], S):
                 piece.mul_(clips[:, block : block + blocks, None])
                 block += blocks
-        for bias in factors.biases:
-            bias.mul_(clips[:, self._layout.bias_block, None])
-
-    def _add(self, factors: Factors, total: Tensor) -> None:
-        """Add a chunk's clipped gradients to the sum; the real plane of records that came as cells may wait."""
-        for layer, (S, A) in enumerate(zip(factors.left, factors.right, strict=True)):
-            self._weights(total, layer).addmm_(rows(S[: A.shape[0]]).T, rows(A))
+            weights = self._weights(total, layer)
+            for own, inputs in zip(S, A, strict=False):
+                weights.addmm_(own[:count].T, inputs[:count])
         if factors.cells is not None:
-            self._cell_sum.add(factors.cells, factors.left[0][REAL], self._weights(total, 0))
+            self._cell_sum.add(factors.cells[:count], factors.left[0][REAL, :count], self._weights(total, 0))
+        output = self._weights(total, len(factors.left)).view(-1)
+        output.addmv_(factors.output[:count].T, clips[:count, self._first_block[-1]])
         first = self._first_row[-1]
         for bias in factors.biases:
-            total[first : first + bias.shape[1]] += bias.sum(dim=0)
+            sums = total[first : first + bias.shape[1]]
+            sums.addmv_(bias[:count].T, clips[:count, self._layout.bias_block])
             first += bias.shape[1]  # the output has a bias too, its gradient is zero
 
     def _weights(self, total: Tensor, layer: int) -> Tensor:
         """The (outputs, inputs) piece of a flat sum that belongs to a layer's weights."""
         return total[self._first_row[layer] : self._first_row[layer + 1]].view(self._layout.shapes[layer])
+
+
+def _squared(gradients: Tensor) -> Tensor:
+    """(n,) squared norms of (n, d)."""
+    norms: Tensor = torch.linalg.vector_norm(gradients, dim=1)
+    return norms.square_()
 
 
 def _gram(planes: Tensor) -> Tensor:

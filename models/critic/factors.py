@@ -7,7 +7,7 @@ For linear layers and piecewise-linear activations the gradient of the WGAN-GP l
     db_l = delta_l(x~) - delta_l(x)
 
 with x~ the generated record, x the real one, x^ between them, delta the cotangents of unit output, and u the penalty's
-direction pushed forward through the linearised critic at x^. Left factors are stacked as `S` (3, batch, outputs) and
+direction pushed forward through the linearised critic at x^ (in the first layer its length is in delta). Left factors are stacked as `S` (3, batch, outputs) and
 right factors as `A` (3, batch, inputs), planes in the order generated, between, real; the minus is in `S`.
 
 Forward and backward run in the critic's own precision, one matrix product for all planes of a chunk of records; the
@@ -33,9 +33,10 @@ class Factors:
     """Factors of one chunk of records, valid until the next chunk is factored.
 
     Args:
-        left: per layer `S`, (3, CHUNK, outputs) float64.
-        right: per layer `A`, (3, CHUNK, inputs) float64; where the real records came as cells, the first has only the
-            planes generated and between.
+        left: per hidden layer `S`, (3, CHUNK, outputs) float64.
+        right: per hidden layer `A`, (3, CHUNK, inputs) float64; where the real records came as cells, the first has
+            only the planes generated and between.
+        output: gradients of the output's weights, (CHUNK, inputs) float64. One row each, so they are made in full.
         biases: per hidden layer the bias gradients, (CHUNK, outputs) float64. The output's bias has none: its
             cotangents cancel.
         cells: (CHUNK, columns) int64 cells of the real records, or None where they came as vectors.
@@ -46,6 +47,7 @@ class Factors:
 
     left: tuple[Tensor, ...]
     right: tuple[Tensor, ...]
+    output: Tensor
     biases: tuple[Tensor, ...]
     cells: Tensor | None
     counts: Tensor
@@ -107,7 +109,8 @@ class Factoring:
         counts = torch.isfinite(values[-1][BETWEEN].sum(dim=1)) & chunk.present
         return Factors(
             left=left,
-            right=self._right(chunk, values, pushed),
+            right=self._right(chunk, values, pushed[:-1]),
+            output=self._output(values[-1], pushed[-1]),
             biases=biases,
             cells=None if chunk.real.is_floating_point() else chunk.real,
             counts=counts,
@@ -150,19 +153,32 @@ class Factoring:
         return cotangents
 
     def _push(self, values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
-        """u_0, u_1, ...: the penalty's direction `2 gp_weight (norm - 1) g / norm` pushed through the layers at x^."""
+        """g, u_1, ...: the penalty's direction `2 gp_weight (norm - 1) g / norm` pushed through the layers at x^.
+
+        Its factor before g goes to the first layer's left factors, which are narrower.
+        """
         first = self._layers[0].weight
+        below = cotangents[0][BETWEEN]
         pushed = self._take("pushed", 0, (self._at_once, first.shape[1]), first.dtype)
-        torch.mm(cotangents[0][BETWEEN], first, out=pushed)
+        torch.mm(below, first, out=pushed)
         norm = torch.linalg.vector_norm(pushed, dim=1, dtype=at_least_float32(first.dtype))
         scale = torch.where(norm > 0.0, 2.0 * self._gp_weight * (norm - 1.0) / norm, norm)
-        pushes = [pushed.mul_(scale[:, None])]
+        below.mul_(scale[:, None])
+        pushes = [pushed]
         for index, value in enumerate(values):
             weight = self._layers[index].weight
             onward = self._take("pushed", index + 1, (self._at_once, weight.shape[0]), weight.dtype)
-            torch.mm(pushes[-1], weight.T, out=onward)
+            if index:
+                torch.mm(pushes[-1], weight.T, out=onward)
+            else:
+                # g is `below` times the weights, and fewer numbers are multiplied by W W^T than by W and then by W^T.
+                torch.mm(below, self._squared_weights(weight), out=onward)
             pushes.append(self._activation.chain_(onward, value[BETWEEN]))
         return pushes
+
+    def _squared_weights(self, weight: Tensor) -> Tensor:
+        outputs = weight.shape[0]
+        return torch.mm(weight, weight.T, out=self._take("squared", 0, (outputs, outputs), weight.dtype))
 
     def _left(self, cotangents: list[Tensor]) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         left, biases = [], []
@@ -171,9 +187,16 @@ class Factoring:
             bias = self._take("bias", index, tuple(delta.shape[1:]), torch.float64)
             biases.append(torch.add(S[GENERATED], S[REAL], out=bias))
             left.append(S)
-        output = self._take("left", len(left), (PLANES, self._at_once, 1), torch.float64).fill_(1.0)
-        output[REAL].neg_()
-        return (*left, output), tuple(biases)
+        return tuple(left), tuple(biases)
+
+    def _output(self, value: Tensor, push: Tensor) -> Tensor:
+        """The output's cotangents are one, so its three terms are the values and the pushed direction themselves.
+
+        Their sum is rounded before it is measured, and what is measured is what is added.
+        """
+        gradients = self._take("output", 0, tuple(push.shape), at_least_float32(push.dtype))
+        gradients.copy_(push).add_(value[GENERATED]).sub_(value[REAL])
+        return self._take("output", 1, tuple(push.shape), torch.float64).copy_(gradients)
 
     def _right(self, chunk: Chunk, values: list[Tensor], pushed: list[Tensor]) -> tuple[Tensor, ...]:
         real, fake = chunk.real, chunk.fake

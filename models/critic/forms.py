@@ -6,6 +6,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
+from models.critic.chunks import chunk_of
 from models.critic.closed_form import ClosedForm
 from models.critic.conv_form import ConvForm
 from models.critic.conv_network import ConvCritic
@@ -58,8 +59,9 @@ def record_form(critic: PrivateNetwork, layout: Layout, *, gp_weight: float, max
 
 @record_form.register
 def _(critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
-    form = ClosedForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch)
     first = critic.linear_layers()[0]
+    at_once = chunk_of(max_batch, first.in_features)
+    form = ClosedForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=at_once)
     require_even_rounding(form, inputs=first.in_features, dtype=first.weight.dtype)
     return form
 

@@ -1,6 +1,6 @@
 """The reference: per-record gradients of the WGAN-GP loss by `torch.func`, materialised.
 
-Slow (30 to 80 times the ordinary step) and plain: what the closed form is tested against, and what serves a critic
+Slow, for it keeps float64 copies of every gradient, and plain: what the closed form is tested against, and what serves a critic
 that is not made of linear or convolution layers and piecewise-linear activations. Every record is worked through alone, in memory that
 begins alike, so that its gradient is the same to the bit in every batch.
 """

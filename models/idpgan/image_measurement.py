@@ -15,7 +15,7 @@ from models.idpgan.labels import noisy_law
 from models.images.anchor import noisy_image_moments
 from models.images.generator import ImageGenerator
 from models.images.grain import even_grain
-from models.images.mixture import mixture_of
+from models.images.mixture import mixture_of, spread_within
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
 from models.images.plain import plain_mixture
@@ -78,11 +78,13 @@ class ImageStart:
         generator: draws what the anchor knows, or grey where there is none.
         law: (classes,) shares of the labels, or None where images have none.
         loss: the distance to the anchor's moments, or None.
+        spread_within: see `models.synthesizer.TrainedImageGenerator`.
     """
 
     generator: ImageGenerator
     law: npt.NDArray[np.float64] | None
     loss: ImageMomentLoss | None
+    spread_within: npt.NDArray[np.float64] | None
 
 
 def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int], classes: int) -> ImageStart:
@@ -96,7 +98,7 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     """
     options = plan.options
     if measured.moments is None or not isinstance(plan.anchor, ImageAnchorPlan):
-        mixture, loss, law = plain_mixture(shape, classes), None, measured.law
+        mixture, loss, law, spread = plain_mixture(shape, classes), None, measured.law, None
     else:
         mixture = mixture_of(measured.moments, plan.anchor, shape)
         if not plan.steps:
@@ -106,5 +108,6 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
             mixture = replace(mixture, grain=np.zeros(shape[:2]))
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
         law = mixture.law if classes else None
+        spread = spread_within(mixture)
     generator = ImageGenerator(mixture, width=options.generator_width, extra=options.latent_dimension)
-    return ImageStart(generator=generator, law=law, loss=loss)
+    return ImageStart(generator=generator, law=law, loss=loss, spread_within=spread)

@@ -65,6 +65,7 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         start = ready(self._measured, self._plan, shape=self._images.shape, classes=self._images.classes)
         start.generator.initialise(self._streams)
         self._law, self._latent_dimension = start.law, start.generator.latent_dimension
+        self._spread_within = start.spread_within
         return ImageRefinement(
             generator=start.generator,
             options=self._options,
@@ -112,4 +113,5 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
             latent_dimension=draws,
             shape=(channels, height, width),
             label_probabilities=self._law,
+            spread_within=self._spread_within,
         )

@@ -14,7 +14,9 @@ from models.encoding import PrivateTable
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
 from models.idpgan.targets import moment_targets, positive_law
+from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
+from models.synthesizer import NoisyVariety
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,11 +80,13 @@ class Anchor:
         loss: the distance to them.
         law: shares of the target's classes, or None without a target.
         shares: (cells without the target,) one-way shares, where the generator starts.
+        variety: how much of it must vary.
     """
 
     loss: MomentLoss
     law: npt.NDArray[np.float64] | None
     shares: npt.NDArray[np.float64]
+    variety: NoisyVariety
 
 
 def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
@@ -96,7 +100,8 @@ def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
         block = layout.blocks[table.target_index]
         law = positive_law(shares[block])
         shares = np.delete(shares, np.arange(block.start, block.stop))
-    return Anchor(loss=MomentLoss(layout, targets), law=law, shares=shares)
+    variety = noisy_variety(targets, layout)
+    return Anchor(loss=MomentLoss(layout, targets), law=law, shares=shares, variety=variety)
 
 
 def _layout(table: PrivateTable, plan: Plan) -> MomentLayout:

@@ -56,6 +56,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
             anchor = make_anchor(self._measured.moments, self._table, self._plan)
         generator.initialise(self._streams, shares=None if anchor is None else anchor.shares)
         self._law = self._measured.law if anchor is None else anchor.law
+        self._variety = None if anchor is None else anchor.variety
         return Refinement(
             generator=generator,
             options=self._options,
@@ -78,4 +79,5 @@ class Training(Loop[Measurement, TrainedGenerator]):
             label_index=self._table.target_index,
             label_probabilities=self._law,
             cardinalities=self._table.cardinalities,
+            variety=self._variety,
         )

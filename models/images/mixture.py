@@ -93,6 +93,15 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
     )
 
 
+def spread_within(mixture: Mixture) -> Floats:
+    """Root mean squared distance of a class's pixels from their mean before they are cut to [0, 1]; (classes,)."""
+    shares = mixture.weights
+    energy = (shares * ((mixture.factors**2).sum(axis=(2, 3)) + (mixture.centres**2).sum(axis=2))).sum(axis=1)
+    middle = ((shares[:, :, None] * mixture.centres).sum(axis=1) ** 2).sum(axis=1)
+    spread: Floats = np.sqrt((energy - middle + (mixture.tail**2).sum()) / mixture.means.shape[1])
+    return spread
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Cells:
     """Denoised cells of one class: shares, means less centres, covariances."""

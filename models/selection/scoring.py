@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from models.encoding import PrivateImages, PrivateTable, block_starts
-from models.idpgan.generator import draw, probabilities
-from models.idpgan.labels import drawn_labels
+from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
+from models.sampled import codes, outputs
 from models.selection.split import first_records
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
@@ -24,7 +23,6 @@ SAMPLE_ROWS: Final = 5000
 TREES: Final = 50
 _SEED: Final = 0
 """Of the classifier; public. With it the same sample always gives the same trees, and so the same count."""
-_AT_ONCE: Final = 500
 _WHITE: Final = 255
 
 
@@ -65,24 +63,14 @@ def sample(
     generator: TrainedGenerator | TrainedImageGenerator, streams: KeyedStreams, *, rows: int
 ) -> Labelled:
     """Synthetic records of a generator with labels; the same for the same key."""
-    labels = drawn_labels(generator.label_probabilities, streams.uniforms(Purpose.SELECTION_SAMPLE, 0, rows))
-    latent = streams.torch_normals(Purpose.SELECTION_SAMPLE, 1, (rows, generator.latent_dimension))
-    with torch.no_grad():
-        made = torch.cat(
-            [
-                generator.network(z, y)
-                for z, y in zip(torch.split(latent, _AT_ONCE), torch.split(labels, _AT_ONCE), strict=True)
-            ]
-        )
-    classes = labels.argmax(dim=1).numpy()
+    labels, made = zip(*outputs(generator, streams, Purpose.SELECTION_SAMPLE, rows=rows), strict=True)
+    classes, whole = np.concatenate(labels), torch.cat(made)
     if isinstance(generator, TrainedImageGenerator):
-        return Labelled(features=made.flatten(start_dim=1).float().numpy(), labels=classes)
+        return Labelled(features=whole.flatten(start_dim=1).float().numpy(), labels=classes)
     assert generator.label_index is not None, "a selection has labels to judge by"
     sizes = generator.cardinalities
     uniforms = streams.torch_uniforms(Purpose.SELECTION_SAMPLE, 2, (rows, len(sizes)))
-    cells = draw(probabilities(made, sizes), uniforms, sizes).argwhere()[:, 1].reshape(rows, len(sizes))
-    codes = cells.numpy() - block_starts(sizes)[:-1]
-    return _of_codes(codes, generator.label_index)
+    return _of_codes(codes(whole, uniforms, sizes), generator.label_index)
 
 
 def judged_by(private: PrivateTable | PrivateImages) -> Labelled:
@@ -98,5 +86,5 @@ def judged_by(private: PrivateTable | PrivateImages) -> Labelled:
     )
 
 
-def _of_codes(codes: npt.NDArray[np.int64], target: int) -> Labelled:
-    return Labelled(features=np.delete(codes, target, axis=1).astype(np.float32), labels=codes[:, target])
+def _of_codes(records: npt.NDArray[np.int64], target: int) -> Labelled:
+    return Labelled(features=np.delete(records, target, axis=1).astype(np.float32), labels=records[:, target])

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -113,6 +114,14 @@ def test_plots_have_the_same_bytes_for_the_same_results():
     assert sorted(first) == ["curves.svg", "mnist.svg"]
     assert all(text.startswith("<?xml") for text in first.values())
     assert plots.plots({}) == {}
+
+
+def test_plots_do_not_change_with_the_last_digit_of_a_float():
+    moved = [run | {"accuracy_cnn": run["accuracy_cnn"] * (1.0 + 2.0**-52)} for run in RUNS.values()]
+    drawn = plots.svg(plots.accuracies(RUNS, "mnist"))
+    assert drawn == plots.svg(plots.accuracies(dict(zip(RUNS, moved, strict=True)), "mnist"))
+    assert re.findall(r'<clipPath id="(\w+)"', drawn) == ["p1"]
+    assert 'version="1.0"' in drawn.partition("\n")[0]
 
 
 def test_curves_are_drawn_against_processor_seconds_and_real_images_as_a_line():

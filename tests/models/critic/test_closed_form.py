@@ -179,7 +179,7 @@ def test_cells_are_the_one_hot_records(dtype: torch.dtype, grouping: str) -> Non
 def test_a_batch_that_is_broken_off_leaves_nothing_to_the_next(
     unit: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cells wait before they are added; those of a broken batch would count in two sums, beyond the clip."""
+    """What a broken batch had added would count in two sums, beyond the clip."""
     critic = make_critic(12, (10, 7), LeakyReLU(), torch.float64)
     layout = layout_of(critic, GROUPINGS[0])
     partition = each_block_alone(layout.sizes, [0.8] * layout.blocks)
@@ -200,11 +200,14 @@ def test_a_batch_that_is_broken_off_leaves_nothing_to_the_next(
     made = by_unit if unit else by_batch
     whole = made()
 
-    def broken(self: CellSum, columns: int, weights: Tensor) -> None:
+    add = CellSum.add
+
+    def broken(self: CellSum, cells: Tensor, S: Tensor, weights: Tensor) -> None:
+        add(self, cells, S, weights)
         raise torch.OutOfMemoryError
 
     with monkeypatch.context() as short:
-        short.setattr(CellSum, "finish", broken)
+        short.setattr(CellSum, "add", broken)
         with pytest.raises(torch.OutOfMemoryError):
             made()
     assert torch.equal(made(), whole)
