@@ -20,8 +20,9 @@ _INTRODUCTION = """\
 memory for convolutions), in rounds that take all contenders in turn. Ratios are of processor seconds of all threads: the median over the
 rounds, with quartiles. *Linear layers*: 588 one-hot cells, two hidden layers; *convolutions*: 28x28, two convolutions, ten classes.
 While one thing changes, the others stay at width 256 and batch 512, or 16 channels and batch 256, with one clipping group; batches
-are as large as expected. A peak is by how much a fresh process grew while the step was built and made three times: the private step works in chunks of one size, so its memory
-hardly grows with the batch. Work that does not depend on the batch (noise,
+are as large as expected. A peak is by how much a fresh process grew while the step was built and made three times: the private step worked in chunks of one size, so its memory
+hardly grows with the batch. Linear layers were measured with chunks of 128 records; chunks of tables have since grown to the expected
+batch, which costs memory and makes narrow critics faster (the private critic step, above). Work that does not depend on the batch (noise,
 grid, Adam) is what small batches and small critics pay.
 """
 Entry = Mapping[str, Any]

@@ -21,7 +21,8 @@ _REACH = {
     Reach.MINE: "done by its author or an admin",
     Reach.GOVERNED: "on datasets that the caller owns, all for an admin",
     Reach.FILED: "own requests and those on own datasets, all for admins and auditors",
-    Reach.KEY: "the key that is presented, any for an admin",
+    Reach.KEY: "the key that is presented",
+    Reach.HELD: "own ones, any for an admin",
     Reach.ANY: "",
     Reach.SELF: "what belongs to the caller's own principal",
 }
@@ -69,7 +70,10 @@ def _operation(document: Json, method: str, path: str, operation: Json) -> Itera
     if access is not None:
         who = ", ".join(sorted(role.value for role in access.roles))
         scope = f"scope `{access.scope.value}`" if access.scope is not None else "any scope"
-        yield f"*Who*: {'; '.join(filter(None, (who, scope, _REACH[access.reach])))}.\n"
+        if access.whole:
+            scope = "no narrowed key"
+        held = "not while a recovery is held" if access.sealed else ""
+        yield f"*Who*: {'; '.join(filter(None, (who, scope, _REACH[access.reach], held)))}.\n"
     taken = [*_parameters(operation), *_request(operation)]
     if taken:
         yield "| takes | where | type | meaning |\n|---|---|---|---|"

@@ -7,6 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 RUN = {"python", "sh"}
 READ = {"json", "toml"}
+# Run by tests/service/proxies with the real programs.
+PROXIES = {"nginx", "caddyfile"}
 _FENCE = re.compile(
     r"^(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
 )

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from core.domain.declared import domain_from_json
-from tests.docs.code_blocks import READ, RUN, Block, blocks_of, name_of, pages
+from tests.docs.code_blocks import PROXIES, READ, RUN, Block, blocks_of, name_of, pages
 
 BLOCKS = {name_of(page): blocks_of(page) for page in pages()}
 NO_SCHEMA = "none: the body of a request"
@@ -52,5 +52,5 @@ def test_what_is_not_run_says_why_and_is_on_the_list() -> None:
 
 
 def test_every_block_has_a_language_that_is_known() -> None:
-    known = RUN | READ | {"", "text"}
+    known = RUN | READ | PROXIES | {"", "text"}
     assert not [block.place for blocks in BLOCKS.values() for block in blocks if block.language not in known]

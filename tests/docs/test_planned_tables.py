@@ -1,0 +1,63 @@
+"""Tables of prices and precisions that a quote answers are what the planner answers."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from core.privacy.accountant import epsilons
+from core.privacy.mechanism import Composed
+from core.synthesis.report_planning import precision_of
+from tests.core.synthesis.test_report_plan import plan_of, wide
+from tests.core.synthesis.test_selection import DELTA, selection_of
+
+MECHANISMS = Path(__file__).parents[2] / "docs" / "mechanisms"
+NUMBER = r"([\d,.]+)"
+PRECISIONS = re.findall(
+    r"^\| " + r" \| ".join([NUMBER] * 8) + r" \|$",
+    (MECHANISMS / "charged-report.md").read_text(),
+    re.MULTILINE,
+)
+PRICES = re.findall(
+    rf"^\| (\d) \| {NUMBER} / {NUMBER} \| (\d) \| {NUMBER} \| {NUMBER} \| {NUMBER} \|$",
+    (MECHANISMS / "selection.md").read_text(),
+    re.MULTILINE,
+)
+
+
+def is_shown(value: float, shown: str) -> bool:
+    return abs(value - float(shown)) <= 0.51 * 10.0 ** -len(shown.partition(".")[2])
+
+
+def test_the_tables_are_there() -> None:
+    assert (len(PRECISIONS), len(PRICES)) == (5, 6)
+
+
+@pytest.mark.parametrize("row", PRECISIONS)
+def test_a_report_is_as_precise_as_the_page_says(row: tuple[str, ...]) -> None:
+    size, epsilon, columns, *shown = row
+    plan = plan_of(
+        wide(int(columns)), epsilon=float(epsilon), declared_size=int(size.replace(",", "")), target="c0"
+    )
+    told = {kind: 100 * part["half_width_95"] for kind, part in precision_of(plan).items()}
+    # Means are of as many numbers as there are columns or pairs, whose noise is independent.
+    terms = {kind: part["terms"] for kind, part in precision_of(plan).items()}
+    means = [told[kind] / terms[kind] ** 0.5 for kind in ("columns", "pairs")]
+    answers = [told["columns"], told["pairs"], *means, told["score"]]
+    assert all(map(is_shown, answers, shown)), answers
+
+
+@pytest.mark.parametrize("row", PRICES)
+def test_a_selection_costs_what_the_page_says(row: tuple[str, ...]) -> None:
+    count, each, choice, winner, *shown = row
+    candidates = [
+        {"steps": 250 * (number + 1), "anchor_share": (9 - number) / 10} for number in range(int(count))
+    ]
+    plan = selection_of(
+        *candidates, epsilon=float(each), choice=float(choice), final=float(winner), declared_size=50_000
+    )
+    together = Composed(
+        parts=(*(candidate.mechanism for candidate in plan.candidates), plan.choice, plan.training)
+    )
+    answers = [plan.epsilons.pld, plan.epsilons.rdp, epsilons(together, delta=DELTA).pld]
+    assert all(map(is_shown, answers, shown)), answers
