@@ -89,6 +89,12 @@ CHANNELS: Final = (
         ("tests/privacy/leaks/test_uploads_echo_nothing.py", "tests/privacy/leaks/test_images.py", "tests/core/datasets/test_deletion.py", "tests/service/test_canary.py"),
     ),
     Channel(
+        "rows that wait because many were refused: that they wait, and what the owner decides",
+        "the dataset stays declared; the same status, no line in the audit log and no count in the metrics until the owner accepts, which "
+        "is logged like an upload; waiting rows are sealed, counted against the owner's quota, and destroyed with the dataset",
+        ("tests/service/test_waiting_rows.py", "tests/dashboard/test_plain_upload.py"),
+    ),
+    Channel(
         "views of everybody but the owner",
         "the same to the byte on neighbouring tables, outputs of mechanisms excepted",
         ("tests/privacy/leaks/test_neighbours.py", "tests/privacy/leaks/test_sources.py"),
@@ -119,6 +125,9 @@ LIMITS: Final = """\
   tell how large sealed objects are. The operator is trusted with more than that ([threat-model.md](threat-model.md)).
 * **The moment of an upload** is the owner's own act; the audit log tells it to auditors and admins, and how long it took where it came
   in parts.
+* **Whether an upload closed the dataset** is told by its state. It depends on the share of refused rows, as it always did on whether any row was
+  accepted, until the owner has decided; an owner to whom this matters sends rows with `max_refused=1`, which closes the
+  dataset whatever is refused.
 * **A nearly full disk**: the doctor's report tells admins and auditors the free space in megabytes then; what the GPUs hold is among the
   metrics.
 * **The number of buckets of time** that a training took, and the buckets in which its twentieths were reached

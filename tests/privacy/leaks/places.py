@@ -18,6 +18,7 @@ Things = Iterator[tuple[str, str | bytes]]
 
 OWNERS_OWN: Final[Mapping[str, str]] = {
     "datasets.intake_report": "what the owner reads of the own upload; answered to nobody else, erased when the dataset is deleted",
+    "waiting_rows.intake_report": "the same of rows that wait for the owner's decision; it moves or goes with them",
 }
 """Columns in which counts of rows may stand in the clear, and why. Sealed columns need no line: nothing is found in them."""
 

@@ -62,7 +62,7 @@ JOB: Final[Fields] = {
     "id": F, "dataset_id": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
     "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
     "progress.delta_planned": P, "release_id": F, "report_id": F, "failure": E, "failure.code": E, "failure.detail": C, "plan_digest": P,
-    "created_at": W, "started_at": E, "finished_at": E,
+    "warning": M, "warning.code": M, "warning.detail": M, "warning.remedy": M, "created_at": W, "started_at": E, "finished_at": E,
 }  # fmt: skip
 JOBS: Final[Fields] = {**JOB, "plan_digest of a report": F}
 """Of a list, which has charged reports in it: their plans name the release."""
@@ -103,6 +103,13 @@ KEY: Final[Fields] = {
     "expires_at": W, "last_used_at": W, "replaced_by": F, "revoked_at": W,
 }  # fmt: skip
 NEW_KEY: Final[Fields] = {**KEY, "key": F}
+WHO: Final[Fields] = {
+    "principal_id": F, "name": W, "roles[]": W, "created_at": W, "enrolled_at": W, "held_until": W,
+}  # fmt: skip
+ENROLMENT: Final[Fields] = {
+    "id": F, "principal_id": F, "state": W, "is_recovery": W, "created_by": F, "created_at": W, "expires_at": W,
+    "accepted_at": W, "held_until": W, "cancelled_at": W, "cancelled_by": F,
+}  # fmt: skip
 SIGNED: Final[Fields] = {"context": C, "algorithm": C, "key_id": F, "signature": F}
 HEAD: Final[Fields] = {**SIGNED, "at": W, "hash": F, "population_id": F, "sequence": L}
 EVENT: Final[Fields] = {
@@ -122,6 +129,8 @@ CERTIFICATE: Final[Fields] = {
     "preprocessing[]": C, "post_processing": C, "composition.**": C, "ledger.reserved.sequence": L, "ledger.reserved.hash": F,
     "ledger.spent.sequence": L, "ledger.spent.hash": F, "ledger.head.sequence": L, "ledger.head.hash": F, "justification[]": C,
     "randomness.**": C, "noise_grid.**": P, "data_domain.**": D, "software.**": C, "not_covered[]": C, "artefacts.**": M,
+    # Draws of the released generator, held against its noisy counts.
+    "generator_check.**": M,
 }  # fmt: skip
 CHARGED_REPORT: Final[Fields] = {
     **SIGNED, "schema": C, "report_id": F, "release_id": F, "job_id": F, "dataset_id": F, "population_id": F, "issued_at": W,
@@ -170,7 +179,7 @@ METRICS: Final[Fields] = {
     "metrics.understudy_notifications_oldest_seconds": E, "metrics.understudy_notification_endpoints_paused": S,
 }  # fmt: skip
 SESSION: Final[Fields] = {
-    "principal_id": F, "roles[]": W, "scopes": W, "scopes[]": W, "via": C, "csrf_token": F,
+    "principal_id": F, "roles[]": W, "scopes": W, "scopes[]": W, "via": C, "held_until": W, "csrf_token": F,
 }  # fmt: skip
 CHECK: Final[Fields] = {"intact": L, "checked": L, "broken_at": L, "problem": L}
 LEDGER_CHECK: Final[Fields] = {**CHECK, "population_id": F, "witnessed": L, "witnessed[]": L, "frozen": W}
@@ -211,14 +220,15 @@ DOSSIER: Final[Fields] = {
     "jobs[].id": F, "jobs[].ordered_by": F, "jobs[].state": E, "jobs[].created_at": W, "jobs[].finished_at": E,
     "releases[].id": F, "releases[].job_id": F, "releases[].created_at": E, "releases[].in_words[]": L,
     "releases[].not_covered[]": C, **under("releases[].certificate.", CERTIFICATE),
-    **under("ledger.verification.", {path: source for path, source in LEDGER_CHECK.items() if path != "witnessed[]"}), **under("ledger.head.", HEAD), **under("ledger.statement.", STATEMENT),
+    **under("ledger.verification.", LEDGER_CHECK), **under("ledger.head.", HEAD), **under("ledger.statement.", STATEMENT),
     "exports[].at": W, "exports[].actor": F, "people": W,
 }  # fmt: skip
 
 OPERATIONS: Final[Mapping[str, Fields]] = {
     "list_jobs": page_of(JOBS),
     "read_job": JOB,
-    "watch_job": {**under("data.", JOB), "event.retry": C, "event.event": C, "event.id": F},
+    # No generator of these stages is degenerate, and the document does not take the events of a stream apart.
+    "watch_job": {**under("data.", {path: source for path, source in JOB.items() if not path.startswith("warning.")}), "event.retry": C, "event.event": C, "event.id": F},
     "list_principal_names": {"items": C, "items[].principal_id": F, "items[].name": W},
     "list_keys": {"items": C, **under("items[].", KEY)},
     "read_session": SESSION,
@@ -283,7 +293,9 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "withdraw_budget_request": REQUEST,
     "approve_budget_request": REQUEST,
     "deny_budget_request": REQUEST,
-    "create_dataset": DATASET,
+    "create_dataset": {
+        **DATASET, "warnings": D, "warnings[].pointer": D, "warnings[].problem": C, "warnings[].detail": C,
+    },
     "delete_dataset": {"id": F, "population_id": F, "state": W, "deleted_at": W},
     "add_member": {"items": C, **under("items[].", MEMBER)},
     "remove_member": {"items": C, **under("items[].", MEMBER)},
@@ -292,6 +304,12 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "unfreeze_dataset": BUDGET,
     "revoke_grant": GRANT,
     "name_principal": {"principal_id": F, "name": W},
+    "create_person": {**WHO, **under("enrolment.", ENROLMENT), "enrolment.token": F},
+    "list_people": {"items": C, **under("items[].", WHO)},
+    "create_enrolment": {**ENROLMENT, "token": F},
+    "list_enrolments": {"items": C, **under("items[].", ENROLMENT)},
+    "cancel_enrolment": ENROLMENT,
+    "accept_enrolment": {**NEW_KEY, "held_until": W},
     "create_key": NEW_KEY,
     "rotate_key": {**NEW_KEY, "old_key_ends_at": W},
     "revoke_key": KEY,
@@ -303,6 +321,8 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "download_sealed_report": {},
     "delete_sealed_report": {},
     "upload_rows": {},
+    "accept_rows": {},
+    "discard_rows": {},
     "create_upload": {},
     "put_part": {},
     "complete_upload": {},

@@ -39,7 +39,7 @@ from core.settings import Settings
 from core.storage.objects import open_store
 from service.app import create_app
 from tests.privacy.leaks.canaries import in_bytes
-from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN
+from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN, REFUSED_LINE
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import SMALL, environment_of
 from workers.outcomes import ExitCode
@@ -164,6 +164,9 @@ class Stage:
         dataset_id = world.declare(domain=DOMAIN, declared_size=DECLARED_SIZE, name="admissions")
         answer = world.upload(dataset_id, rows)
         assert answer.status_code == 201, answer.text
+        waiting = world.declare(domain=DOMAIN, declared_size=DECLARED_SIZE, name="readmissions")
+        answer = world.upload(waiting, rows + REFUSED_LINE * (rows.count(b"\n") // 20))
+        assert answer.json()["waiting"], "its rows wait for their owner, and to everybody else there are none"
         world.set_budget(dataset_id, epsilon=6.0)
         hook = {"channel": "webhook", "target": "https://example.org/hook"}
         endpoint = world.analyst.post("/v1/notifications/endpoints", hook).json()
@@ -194,7 +197,7 @@ class Stage:
         self.told = notified(self.settings, world)
         self.ids = {
             "endpoint_id": endpoint["id"],
-            "dataset_id": dataset_id, "job_id": job_id, "failed": failed, "cancelled": cancelled,
+            "dataset_id": dataset_id, "waiting": waiting, "job_id": job_id, "failed": failed, "cancelled": cancelled,
             "release_id": str(view["release_id"]), "sealed_report_id": sealed, "charged_report_id": charged, "request_id": asked["id"], "grant_id": grants[0]["id"],
             "principal_id": str(world.analyst.principal_id), "number": "1",
         }  # fmt: skip

@@ -24,6 +24,9 @@ DOMAIN: Final[dict[str, Any]] = {
 _ORDINARY: Final = "{person}{number},{ward},{dose},{sick}\n"
 
 
+REFUSED_LINE = f"{PERSON}z,A,1.0,{WARD}\n".encode()
+
+
 def with_canaries() -> bytes:
     """COUNT acceptable rows and a few that are refused; the words and the number stand in many of them."""
     lines = [
@@ -31,7 +34,7 @@ def with_canaries() -> bytes:
         f"{PERSON}x,{WARD},{NUMBER},yes\n",
         f"{PERSON}x,A,-{NUMBER},no\n",
         f"{PERSON}y,{WARD},NaN,no\n",
-        *[f"{PERSON}z,A,1.0,{WARD}\n"] * REFUSED,
+        *[REFUSED_LINE.decode()] * REFUSED,
     ]
     return ("person,ward,dose,sick\n" + "".join(lines)).encode()
 

@@ -193,6 +193,6 @@ def test_processes_that_hold_rows_or_keys_leave_no_core(starting, settings):
     )
     told = subprocess.run(
         [sys.executable, "-c", script], env=environment_of(settings), cwd=Path(__file__).parents[3], capture_output=True,
-        text=True, check=True, timeout=240,
+        text=True, check=True, timeout=600,
     )  # fmt: skip
     assert told.stdout.split("\n")[-2] == "(0, 0)"

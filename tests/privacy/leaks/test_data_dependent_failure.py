@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.jobs.states import Cause
 from core.ledger.reservation import EntryKind
 from core.privacy.charge import charge_of
 from service.jobs.schemas import JobView
@@ -49,7 +50,8 @@ def test_which_failure_it_was_and_how_far_it_came_is_told_to_nobody(day, monkeyp
 
 def test_settling_such_a_failure_would_be_noticed(day, monkeypatch):
     day.workshop.settings = day.workshop.settings.model_copy(update={"job_attempts": 1})
-    monkeypatch.setattr(training, "CHARGED_IN_FULL", frozenset({Outcome.DATA}))
+    settled = dict.fromkeys((Outcome.TOO_LONG, Outcome.TOO_LARGE), Cause.MACHINERY)
+    monkeypatch.setattr(training, "CAUSES", training.CAUSES | settled)
     told = [ended(day, monkeypatch, outcome, after=1, step=3) for outcome in OUTCOMES]
     assert told != [told[0]] * len(OUTCOMES)
 

@@ -20,10 +20,13 @@ MEMBERS = {
 }
 KEPT = (
     r"datasets/{dataset_id}/rows\S*\.sealed",
+    r"datasets/{waiting}/rows\S*\.sealed",
     r"releases/{release_id}/bundle-\d+\.zip",
     r"datasets/{dataset_id}/report-{sealed_report_id}-\d+\.sealed",
     r"jobs/{failed}/failure-\d+\.sealed",
     r"probes/\S+",
+    r"witness/populations/[0-9a-f-]{{36}}/head-\d{{12}}-[0-9a-f]{{64}}\.json",
+    r"witness/populations/[0-9a-f-]{{36}}/release-[0-9a-f-]{{36}}\.json",
 )
 
 

@@ -20,7 +20,7 @@ def test_samples_are_drawn_when_the_rows_are_gone(played):
     stage = played["neighbour"].stage
     view = stage.world.admin.get(f"/v1/datasets/{stage.ids['dataset_id']}").json()
     assert view["state"] == "deleted"
-    assert not [found.key for found in stage.world.store.list("datasets")]
+    assert not [found.key for found in stage.world.store.list(f"datasets/{stage.ids['dataset_id']}")]
     assert draw(stage).count(b"\n") == 41
 
 
@@ -33,7 +33,7 @@ def loaded_by(what: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=240,
+        timeout=600,
     )
     return told.stdout.strip()
 
