@@ -30,7 +30,7 @@ from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
 from service.dashboard.words import short
 from service.datasets.deleting import delete_dataset
-from service.datasets.endpoints import read_dataset, read_intake_report, upload_rows
+from service.datasets.endpoints import accept_rows, read_dataset, read_intake_report, upload_rows
 from service.datasets.schemas import DatasetView
 from service.dossier.endpoints import export_dossier
 from service.grants.endpoints import list_grants, revoke_grant
@@ -62,6 +62,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         if visit.may(list_dataset_budget_requests)
         else []
     )
+    report = _report(visit, dataset_id) if dataset.state == "declared" else None
     visit.require(read_ledger)
     steps = _steps(visit.parts.database, dataset.population_id)
     jobs = visit.ask(list_jobs, dataset_id=dataset_id, limit=NEWEST_JOBS) if visit.may(list_jobs) else None
@@ -72,6 +73,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         tabs=tabs(visit, dataset),
         budget=budget,
         waiting=waiting,
+        rows_wait=report is not None and report["waiting"],
         people=called(visit, [request.requested_by for request in waiting]),
         curve=json.dumps(_curve(steps)) if steps else None,
         steps=steps[-NEWEST_JOBS:][::-1],
@@ -160,6 +162,7 @@ def facts_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         dataset=dataset,
         tabs=tabs(visit, dataset),
         report=_report(visit, dataset_id),
+        may_accept=visit.may(accept_rows),
         may_delete=dataset.deleted_at is None and visit.may(delete_dataset),
     )
 

@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 
 from core.domain.confirmation import MARK
 from core.domain.declared import domain_from_json
+from core.domain.spreadsheet import formula_places
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.rendering import page, sent_on
@@ -59,7 +60,8 @@ def review(visit: CurrentVisit) -> Response:
     """The declared columns, with everything that came from the data to be confirmed."""
     visit.require(create_dataset)
     drafted = _document(visit.form)
-    domain = domain_from_json(_confirmed(drafted)).to_json()
+    declared = domain_from_json(_confirmed(drafted))
+    domain = declared.to_json()
     wanted = _order(visit.form, domain)
     return page(
         visit,
@@ -68,6 +70,7 @@ def review(visit: CurrentVisit) -> Response:
         domain=domain,
         drafted=json.dumps(drafted, ensure_ascii=False),
         marked=_marked(drafted),
+        formulas=formula_places(declared),
     )
 
 

@@ -40,7 +40,7 @@ def own_path(text: str) -> str:
     except ValueError:
         return HOME
     inside = not parts.scheme and not parts.netloc and not unquote(parts.path).startswith(("//", "/\\"))
-    is_way_in = parts.path.startswith(("/v1", SIGN_IN, "/sign-out"))
+    is_way_in = parts.path.startswith(("/v1", SIGN_IN, "/sign-out", "/enrol"))
     return text if begins and plain and inside and not is_way_in else HOME
 
 

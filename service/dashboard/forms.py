@@ -12,7 +12,6 @@ from uuid import UUID, uuid4
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect
 
 from service.dashboard.errors import FormInvalid
 from service.problem import MalformedRequest
@@ -127,7 +126,7 @@ async def read_form(request: Request) -> Form:
     """The form in the body of a request.
 
     Raises:
-        MalformedRequest: The body is not a form, or broke off.
+        MalformedRequest: The body is not a form.
     """
     sent = Message()
     sent["content-type"] = request.headers.get("content-type", "")
@@ -140,7 +139,7 @@ async def read_form(request: Request) -> Form:
             errors="strict",
             max_num_fields=MAX_FIELDS,
         )
-    except (ValueError, ClientDisconnect):
+    except ValueError:
         raise MalformedRequest("The form could not be read.", remedy="Load the page again.") from None
     fields: dict[str, list[str]] = {}
     for name, value in pairs:

@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from core.db.session import Database
+from core.domain.spreadsheet import plain_cell
 from core.ledger import glances
 from core.ledger.statement import entry_json
 from service.budgets.endpoints import read_ledger
@@ -20,7 +21,6 @@ BATCH: Final = 1000
 COLUMNS: Final = (
     "sequence", "at", "kind", "job_id", "grant_id", "epsilon", "delta", "by", "reason", "outcome", "previous_hash", "hash",
 )  # fmt: skip
-_FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 router = APIRouter(include_in_schema=False)
 
@@ -53,11 +53,9 @@ def _lines(entries: Iterator[Mapping[str, Any]]) -> bytes:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore", restval="")
     for entry in entries:
         together = {**entry.get("terms", {}), **entry}
-        writer.writerow({name: _plain(together.get(name)) for name in COLUMNS})
+        # Reasons are written by people.
+        values = {name: together.get(name) for name in COLUMNS}
+        writer.writerow(
+            {name: "" if value is None else plain_cell(str(value)) for name, value in values.items()}
+        )
     return text.getvalue().encode()
-
-
-def _plain(value: object) -> str:
-    """Text that no spreadsheet takes for a formula: reasons are written by people."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULAS) else text

@@ -11,6 +11,7 @@ from service.diagnosis.endpoints import read_health_report
 from service.grants.endpoints import list_all_grants
 from service.jobs.endpoints import list_jobs
 from service.notifications.endpoints import list_endpoints
+from service.principals.people_endpoints import list_people
 from service.releases.endpoints import list_releases
 from service.requests.endpoints import list_budget_requests
 
@@ -29,6 +30,7 @@ _PLACES: Final[Sequence[tuple[Item, Callable[..., Any]]]] = (
     (Item("/jobs", "Jobs"), list_jobs),
     (Item("/releases", "Releases"), list_releases),
     (Item("/notifications", "Notifications"), list_endpoints),
+    (Item("/people", "People"), list_people),
     (Item("/keys", "Keys"), list_keys),
     (Item("/system", "System"), read_health_report),
     (Item("/audit", "Audit log"), list_audit_events),

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 
 from core.governance.states import RequestState
 from core.ledger import glances
+from service.auth.enrolment_endpoints import list_enrolments
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
 from service.dashboard.called import called
@@ -17,6 +18,7 @@ from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import create_dataset, list_datasets
 from service.datasets.repository import names_of
 from service.datasets.schemas import DatasetView
+from service.principals.people_schemas import EnrolmentView
 from service.requests.endpoints import approve_budget_request, file_budget_request, list_budget_requests
 from service.requests.schemas import BudgetRequestView
 from service.wire import Before
@@ -53,12 +55,29 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         next_before=datasets.next_before,
         is_first=before is None,
         waiting=waiting,
+        recoveries=own_recoveries(visit) if before is None else [],
         names=dataset_names(visit, [request.dataset_id for request in waiting]),
         people=called(visit, [request.requested_by for request in waiting]),
         decides=visit.may(approve_budget_request),
         may_declare=visit.may(create_dataset),
         may_file=visit.may(file_budget_request),
     )
+
+
+def own_recoveries(visit: Visit) -> Sequence[EnrolmentView]:
+    """The enrolments by which somebody can speak for the visitor: those that wait, and recoveries that are held."""
+    if not visit.may(list_enrolments):
+        return []
+    now = visit.parts.clock.now()
+    return [
+        item
+        for item in visit.ask(list_enrolments).items
+        if item.principal_id == visit.principal.id
+        and (
+            item.state == "waiting"
+            or (item.state == "accepted" and item.held_until is not None and item.held_until > now)
+        )
+    ]
 
 
 def dataset_names(visit: Visit, dataset_ids: Sequence[UUID]) -> Mapping[UUID, str]:

@@ -15,6 +15,7 @@ from service.dashboard import (
     ledger_file,
     notification_pages,
     overview,
+    people_pages,
     plain_upload,
     release_pages,
     sealed_report_pages,
@@ -41,6 +42,7 @@ GROUPS = (
     charged_report_pages,
     sealed_report_pages,
     system_pages,
+    people_pages,
     notification_pages,
 )
 

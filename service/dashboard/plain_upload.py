@@ -1,4 +1,7 @@
-"""Uploading without scripts: the browser sends the file inside a form, in one request, and nothing can be continued."""
+"""Uploading without scripts, and the owner's decision on rows that wait.
+
+Without scripts the browser sends the file inside a form, in one request, and nothing can be continued.
+"""
 
 from typing import Final
 from uuid import UUID
@@ -10,8 +13,8 @@ from service.auth.cookie import presented_cookie
 from service.dashboard.errors import FormInvalid
 from service.dashboard.multipart import MOST_HEADERS, FileForm, boundary_of
 from service.dashboard.rendering import sent_on
-from service.dashboard.visit import TOKEN_FIELD, StreamingVisit
-from service.datasets.endpoints import upload_rows
+from service.dashboard.visit import TOKEN_FIELD, CurrentVisit, StreamingVisit
+from service.datasets.endpoints import accept_rows, discard_rows, upload_rows
 from service.datasets.upload import RowsUpload
 from service.edge.body_stream import BodyStream
 
@@ -42,7 +45,7 @@ def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
     if boundary is None:
         raise CsrfRefused
     upload = RowsUpload(parts, visit.principal, dataset_id)
-    with parts.uploads.pass_through():
+    with parts.uploads.pass_through(visit.principal.id):
         body = BodyStream(request, max_bytes=parts.settings.max_upload_bytes + MOST_HEADERS)
         form = FileForm(iter(body), boundary)
         token = form.fields().get(TOKEN_FIELD, "")
@@ -57,3 +60,17 @@ def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
         domain, units = upload.require_open()
         upload.receive(form, domain=domain, units=units, content_type=kind)
     return sent_on(f"/datasets/{dataset_id}/facts")
+
+
+@router.post("/datasets/{dataset_id}/rows/accept")
+def accept(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Make the waiting rows those of the dataset."""
+    visit.ask(accept_rows, dataset_id=dataset_id)
+    return sent_on(f"/datasets/{dataset_id}/facts?done=rows-accepted")
+
+
+@router.post("/datasets/{dataset_id}/rows/discard")
+def discard(dataset_id: UUID, visit: CurrentVisit) -> Response:
+    """Destroy the waiting rows."""
+    visit.ask(discard_rows, dataset_id=dataset_id)
+    return sent_on(f"/datasets/{dataset_id}/facts?done=rows-discarded")

@@ -39,6 +39,7 @@ def page(visit: Visit, template: str, *, status: int = 200, **facts: object) -> 
         "csrf_token": visit.csrf_token,
         "roles": sorted(visit.principal.roles),
         "me": visit.principal.id,
+        "held_until": visit.held_until,
         "done": words.DONE.get(visit.request.query_params.get("done", "")),
     }
     return rendered(template, status=status, **shown, **facts)
@@ -52,6 +53,7 @@ def open_page(request: Request, template: str, *, status: int = 200, **facts: ob
         "csrf_token": None,
         "roles": [],
         "me": None,
+        "held_until": None,
         "done": None,
     }
     return rendered(template, status=status, **(nobody | facts))

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AfterValidator
 
 from core.access.errors import KeyNotFound
-from core.access.roles import Role
 from core.audit.repository import AuditFilter
 from core.vitals import figures
 from service.auditing.endpoints import (
@@ -23,6 +22,7 @@ from service.auth.schemas import KeyOrder
 from service.dashboard.called import called, principal_in
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
+from service.dashboard.overview import own_recoveries
 from service.dashboard.rendering import page, sent_on
 from service.dashboard.visit import CurrentVisit
 from service.diagnosis.endpoints import only_one, read_health_report
@@ -39,7 +39,7 @@ Words = Annotated[str, Query(max_length=200), AfterValidator(plain_text)]
 
 @router.get("/keys")
 def keys_page(visit: CurrentVisit) -> Response:
-    """Every key and whom it speaks for."""
+    """One's own keys, and for an admin every key and whom it speaks for."""
     keys = visit.ask(list_keys).items
     # A principal has the name of its first key where it was given none of its own.
     principals = {key.principal_id: key.principal_name or key.name for key in reversed(keys)}
@@ -49,7 +49,8 @@ def keys_page(visit: CurrentVisit) -> Response:
         keys=keys,
         principals=principals,
         now=visit.parts.clock.now(),
-        known_roles=[role.value for role in Role],
+        own_key=visit.principal.key_id,
+        enrolments=own_recoveries(visit),
         may_create=visit.may(create_key),
         may_name=visit.may(name_principal),
     )
@@ -57,17 +58,15 @@ def keys_page(visit: CurrentVisit) -> Response:
 
 @router.post("/keys")
 def make_key(visit: CurrentVisit) -> Response:
-    """Make a key. Its secret is in this one answer, which no address leads back to."""
+    """Make a further key for oneself. Its secret is in this one answer, which no address leads back to."""
     form = visit.form
     wanted = order(
         KeyOrder,
         name=form.text("name"),
         roles=set(form.all("roles")),
-        principal_id=form.identity("principal_id"),
-        principal_name=form.text("principal_name"),
     )
     made = visit.ask(create_key, order=wanted)
-    return page(visit, "new_key.html", key=made, old_ends_at=None)
+    return page(visit, "new_key.html", key=made, old_ends_at=None, recovered_until=None)
 
 
 @router.post("/keys/names")
@@ -86,7 +85,7 @@ def call_principal(visit: CurrentVisit) -> Response:
 def replace_key(key_id: UUID, visit: CurrentVisit) -> Response:
     """Give a key a successor; the old secret works on for a while."""
     made = visit.ask(rotate_key, key_id=key_id)
-    return page(visit, "new_key.html", key=made, old_ends_at=made.old_key_ends_at)
+    return page(visit, "new_key.html", key=made, old_ends_at=made.old_key_ends_at, recovered_until=None)
 
 
 @router.get("/keys/{key_id}/revoke")

@@ -8,15 +8,16 @@ transaction, committed before the browser is sent on.
 import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
 from core.access.errors import CsrfRefused, KeyMissing
 from core.access.roles import Principal
+from core.errors import Forbidden
 from service.auth.cookie import SAFE_METHODS, presented_cookie, require_proof_of_origin
 from service.auth.doorkeeper import Proof
-from service.auth.table import TABLE
 from service.dashboard.forms import Form, read_form
 from service.dependencies import parts_of, recognise, require_access
 from service.parts import Parts
@@ -49,25 +50,32 @@ class Visit:
         return parts_of(self.request)
 
     @property
+    def held_until(self) -> datetime | None:
+        """Until when what is sealed to the visitor stays shut after a recovery; None where nothing is held."""
+        return self.principal.held_until if self.principal.is_held(self.parts.clock.now()) else None
+
+    @property
     def is_fragment(self) -> bool:
         """Whether a part of a page is asked for, to be put into the one that is open."""
         return "hx-request" in self.request.headers
 
     def may(self, operation: Operation[Any]) -> bool:
         """Whether the visitor's key may use an operation at all; on which objects, the operation itself decides."""
-        access = TABLE[operation.__name__]
-        return self.principal.has(*access.roles) and (
-            access.scope is None or self.principal.within(access.scope)
-        )
+        try:
+            self.require(operation)
+        except Forbidden:
+            return False
+        return True
 
     def require(self, operation: Operation[Any]) -> None:
         """Ask for the right to an operation whose parts a page reads in another way.
 
         Raises:
             RoleMissing: None of the visitor's roles may use it.
-            ScopeMissing: The key is narrowed to other uses.
+            ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
+            RecoveryHold: It is sealed to the visitor, who was recovered a short while ago.
         """
-        require_access(self.principal, operation.__name__)
+        require_access(self.principal, operation.__name__, at=self.parts.clock.now())
 
     def ask(self, operation: Operation[Result], /, **arguments: object) -> Result:
         """Do what the API does, in a transaction of its own where it needs one.

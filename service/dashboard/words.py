@@ -28,6 +28,7 @@ DONE: Final[Mapping[str, str]] = {
     "report-ordered": "The sealed report is ordered. It is here, for you alone, in a minute or more.",
     "report-deleted": "The sealed report is deleted.",
     "named": "The principal has its new name.",
+    "enrolment-cancelled": "The enrolment is cancelled. Keys that came of it are revoked.",
     "key-revoked": "The key is revoked, and its sessions have ended.",
     "code-sent": "A code is on its way to the address. Enter it here to confirm.",
     "address-confirmed": "The address is confirmed, and is told from now on.",
@@ -36,6 +37,8 @@ DONE: Final[Mapping[str, str]] = {
     "endpoint-removed": "The endpoint is removed, and its address forgotten.",
     "deleted": "The dataset is deleted: nothing opens its rows any more.",
     "declared": "The dataset is declared. Now its rows can be uploaded.",
+    "rows-accepted": "The rows are those of the dataset now.",
+    "rows-discarded": "The rows are discarded. The dataset takes rows as before.",
 }
 """What a page says at its top after a change, by the code in its address; nothing else of the address is shown."""
 
@@ -50,6 +53,7 @@ STATES: Final[Mapping[str, tuple[str, str]]] = {
     "declared": ("waits for its rows", "wait"),
     "ready": ("ready", "good"),
     "deleted": ("deleted", "over"),
+    "accepted": ("accepted", "good"),
     "queued": ("queued", "wait"),
     "running": ("running", "live"),
     "succeeded": ("succeeded", "good"),
@@ -110,7 +114,7 @@ REFUSALS: Final[Mapping[str, str]] = {
 ROLES: Final[Mapping[str, str]] = {
     "owner": "declares and uploads datasets, decides on requests",
     "analyst": "orders generators within a grant, downloads synthetic data",
-    "admin": "sets caps, makes keys, watches the system; sees no private fact",
+    "admin": "sets caps, creates people, watches the system; sees no private fact",
     "auditor": "reads budgets, ledgers and the audit log; changes nothing",
 }
 

@@ -49,7 +49,7 @@ def served(app: Any) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 600
     while not server.started:
         assert time.monotonic() < end, "the server did not start"
         time.sleep(0.02)

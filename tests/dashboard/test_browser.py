@@ -45,7 +45,7 @@ PAGES = {
         "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}",
         "/charged-reports/{charged_id}",
     ),
-    "admin": ("/keys", "/system", "/requests", "/grants", "/grants/{grant_id}"),
+    "admin": ("/keys", "/people", "/system", "/requests", "/grants", "/grants/{grant_id}"),
     "auditor": ("/grants/{revoked_id}", "/audit?check=true", "/datasets/{dataset_id}/ledger?check=true", "/releases"),
 }  # fmt: skip
 
@@ -213,9 +213,9 @@ def _analyst(seen: Watched, scene: Scene) -> None:
 def _admin(seen: Watched) -> None:
     """Makes a key, sees its secret once, revokes it."""
     tab = seen.tab
-    tab.get_by_role("link", name="Keys").click()
+    tab.get_by_role("link", name="Keys", exact=True).click()
     tab.get_by_label("Name of the key").fill("night shift")
-    tab.get_by_role("checkbox", name="analyst").check()
+    tab.get_by_role("checkbox", name="admin").check()
     tab.get_by_role("button", name="Make the key").click()
     assert tab.locator(".secret").inner_text().startswith("us_")
     tab.get_by_role("link", name="Back to the keys").click()

@@ -11,6 +11,7 @@ from fastapi.routing import iter_route_contexts
 from core.access.roles import Role
 from tests.core.releases.stand_in import DOMAIN
 from tests.dashboard.visitor import Visitor, enter, require_page
+from tests.service.test_waiting_rows import MANY
 from tests.service.world import CSV, World
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -132,7 +133,7 @@ def test_keys_are_shown_once(world: World, sign_in: Callable[..., Visitor]) -> N
     admin = sign_in("admin")
     made = admin.client.post(
         "/keys",
-        data={"csrf_token": admin.token(), "name": "research", "roles": ["analyst", "owner"]},
+        data={"csrf_token": admin.token(), "name": "research", "roles": ["admin"]},
         headers={"Sec-Fetch-Site": "same-origin", "Accept": "text/html"},
     )
     secret = re.search(r"us_[0-9a-f]{8}_[\w-]+", made.text)
@@ -140,16 +141,14 @@ def test_keys_are_shown_once(world: World, sign_in: Callable[..., Visitor]) -> N
     assert made.headers["cache-control"] == "no-store"
     assert world.client.get("/v1/session", headers={"Authorization": f"Bearer {secret[0]}"}).json()[
         "roles"
-    ] == [
-        "analyst",
-        "owner",
-    ]
+    ] == ["admin"]
     listed = admin.page("/keys")
     assert "research" in listed
     assert secret[0] not in listed
     key_id = _key(world, name="research")["id"]
-    rotated = admin.send(f"/keys/{key_id}/rotate")
-    assert "The old secret" in rotated.text
+    assert "key-not-found" in admin.send(f"/keys/{key_id}/rotate").text, "only the key in use"
+    signed_in = _key(world, prefix=world.admin.key[3:11])["id"]
+    assert "The old secret" in admin.send(f"/keys/{signed_in}/rotate").text
     before = admin.page(f"/keys/{key_id}/revoke")
     assert "Revoke key research" in before
     assert "your own session" not in before
@@ -157,10 +156,11 @@ def test_keys_are_shown_once(world: World, sign_in: Callable[..., Visitor]) -> N
     assert "revoked" in admin.follow(f"/keys/{key_id}/revoke")
     assert _key(world, id=key_id)["revoked_at"]
     assert "nothing left to end" in admin.page(f"/keys/{key_id}/revoke")
-    mine = _key(world, principal_id=str(world.admin.principal_id))["id"]
+    mine = signed_in
     assert "your own session" in admin.page(f"/keys/{mine}/revoke")
     assert "key-not-found" in admin.page(f"/keys/{NOBODY}/revoke", 404)
-    assert "role-missing" in sign_in("owner").page(f"/keys/{mine}/revoke", 403)
+    assert "key-not-found" in sign_in("owner").page(f"/keys/{mine}/revoke", 404)
+    assert "key-beyond-maker" in admin.send("/keys", name="more", roles="owner").text
     assert admin.send("/keys", name="no role").status_code == 422
 
 
@@ -177,6 +177,11 @@ def test_a_draft_is_declared_once_its_values_are_confirmed(
     assert "moved to the nearest bound" in looked.text
     assert owner.send("/datasets", **facts).status_code == 422
     assert owner.send("/datasets/review", **{**facts, "domain": "[1]"}).status_code == 422
+    assert "as formulas" not in looked.text
+    risky = json.dumps({**DOMAIN, "columns": [{**ward, "categories": ["=A", "B"]}, *others]})
+    warned = owner.send("/datasets/review", **{**facts, "domain": risky}).text
+    assert "A spreadsheet may run names or words as formulas" in warned
+    assert "at /columns/0 of the document" in warned
     assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed="0")
     dataset = world.owner.get("/v1/datasets").json()["items"][0]
     assert (dataset["name"], dataset["declared_size"]) == ("wards", 1000)
@@ -202,7 +207,9 @@ def test_no_form_works_without_its_token(world: World, sign_in: Callable[..., Vi
         for route in iter_route_contexts(world.app.routes)
         if route.methods and "POST" in route.methods
     }
-    forms = sorted(path for path in paths if not path.startswith("/v1") and path != "/sign-in")
+    forms = sorted(
+        path for path in paths if not path.startswith("/v1") and path not in {"/sign-in", "/enrol"}
+    )
     assert len(forms) > 15
     before = len(_actions(world))
     for path, field in product(forms, ("", "wrong")):
@@ -273,6 +280,80 @@ def test_a_dataset_is_deleted_by_typing_its_name(world: World, sign_in: Callable
     assert "Order a generator" not in sign_in("analyst").page(f"/datasets/{dataset_id}")
     other = world.declare(name="second")
     assert sign_in("admin").send(f"/datasets/{other}/delete", typed_name="second").status_code == 303
+
+
+def test_a_person_is_created_and_enrols(world: World, sign_in: Callable[..., Visitor]) -> None:
+    admin, owner = sign_in("admin"), sign_in("owner")
+    made = admin.send("/people", name="Ada <b>", roles="owner")
+    token = re.search(r"ue_[0-9a-f]{8}_[\w-]+", made.text)
+    assert token
+    assert made.headers["cache-control"] == "no-store"
+    assert "Ada &lt;b&gt;" in admin.page("/people")
+    assert token[0] not in admin.page("/people")
+    assert owner.send("/people", name="Eve", roles="owner").status_code == 403
+    nobody = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
+    assert "Enrolment token" in world.client.get("/enrol", headers=nobody).text
+    fields = {"token": token[0], "name": "laptop"}
+    cross = world.client.post("/enrol", data=fields, headers=nobody | {"Sec-Fetch-Site": "cross-site"})
+    assert cross.status_code == 403
+    shown = world.client.post("/enrol", data=fields, headers=nobody)
+    key = re.search(r"us_[0-9a-f]{8}_[\w-]+", shown.text)
+    assert key
+    assert world.client.get("/v1/session", headers={"Authorization": f"Bearer {key[0]}"}).json()["roles"] == [
+        "owner"
+    ]
+    again = world.client.post("/enrol", data=fields, headers=nobody)
+    assert again.status_code == 401
+    assert "enrolment-refused" in again.text
+    assert token[0] not in again.text
+
+
+def test_a_recovery_is_shown_to_the_person_who_can_cancel_it(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    admin, owner = sign_in("admin"), sign_in("owner")
+    assert "speak for you" not in owner.page("/overview")
+    made = admin.send(f"/people/{world.owner.principal_id}/enrolments")
+    assert "The person has had keys before" in made.text
+    token = re.search(r"ue_[0-9a-f]{8}_[\w-]+", made.text)
+    assert token
+    assert "Somebody can make keys that speak for you" in owner.page("/overview")
+    shown = world.client.post(
+        "/enrol",
+        data={"token": token[0], "name": "laptop"},
+        headers={"Sec-Fetch-Site": "same-origin", "Accept": "text/html"},
+    )
+    assert "stays shut until" in shown.text
+    # On every page: what is shut is left out, and a page that only lacks it would look as if it were not there.
+    again = sign_in("owner")
+    assert all("On hold until" in again.page(path) for path in ("/overview", "/releases"))
+    assert "On hold until" not in admin.page("/overview")
+    assert "Somebody can make keys that speak for you" in owner.page("/overview")
+    (place,) = re.findall(r"/enrolments/[0-9a-f-]{36}/cancel", owner.page("/keys"))
+    assert "Keys that came of it are revoked" in owner.follow(place)
+    assert "speak for you" not in owner.page("/overview")
+    assert "On hold until" not in sign_in("owner").page("/overview")
+
+
+def test_everybody_finds_their_keys_and_whoever_reads_people_the_people(
+    sign_in: Callable[..., Visitor],
+) -> None:
+    for role in ("owner", "analyst", "admin", "auditor"):
+        first = sign_in(role).page("/overview")
+        assert '<li><a href="/keys">Keys</a></li>' in first
+        assert ('<li><a href="/people">People</a></li>' in first) == (role in {"admin", "auditor"})
+
+
+def test_rows_that_wait_are_told_of_on_the_first_page_of_their_dataset_to_the_owner_alone(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    dataset_id = world.declare()
+    path = f"/datasets/{dataset_id}"
+    others = {role: sign_in(role) for role in ("analyst", "admin", "auditor")}
+    before = {role: visitor.page(path) for role, visitor in others.items()}
+    assert world.upload(dataset_id, MANY).json()["waiting"]
+    assert "Your rows wait for your decision" in sign_in("owner").page(path)
+    assert {role: visitor.page(path) for role, visitor in others.items()} == before
 
 
 def test_principals_have_names_beside_their_ids(world: World, sign_in: Callable[..., Visitor]) -> None:

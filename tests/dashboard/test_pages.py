@@ -4,10 +4,13 @@ import re
 from collections.abc import Callable
 from html import unescape
 from itertools import pairwise
+from uuid import UUID
 
 import pytest
 
 from core.access.roles import Role
+from core.db.tables import Release
+from core.releases.generator_check import MEMBER, GeneratorCheck
 from service.dashboard.assets import assets
 from service.dashboard.rendering import TEMPLATES
 from tests.core.releases import image_stand_in
@@ -41,7 +44,8 @@ SEEN = {
     "/datasets/{dataset_id}/delete": ("owner", "admin"),
     "/datasets/new": ("owner",),
     "/datasets/{declared_id}/upload": ("owner",),
-    "/keys": ("admin",),
+    "/keys": ROLES,
+    "/people": ("admin", "auditor"),
     "/system": ("admin", "auditor"),
     "/audit": ("admin", "auditor"),
     "/audit?check=true&action=job.order": ("admin", "auditor"),
@@ -137,6 +141,26 @@ def _pictures_of_a_release(world: World, scene: Scene, sign_in: Callable[..., Vi
     words = ", ".join(image_stand_in.LABELS)
     assert f"Rows from the top: {words}." in page
     assert f"{8 * len(image_stand_in.LABELS)} synthetic images, rows from the top: {words}" in page
+
+
+def test_a_degenerate_generator_is_told_of_on_the_pages_of_job_and_release(
+    world: World, scene: Scene, sign_in: Callable[..., Visitor]
+) -> None:
+    analyst = sign_in("analyst")
+    with world.database.transaction() as session:
+        release = session.get_one(Release, UUID(scene.release_id))
+        pages = [f"/jobs/{release.job_id}", f"/releases/{scene.release_id}"]
+    assert all("generator_check" not in analyst.page(page) for page in pages)
+    collapsed = GeneratorCheck(draws=5000, distinct_records=3, constant_columns=("<ward>",))
+    with world.database.transaction() as session:
+        release = session.get_one(Release, UUID(scene.release_id))
+        release.certificate = release.certificate | {MEMBER: collapsed.to_json()}
+    for page in pages:
+        text = analyst.page(page)
+        assert "5,000 draws hold 3 different records" in text
+        assert "&lt;ward&gt;" in text
+        assert "larger epsilon" in text
+        assert "degenerate-generator" in text
 
 
 def test_hostile_words_are_words(world: World, sign_in: Callable[..., Visitor]) -> None:

@@ -97,6 +97,27 @@ def test_rows_are_sent_by_the_form_alone(world: World, sign_in: Callable[..., Vi
     assert send(token) == 409
 
 
+def test_the_owner_decides_on_rows_that_wait(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.declare()
+    owner, path = sign_in("owner"), f"/datasets/{dataset_id}"
+    facts = f"{path}/facts"
+    assert "wait for your decision" not in owner.page(facts)
+    for word, told, state in (
+        ("discard", "The rows are discarded.", "declared"),
+        ("accept", "The rows are those of the dataset now.", "ready"),
+    ):
+        assert world.upload(dataset_id, CSV + b"nobody's ward,30,yes,2020-01-02\n").status_code == 201
+        assert "wait for your decision" in owner.page(facts)
+        for other in ("stranger", "analyst", "admin"):
+            visitor = sign_in(other)
+            assert "wait for your decision" not in visitor.get(facts).text
+            assert visitor.send(f"{path}/rows/{word}").status_code in {403, 404}
+        page = owner.follow(f"{path}/rows/{word}")
+        assert told in page
+        assert "wait for your decision" not in page
+        assert world.owner.get(f"/v1/datasets/{dataset_id}").json()["state"] == state
+
+
 def test_the_script_and_the_form_know_the_same_files() -> None:
     script = (TEMPLATES.parent / "static" / "upload.js").read_text()
     assert (
