@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting mutants contracts-long help demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-charged bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
+.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-charged bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -28,17 +28,26 @@ help: ## print this help
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-# torch is installed first and pinned: pip then finds it settled and pulls no other build.
+# Everything has to have a hash that is in the lock, but for torch: which build a machine gets is its index's affair. torch comes
+# second, so that it finds what it needs settled and pulls nothing but the libraries of its own build.
+INSTALL := $(BIN)/python -m pip install --quiet
+LOCKED := $(INSTALL) --no-deps --require-hashes --requirement
+
 $(RUN_INSTALLED): $(VENV)/bin/python requirements.lock pyproject.toml
-	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[service,workers,embedded,offline]'
+	$(LOCKED) requirements.lock
+	$(INSTALL) torch==2.13.0
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(DEV_INSTALLED): $(RUN_INSTALLED)
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[service,workers,embedded,offline,dev]'
+$(DEV_INSTALLED): $(RUN_INSTALLED) requirements-dev.lock
+	$(LOCKED) requirements-dev.lock
 	@touch $@
 
 install: $(DEV_INSTALLED) ## create the virtual environment with everything, for developers
+
+lock: ## write the locked requirements with their hashes anew, at the same versions (UPGRADE=--upgrade for the newest)
+	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
+	$(PYTHON) docker/lock.py build/uv/bin/uv $(UPGRADE)
 
 demo: $(RUN_INSTALLED) ## publish a table at epsilon 1, end to end (TABLE=rows.csv DOMAIN=domain.json for your own)
 	$(BIN)/understudy demo --out $(OUT) $(if $(TABLE),--table $(TABLE)) $(if $(DOMAIN),--domain $(DOMAIN)) $(if $(SIZE),--declared-size $(SIZE))
@@ -63,6 +72,10 @@ types: $(DEV_INSTALLED) ## mypy, strict
 contracts: $(DEV_INSTALLED) ## who may import whom, and how long a file may be
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
+
+test-kernels: export OMP_NUM_THREADS := 1
+test-kernels: $(DEV_INSTALLED) ## all tests under the kernels of other processors; weekly (ONLY=tests/models for a part)
+	$(BIN)/python -m tests.kernels --jobs $(JOBS) $(ONLY)
 
 check-previous: $(DEV_INSTALLED) ## a previous release's tests (REF=tag or commit) against the newest migrations
 	$(BIN)/python -m tests.migrations.previous $(REF)
@@ -165,8 +178,9 @@ fuzz: $(DEV_INSTALLED) ## fuzz every parser of what strangers send (SECONDS=300 
 laws: $(DEV_INSTALLED) ## the laws of noise and sampling at length, under a fresh key (MILLIONS=400 numbers)
 	$(BIN)/python -m tests.privacy.laws.long_run --millions $(MILLIONS) --out benchmarks/results/laws.json
 
-accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary
+accounting: $(DEV_INSTALLED) ## the accountant over wide ranges against fine grids, floors, a library and the best adversary; the verifier on every kind of plan
 	$(BIN)/python -m tests.core.privacy.long_sweep --save
+	UNDERSTUDY_EVERY_PLAN=1 $(BIN)/python -m pytest -q -o timeout=7200 tests/understudy/verifying/test_every_plan.py
 
 clean: ## remove what make created, except data folders
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -11,6 +11,7 @@ always find one of the connections that the pool opens beyond those.
 """
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -18,7 +19,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
-from core.access.errors import CsrfRefused, KeyMissing, RoleMissing, ScopeMissing
+from core.access.errors import (
+    CsrfRefused,
+    KeyMissing,
+    KeyNarrowed,
+    RecoveryHold,
+    RoleMissing,
+    ScopeMissing,
+)
 from core.access.roles import Principal
 from service.auth.cookie import (
     COOKIE,
@@ -112,7 +120,8 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
         RateExceeded: The key has sent too many requests.
         CsrfRefused: Another site may have caused a session's request.
         RoleMissing: None of its roles may use this endpoint.
-        ScopeMissing: The key is narrowed to other uses.
+        ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
+        RecoveryHold: It is sealed to the principal, who was recovered a short while ago.
     """
     parts = parts_of(request)
     proof = await present(request, credentials, _cookie)
@@ -121,7 +130,7 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
         require_proof_of_origin(request, parts.settings)
         if not parts.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
             raise CsrfRefused
-    require_access(principal, request.scope["route"].name)
+    require_access(principal, request.scope["route"].name, at=parts.clock.now())
     return principal
 
 
@@ -140,18 +149,23 @@ async def recognise(parts: Parts, proof: Proof) -> Principal:
     return principal
 
 
-def require_access(principal: Principal, endpoint: str) -> None:
+def require_access(principal: Principal, endpoint: str, *, at: datetime) -> None:
     """Look an endpoint up in the table of who may do what.
 
     Raises:
         RoleMissing: None of the principal's roles may use it.
-        ScopeMissing: The key is narrowed to other uses.
+        ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
+        RecoveryHold: It is sealed to the principal, who was recovered a short while ago.
     """
     access = TABLE[endpoint]
     if not principal.has(*access.roles):
         raise RoleMissing(allowed=tuple(sorted(access.roles)))
     if access.scope is not None and not principal.within(access.scope):
         raise ScopeMissing(needed=access.scope)
+    if access.whole and principal.scopes:
+        raise KeyNarrowed
+    if access.sealed and principal.held_until is not None and principal.is_held(at):
+        raise RecoveryHold(whose="caller", until=principal.held_until)
 
 
 def _recognise_and_count(parts: Parts, proof: Proof) -> Principal:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from anyio import Semaphore
 
 from core.access.directory import KeyDirectory
+from core.access.enrolments import Enrolments
 from core.access.keys import Entropy
 from core.access.sessions import BrowserSessions
 from core.access.throttle import LoginThrottle
@@ -13,6 +14,7 @@ from core.db.session import Database
 from core.jobs.queue import Queue
 from core.settings import Settings
 from core.storage.objects import ObjectStore
+from core.witness.keeping import LedgerWitness
 from service.auth.doorkeeper import Doorkeeper
 from service.edge.gate import Gate
 from service.edge.rate_limit import RateLimits
@@ -32,9 +34,11 @@ class Parts:
         database: Where transactions come from.
         queue: Where trainings are announced after a commit.
         store: Where sealed objects lie.
+        witness: Holds ledgers against what was noted of them outside the database.
         clock: Tells the time.
         entropy: Random bytes of the operating system.
         keys: The directory of API keys.
+        enrolments: People, and the tokens with which they make their first key.
         sessions: The sessions of browsers.
         throttle: How long failed logins wait.
         doorkeeper: Recognises whoever asks.
@@ -53,9 +57,11 @@ class Parts:
     database: Database
     queue: Queue
     store: ObjectStore
+    witness: LedgerWitness
     clock: Clock
     entropy: Entropy
     keys: KeyDirectory
+    enrolments: Enrolments
     sessions: BrowserSessions
     throttle: LoginThrottle
     doorkeeper: Doorkeeper

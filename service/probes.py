@@ -1,9 +1,10 @@
-"""Whether what the service depends on answers: one bounded question to each part.
+"""Whether what the service depends on answers: one bounded question to each part, all at the same time.
 
 A probe says ok or failed and nothing else; why is in the log as the class of the error, and in `understudy doctor`.
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Final, Literal
 
@@ -13,6 +14,7 @@ from kombu.exceptions import KombuError
 from obstore.exceptions import BaseError as StoreError
 from redis.exceptions import RedisError
 from sqlalchemy import text
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from core.db.session import Database
 from core.errors import UnderstudyError
@@ -26,10 +28,37 @@ PROBE_KEY: Final = "probes/readiness"
 Verdict = Literal["ok", "failed"]
 
 
-def probe(
-    checks: Mapping[str, Callable[[], bool]],
-) -> dict[str, Verdict]:
-    """Make every check; one that raises has failed."""
+class Probes:
+    """Checks that are made again and again. One that has not ended in time has failed, and is not begun anew before it ends.
+
+    Args:
+        checks: What to make, by part; one that raises has failed.
+        seconds: How long to wait for all of them together.
+    """
+
+    def __init__(self, checks: Mapping[str, Callable[[], bool]], *, seconds: float) -> None:
+        self._checks = dict(checks)
+        self._seconds = seconds
+        # A thread for each: one that hangs keeps no other waiting.
+        self._threads = ThreadPoolExecutor(len(self._checks), thread_name_prefix="probe")
+        self._under_way: dict[str, Future[bool]] = {}
+
+    def __call__(self) -> dict[str, Verdict]:
+        """Make every check. For one caller at a time."""
+        for part, check in self._checks.items():
+            if part not in self._under_way:
+                self._under_way[part] = self._threads.submit(_holds, part, check)
+        ended = wait(self._under_way.values(), timeout=self._seconds).done
+        verdicts: dict[str, Verdict] = {
+            part: "ok" if asked in ended and asked.result() else "failed"
+            for part, asked in self._under_way.items()
+        }
+        self._under_way = {part: asked for part, asked in self._under_way.items() if asked not in ended}
+        return verdicts
+
+
+def probe(checks: Mapping[str, Callable[[], bool]]) -> dict[str, Verdict]:
+    """Make every check, one after the other; one that raises has failed."""
     return {part: "ok" if _holds(part, check) else "failed" for part, check in checks.items()}
 
 
@@ -83,6 +112,6 @@ def storage_answers(store: ObjectStore) -> bool:
 def _holds(part: str, check: Callable[[], bool]) -> bool:
     try:
         return check()
-    except (UnderstudyError, OSError, KombuError, RedisError, StoreError) as error:
+    except (UnderstudyError, PoolTimeout, OSError, KombuError, RedisError, StoreError) as error:
         get_logger().warning("not-ready", part=part, exc_info=error)
         return False

@@ -39,6 +39,7 @@ from service.edge.request_id import current_request_id
 
 MEDIA_TYPE = "application/problem+json"
 FIRST_SERVER_ERROR = 500
+MOST_NAMED = 8
 
 
 class Problem(BaseModel):
@@ -218,10 +219,11 @@ async def _of_validation(request: Request, error: Exception) -> JSONResponse:
     places = [
         {"where": _place(problem["loc"], names), "kind": str(problem["type"])} for problem in error.errors()
     ]
+    named = ", ".join(f"{place['where']} ({place['kind']})" for place in places[:MOST_NAMED])
     return response_to(
         InvalidInput(
-            "The request does not have the documented form.",
-            remedy="facts.problems lists the places; the form is in /v1/openapi.json.",
+            f"The request does not have the documented form at {named}.",
+            remedy="facts.problems lists all places; the form is in /v1/openapi.json.",
             problems=places,
         )
     )

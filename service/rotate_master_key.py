@@ -20,7 +20,7 @@ from contextlib import closing
 
 from core.access.pepper import kept_pepper
 from core.clock import SystemClock
-from core.db.session import Database
+from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
 from core.settings import Settings, read_settings
 from core.signing import keyring
 from core.storage.rotation import remaining, rotate
@@ -39,7 +39,11 @@ def main(arguments: list[str] | None = None, *, settings: Settings | None = None
     options = parser.parse_args(arguments)
     settings = settings or read_settings()
     master_keys = settings.master_keys
-    with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+    with closing(
+        Database(
+            settings.database_url, pool_size=1, max_overflow=1, statement_seconds=UPKEEP_STATEMENT_SECONDS
+        )
+    ) as database:
         if not options.check:
             # Before the old key is gone: a database that never kept the pepper would lose every API key with it.
             with database.transaction() as session:

@@ -1,7 +1,7 @@
 """The asynchronous client: the same calls as `understudy.client`, sent from asyncio."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 import httpx
 
-from understudy import calls, keys
+from understudy import calls, keys, people
 from understudy.auditing.async_client import AsyncAuditing
 from understudy.budgets.async_client import AsyncBudgets
 from understudy.calls import Call
@@ -139,8 +139,35 @@ class AsyncClient(AsyncReleasing, AsyncDatasets, AsyncBudgets):
         )
 
     async def create_key(self, *, name: str, roles: tuple[str, ...]) -> NewKey:
-        """Make an API key (admin)."""
+        """Make a further API key for oneself, with roles of the key in use."""
         made = await self.run(keys.create_key(name=name, roles=roles))
+        return NewKey.from_json(made.document)
+
+    async def create_person(self, *, name: str, roles: Sequence[str]) -> Json:
+        """Create a person (admin). ``enrolment`` holds the token to hand over, which is shown this once."""
+        return await self.run(people.create_person(name=name, roles=roles))
+
+    async def list_people(self) -> Sequence[Json]:
+        """List everybody, and who has enrolled (admin, auditor)."""
+        return await self.run(people.list_people())
+
+    async def create_enrolment(self, principal_id: str) -> Json:
+        """Make a new enrolment for a person (admin); for one who has had keys it is a recovery."""
+        return await self.run(people.create_enrolment(principal_id))
+
+    async def list_enrolments(self) -> Sequence[Json]:
+        """List one's own enrolments; as an admin or an auditor everybody's."""
+        return await self.run(people.list_enrolments())
+
+    async def cancel_enrolment(self, enrolment_id: str) -> Json:
+        """Take back an enrolment that waits, or a recovery that is still held."""
+        return await self.run(people.cancel_enrolment(enrolment_id))
+
+    async def accept_enrolment(
+        self, token: str, *, name: str | None = None, expires_at: str | None = None
+    ) -> NewKey:
+        """Make one's first key with a token; a client with ``key=""`` will do."""
+        made = await self.run(people.accept_enrolment(token, name=name, expires_at=expires_at))
         return NewKey.from_json(made.document)
 
     async def read_health_report(self) -> Json:
@@ -168,6 +195,7 @@ class AsyncClient(AsyncReleasing, AsyncDatasets, AsyncBudgets):
             response = await self._http.request(
                 call.method,
                 call.path,
+                params=dict(call.query),
                 content=async_pieces(file, seen),
                 headers=dict(call.headers),
                 timeout=UPLOAD_TIMEOUT,

@@ -6,7 +6,7 @@
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 import httpx
 
-from understudy import calls, keys
+from understudy import calls, keys, people
 from understudy.auditing.client import Auditing
 from understudy.budgets.client import Budgets
 from understudy.calls import Call
@@ -145,8 +145,35 @@ class Client(Releasing, Datasets, Budgets):
         )
 
     def create_key(self, *, name: str, roles: tuple[str, ...]) -> NewKey:
-        """Make an API key (admin)."""
+        """Make a further API key for oneself, with roles of the key in use."""
         made = self.run(keys.create_key(name=name, roles=roles))
+        return NewKey.from_json(made.document)
+
+    def create_person(self, *, name: str, roles: Sequence[str]) -> Json:
+        """Create a person (admin). ``enrolment`` holds the token to hand over, which is shown this once."""
+        return self.run(people.create_person(name=name, roles=roles))
+
+    def list_people(self) -> Sequence[Json]:
+        """List everybody, and who has enrolled (admin, auditor)."""
+        return self.run(people.list_people())
+
+    def create_enrolment(self, principal_id: str) -> Json:
+        """Make a new enrolment for a person (admin); for one who has had keys it is a recovery."""
+        return self.run(people.create_enrolment(principal_id))
+
+    def list_enrolments(self) -> Sequence[Json]:
+        """List one's own enrolments; as an admin or an auditor everybody's."""
+        return self.run(people.list_enrolments())
+
+    def cancel_enrolment(self, enrolment_id: str) -> Json:
+        """Take back an enrolment that waits, or a recovery that is still held."""
+        return self.run(people.cancel_enrolment(enrolment_id))
+
+    def accept_enrolment(
+        self, token: str, *, name: str | None = None, expires_at: str | None = None
+    ) -> NewKey:
+        """Make one's first key with a token; a client with ``key=""`` will do."""
+        made = self.run(people.accept_enrolment(token, name=name, expires_at=expires_at))
         return NewKey.from_json(made.document)
 
     def read_health_report(self) -> Json:
@@ -174,6 +201,7 @@ class Client(Releasing, Datasets, Budgets):
             response = self._http.request(
                 call.method,
                 call.path,
+                params=dict(call.query),
                 content=pieces(file, seen),
                 headers=dict(call.headers),
                 timeout=UPLOAD_TIMEOUT,

@@ -48,6 +48,19 @@ class Connection:
         """
         return self.client(next((role for role in GOVERNING if role in self.keys), GOVERNING[0]))
 
+    def acting_with(self, key: str | None, *, data_folder: Path | None) -> "Connection":
+        """Give the same connection with the keys that the command line or the environment gives.
+
+        A key that is given wins over the keys of the local stack, so that nobody acts as somebody else by mistake. A
+        data folder on the command line is used with its own keys, whatever the environment says.
+
+        Args:
+            key: key from the command line.
+            data_folder: data folder from the command line.
+        """
+        given = given_keys(key, environment={} if data_folder else os.environ)
+        return Connection(self.url, {**self.keys, **given})
+
     def any_client(self) -> Client:
         """Give a client for what every role may read.
 
@@ -82,10 +95,20 @@ def named_connection(
     address = url or environment.get("UNDERSTUDY_URL")
     if not address:
         return None
+    return Connection(address, given_keys(key, environment=environment))
+
+
+def given_keys(key: str | None, *, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Give the key of each role that the command line or the environment gives.
+
+    Args:
+        key: key from the command line, used for every role.
+        environment: environment variables.
+    """
     for_all = key or environment.get("UNDERSTUDY_KEY")
     for_each = {} if key else {role: environment.get(f"UNDERSTUDY_{role.upper()}_KEY") for role in ROLES}
     keys = {role: for_each.get(role) or for_all for role in ROLES}
-    return Connection(address, {role: text for role, text in keys.items() if text})
+    return {role: text for role, text in keys.items() if text}
 
 
 def running_connection(data_folder: Path) -> Connection | None:
@@ -127,6 +150,21 @@ def announced_connection(data_folder: Path) -> Connection | None:
         raise InputUnusable(message) from None
 
 
+def existing_connection(*, url: str | None, key: str | None, data_folder: Path | None) -> Connection | None:
+    """Give the connection that is named, else that of the running local stack, or None if there is neither.
+
+    Args:
+        url: address from the command line.
+        key: key from the command line.
+        data_folder: data folder from the command line.
+    """
+    named = None if data_folder and not url else named_connection(url=url, key=key)
+    if named is not None:
+        return named
+    found = running_connection(data_folder or default_data_folder())
+    return None if found is None else found.acting_with(key, data_folder=data_folder)
+
+
 def find_connection(*, url: str | None, key: str | None, data_folder: Path | None) -> Connection:
     """Find the service to talk to.
 
@@ -139,8 +177,7 @@ def find_connection(*, url: str | None, key: str | None, data_folder: Path | Non
         NoService: if nothing names one and none runs here.
     """
     folder = data_folder or default_data_folder()
-    named = None if data_folder and not url else named_connection(url=url, key=key)
-    found = named or running_connection(folder)
+    found = existing_connection(url=url, key=key, data_folder=data_folder)
     if found is None:
         message = (
             f"no service: none runs on {folder}; start one with `understudy up`, or give --url and --key"

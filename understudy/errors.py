@@ -37,6 +37,10 @@ class UnderstudyError(Exception):
     """The root; the message says what is wrong and what to do."""
 
 
+class DegenerateGenerator(UserWarning):
+    """What a new generator draws does not vary as it should; the message says how, and what to change."""
+
+
 class ServiceUnreachable(UnderstudyError):
     """The service gave no answer."""
 

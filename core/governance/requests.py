@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from core.access.enrolments import require_counted
 from core.audit import log
 from core.clock import Clock
 from core.db.tables.budget_request import BudgetRequest
@@ -105,19 +106,20 @@ def approve(
         amounts: what is granted; None for all that was asked for.
         note: what the analyst is told.
         expires_at: when the grant ends.
-        two_person_rule: whether who asked is refused as the one who approves.
+        two_person_rule: whether two people who enrolled themselves must act: who asked and who approves.
         clock: stamps the decision.
 
     Raises:
         RequestNotFound, RequestDecided: there is no such open request.
         SecondPersonNeeded: `by` filed it, and would hold the grant.
+        PersonNotEnrolled, RecoveryHold: one of the two does not count for the two-person rule.
         GrantAboveRequest, ExpiryOutOfRange: the approval goes beyond what is allowed.
         RequesterNotMember: the dataset is no longer shown to who asked.
         BudgetNotSet, PopulationFrozen: the ledger refuses.
     """
     request = _open(session, request_id, clock=clock)
-    if two_person_rule and by == request.requested_by:
-        raise SecondPersonNeeded
+    if two_person_rule:
+        _require_two_people(session, request, by=by, at=clock.now())
     amounts = amounts or PrivacyGuarantee(epsilon=request.epsilon, delta=request.delta)
     if amounts.epsilon > request.epsilon or amounts.delta > request.delta:
         raise GrantAboveRequest(epsilon=request.epsilon, delta=request.delta)
@@ -209,6 +211,14 @@ def _decide(
     request.decided_at = at
     session.flush()
     tell_request(session, request, at=at)
+
+
+def _require_two_people(session: Session, request: BudgetRequest, *, by: UUID, at: datetime) -> None:
+    if by == request.requested_by:
+        raise SecondPersonNeeded
+    # A request from before the enrolment may have been filed with a key that an administrator had handed out.
+    require_counted(session, request.requested_by, since=request.created_at, at=at, whose="requester")
+    require_counted(session, by, since=at, at=at, whose="approver")
 
 
 def _note(session: Session, action: str, object_id: UUID, *, clock: Clock) -> None:

@@ -21,12 +21,19 @@ class Kind(StrEnum):
     JOB_FAILED = "job.failed"
     JOB_CANCELLED = "job.cancelled"
     RELEASE_PUBLISHED = "release.published"
+    RECOVERY_MADE = "recovery.made"
+    RECOVERY_ACCEPTED = "recovery.accepted"
+    RECOVERY_CANCELLED = "recovery.cancelled"
     TEST = "test"
     CONFIRM = "address.confirm"
 
 
 CHOSEN: Final = tuple(kind for kind in Kind if kind not in {Kind.TEST, Kind.CONFIRM})
 """The kinds that an endpoint may choose from."""
+
+RECOVERIES: Final = (Kind.RECOVERY_MADE, Kind.RECOVERY_ACCEPTED, Kind.RECOVERY_CANCELLED)
+"""The kinds that tell somebody that an administrator lets a person make keys anew; no endpoint of the person's can
+leave them out."""
 
 _SCOPE_OF: Final[Mapping[str, Scope]] = {
     "budget-request": Scope.BUDGET_READ,
@@ -38,5 +45,5 @@ _SCOPE_OF: Final[Mapping[str, Scope]] = {
 
 
 def scope_of(kind: Kind) -> Scope | None:
-    """What a narrowed key needs to be told of such an event; None where it only concerns the endpoint itself."""
+    """What a narrowed key needs to be told of such an event; None where it only concerns the endpoint or its principal itself."""
     return _SCOPE_OF.get(kind.value.partition(".")[0])

@@ -23,6 +23,9 @@ WORDS: Final[Mapping[Kind, str]] = {
     Kind.JOB_FAILED: "A job has failed.",
     Kind.JOB_CANCELLED: "A job was cancelled.",
     Kind.RELEASE_PUBLISHED: "A release was published.",
+    Kind.RECOVERY_MADE: "An administrator has made an enrolment with which somebody can make keys anew.",
+    Kind.RECOVERY_ACCEPTED: "An enrolment was accepted by which somebody makes keys anew.",
+    Kind.RECOVERY_CANCELLED: "An enrolment with which somebody could make keys anew was cancelled.",
     Kind.TEST: "This is the test that you asked for.",
     Kind.CONFIRM: "Confirm this address.",
 }

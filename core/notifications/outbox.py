@@ -65,8 +65,19 @@ def tell_population(session: Session, kind: Kind, population_id: UUID, *, at: da
         _tell(session, kind, dataset_id=dataset_id, at=at, population_id=population_id)
 
 
+def tell_principal(session: Session, kind: Kind, about: UUID, *, at: datetime, **ids: UUID) -> None:
+    """Tell a principal, and those who oversee the installation, of something that is about no dataset."""
+    _tell(session, kind, dataset_id=None, at=at, about=about, **ids)
+
+
 def _tell(
-    session: Session, kind: Kind, *, dataset_id: UUID, at: datetime, about: UUID | None = None, **ids: UUID
+    session: Session,
+    kind: Kind,
+    *,
+    dataset_id: UUID | None,
+    at: datetime,
+    about: UUID | None = None,
+    **ids: UUID,
 ) -> None:
     facts = {name: str(identity) for name, identity in ids.items()}
     repository.add_event(

@@ -11,13 +11,14 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from core.access import visibility
-from core.access.roles import Principal
+from core.access.roles import Principal, Role
+from core.access.scopes import Scope
 from core.db.tables.api_key import ApiKey
 from core.db.tables.dataset import Dataset
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
-from core.notifications.kinds import Kind, scope_of
+from core.notifications.kinds import RECOVERIES, Kind, scope_of
 
 WAITING: Final = "waiting"
 DROPPED: Final = "dropped"
@@ -105,13 +106,17 @@ def known_to(principal: Principal) -> ColumnElement[bool]:
     roles, identity = principal.roles, principal.id
     about_it = NotificationEvent.about == identity
     shown: ColumnElement[bool] = and_(
+        NotificationEvent.dataset_id.is_not(None),
         visibility.seen_by(roles, identity),
         or_(NotificationEvent.about.is_(None), about_it, visibility.overseen_by(roles, identity)),
     )
+    overseen: list[ColumnElement[bool]] = [about_it]
+    if principal.has(Role.AUDITOR, Role.ADMIN) and principal.within(Scope.AUDIT_READ):
+        overseen.append(NotificationEvent.kind.in_([kind.value for kind in RECOVERIES]))
     kinds = [kind.value for kind in Kind if (scope := scope_of(kind)) is None or principal.within(scope)]
     return and_(
         NotificationEvent.kind.in_(kinds),
-        or_(and_(NotificationEvent.dataset_id.is_(None), about_it), shown),
+        or_(and_(NotificationEvent.dataset_id.is_(None), or_(*overseen)), shown),
     )
 
 

@@ -12,7 +12,7 @@ from core.access.roles import Principal
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
 from core.notifications import repository
-from core.notifications.kinds import Kind
+from core.notifications.kinds import RECOVERIES, Kind
 
 _LONGEST_CHAIN: Final = 1000
 
@@ -46,6 +46,12 @@ def told_to(
     wanted = [
         event_id
         for event_id, event in events.items()
-        if not endpoint.kinds or event.kind in endpoint.kinds or Kind(event.kind) in {Kind.TEST, Kind.CONFIRM}
+        if not endpoint.kinds or event.kind in endpoint.kinds or _is_told_anyway(event, principal)
     ]
     return repository.visible_events(session, principal, wanted) if wanted else ()
+
+
+def _is_told_anyway(event: NotificationEvent, principal: Principal) -> bool:
+    """What an endpoint cannot leave out: what it was asked for, and who can become its principal."""
+    kind = Kind(event.kind)
+    return kind in {Kind.TEST, Kind.CONFIRM} or (kind in RECOVERIES and event.about == principal.id)

@@ -200,11 +200,21 @@ def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: "Qu
     """
     report = _locked(session, claim)
     if again:
-        report.state, report.lease_expires_at, report.sent_at = QUEUED, None, clock.now()
-        on_commit(session, partial(queue.enqueue_report, claim.report_id))
+        _requeue(session, report, queue=queue, at=clock.now())
         return
     _end(report, FAILED, at=clock.now())
     report.failure_code = REPORT_FAILED
+
+
+def hand_back_report(session: Session, claim: ReportClaim, *, queue: "Queue", clock: Clock) -> None:
+    """Put a report back into the queue because its worker was told to stop; the claim counts as no attempt.
+
+    Raises:
+        LeaseLost: as `renew_report`.
+    """
+    report = _locked(session, claim)
+    report.attempts -= 1
+    _requeue(session, report, queue=queue, at=clock.now())
 
 
 def overdue_reports(session: Session, *, clock: Clock, resend_seconds: float) -> list[UUID]:
@@ -235,6 +245,11 @@ def _locked(session: Session, claim: ReportClaim) -> SealedReport:
     if report is None or report.fence != claim.fence or report.state != RUNNING:
         raise LeaseLost
     return report
+
+
+def _requeue(session: Session, report: SealedReport, *, queue: "Queue", at: datetime) -> None:
+    report.state, report.lease_expires_at, report.sent_at = QUEUED, None, at
+    on_commit(session, partial(queue.enqueue_report, report.id))
 
 
 def _end(report: SealedReport, state: str, *, at: datetime) -> None:

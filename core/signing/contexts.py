@@ -3,6 +3,8 @@
 from typing import Final
 
 LEDGER_HEAD: Final = "understudy.ledger-head/1"
+LEDGER_ACCEPTANCE: Final = "understudy.ledger-acceptance/1"
+PUBLICATION: Final = "understudy.publication/1"
 AUDIT_HEAD: Final = "understudy.audit-head/1"
 AUDIT_EXPORT: Final = "understudy.audit-export/1"
 CERTIFICATE: Final = "understudy.certificate/2"

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+from obstore.exceptions import BaseError as StoreError
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -22,8 +23,11 @@ from core.ledger import book
 from core.notifications.mail_settings import mail_server
 from core.notifications.repository import undelivered
 from core.settings import Settings
+from core.signing import keyring
 from core.storage.objects import ObjectStore
 from core.vitals import figures
+from core.witness.checking import NOT_OURS, POPULATION_MISSING, forgotten
+from core.witness.places import Witnesses
 from service import probes
 from service.diagnosis.findings import Finding, finding
 
@@ -121,6 +125,28 @@ class Examination:
             paused = undelivered(session).paused
             if paused:
                 yield finding("endpoints-paused", which=paused)
+        yield from self._witnessed()
+
+    def _witnessed(self) -> Iterator[Finding]:
+        """Hold every ledger against what was noted of it; what is noted is read first, or a new head would look lost."""
+        with self._database.read_only() as session:
+            public_keys = keyring.public_keys(session)
+        witnesses = Witnesses.of(self._settings, self._store)
+        try:
+            known = dict(witnesses.noted_by_population(public_keys=public_keys))
+        except (StoreError, OSError):
+            if self._settings.witness_url is not None:
+                yield finding("witness-away")
+            return
+        with self._database.read_only() as session:
+            populations = set(session.scalars(select(Budget.population_id)))
+            for population_id, noted in sorted(known.items(), key=lambda one: one[0]):
+                if population_id not in populations:
+                    problem: str | None = POPULATION_MISSING
+                else:
+                    problem = NOT_OURS if noted is None else forgotten(session, population_id, noted)
+                if problem is not None:
+                    yield finding("ledger-behind", which=str(population_id), problem=problem)
 
     def _clocks(self, session: Session) -> Iterator[Finding]:
         skew = figures.clock_skew(session, at=self._clock.now())

@@ -122,6 +122,12 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "The ledger of population {which} does not verify from entry {entry} on.",
         "Release nothing more from it. Compare with backups and the outside witness: docs/operations.md, Restore.",
     ),
+    "ledger-behind": Entry(
+        "ledger",
+        "problem",
+        "The ledger of population {which} lacks what was noted outside the database: {problem}.",
+        "A backup was restored, or entries were removed: nothing is admitted. docs/operations.md, Restore, says what to do.",
+    ),
     "ledger-unverified": Entry(
         "ledger",
         "note",
@@ -139,6 +145,12 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "warning",
         "No second place outside this machine keeps the heads of the ledgers.",
         "Set UNDERSTUDY_WITNESS_URL: else who restores database and objects together can hide what was spent.",
+    ),
+    "witness-away": Entry(
+        "ledger",
+        "problem",
+        "A place where heads of ledgers are noted does not answer.",
+        "Check UNDERSTUDY_WITNESS_URL, its keys and the way there: no training opens rows before its spend is noted.",
     ),
     "mail-away": Entry(
         "notifications",

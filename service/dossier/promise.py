@@ -31,6 +31,11 @@ def protected(unit: str | None, cap: dict[str, float] | None) -> Sequence[str]:
             "This binds all releases and all analysts together, however they share what they hold, and also orders that are "
             "chosen after earlier releases were seen."
         ),
+        (
+            "It holds for a cap that was fixed without regard to what had been released. A cap that was raised because of a "
+            "release promises less than it says, and lowering it does not make smaller what was promised before: the ledger "
+            "has every change with its reason."
+        ),
         "The price of every job is reserved in the ledger before it may run, and is spent before the first record is opened.",
     ]
 

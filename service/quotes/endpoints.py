@@ -8,7 +8,13 @@ from core.ledger import book
 from core.ledger.errors import BudgetNotSet, GrantNotFound
 from core.privacy.charge import charge_of
 from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
-from core.synthesis.errors import InvalidReport, InvalidSelection, InvalidSpec
+from core.synthesis.errors import (
+    InvalidReport,
+    InvalidSelection,
+    InvalidSpec,
+    TooManyFreeSteps,
+    TooWideForAnchor,
+)
 from service.budgets.outlook import look
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
@@ -28,6 +34,8 @@ PLANNING_ERRORS = (
     BudgetNotSet,
     GrantNotFound,
     InvalidSpec,
+    TooWideForAnchor,
+    TooManyFreeSteps,
     InvalidSelection,
     InvalidReport,
     ReleaseNotFound,

@@ -57,6 +57,7 @@ class Planner:
         Raises:
             BudgetNotSet: The order names no delta and no cap says which one to take.
             InvalidSpec: The options do not make a plan.
+            TooManyFreeSteps: They ask for more steps that cost no budget than are made here.
             InvalidSelection: The candidates do not make a selection.
             InvalidReport: The report cannot be measured.
             InvalidGuarantee: The guarantee is out of range.
@@ -116,8 +117,13 @@ def _delta(order: GeneratorOrder, cap: Cap | None) -> float:
 
 def _spec(order: GeneratorOrder) -> SynthesisSpec | SelectionSpec:
     if order.selection is not None:
-        return order.selection.spec()
-    return SynthesisSpec(synthesizer=order.synthesizer, options=order.options)
+        selection = order.selection.spec()
+        for candidate in selection.candidates:
+            candidate.require_few_free_steps()
+        return selection
+    spec = SynthesisSpec(synthesizer=order.synthesizer, options=order.options)
+    spec.require_few_free_steps()
+    return spec
 
 
 def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> OrderedPlan:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
+from core.access.errors import RecoveryHold
 from core.datasets.errors import DatasetDeleted
 from core.db.session import on_commit
 from core.quotas import room
@@ -42,7 +43,7 @@ router = APIRouter(tags=["reports"], route_class=StrictRoute)
     "/releases/{release_id}/sealed-reports",
     status_code=ACCEPTED,
     summary="Order a sealed report",
-    responses=problems(ReleaseNotFound, ReportTargetUnknown, ReportForTablesOnly, DatasetDeleted, QuotaExceeded),
+    responses=problems(ReleaseNotFound, ReportTargetUnknown, ReportForTablesOnly, DatasetDeleted, QuotaExceeded, RecoveryHold),
 )  # fmt: skip
 def order_sealed_report(
     release_id: UUID,
@@ -77,7 +78,7 @@ def order_sealed_report(
 @router.get(
     "/releases/{release_id}/sealed-reports",
     summary="List the sealed reports on a release",
-    responses=problems(ReleaseNotFound),
+    responses=problems(ReleaseNotFound, RecoveryHold),
 )
 def list_sealed_reports(
     release_id: UUID, principal: CurrentPrincipal, session: OpenSession
@@ -90,7 +91,7 @@ def list_sealed_reports(
 
 
 @router.get(
-    "/sealed-reports/{sealed_report_id}", summary="Read how far a sealed report is", responses=problems(SealedReportNotFound)
+    "/sealed-reports/{sealed_report_id}", summary="Read how far a sealed report is", responses=problems(SealedReportNotFound, RecoveryHold)
 )  # fmt: skip
 def read_sealed_report(
     sealed_report_id: UUID, principal: CurrentPrincipal, session: OpenSession
@@ -103,7 +104,7 @@ def read_sealed_report(
     "/sealed-reports/{sealed_report_id}/file",
     summary="Download a sealed report",
     response_class=Response,
-    responses={**problems(SealedReportNotFound, SealedReportNotMade), **_FILE},
+    responses={**problems(SealedReportNotFound, SealedReportNotMade, RecoveryHold), **_FILE},
 )
 def download_sealed_report(
     sealed_report_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
@@ -130,7 +131,7 @@ def download_sealed_report(
     "/sealed-reports/{sealed_report_id}",
     status_code=NO_CONTENT,
     summary="Delete a sealed report",
-    responses=problems(SealedReportNotFound),
+    responses=problems(SealedReportNotFound, RecoveryHold),
 )
 def delete_sealed_report(
     sealed_report_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession

@@ -9,6 +9,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from sqlalchemy.orm import Session
 
+from core.access.enrolments import require_enrolled
+from core.access.errors import PersonNotEnrolled, RecoveryHold
+from core.access.roles import Principal, Via
 from core.db.tables.budget_request import BudgetRequest
 from core.governance import errors, requests
 from core.governance.states import RequestState
@@ -27,6 +30,7 @@ from service.idempotency import (
     IdempotencyKeyMissing,
     IdempotencyKeyReused,
 )
+from service.parts import Parts
 from service.problem import problems
 from service.requests import repository
 from service.requests.schemas import (
@@ -50,7 +54,9 @@ State = Annotated[RequestState | None, Query(description="Only requests in this 
     "/datasets/{dataset_id}/budget-requests",
     status_code=201,
     summary="Ask for a part of the budget",
-    responses=problems(DatasetNotFound, errors.NotAMember, errors.RequestAlreadyOpen, InvalidGuarantee),
+    responses=problems(
+        DatasetNotFound, errors.NotAMember, errors.RequestAlreadyOpen, PersonNotEnrolled, InvalidGuarantee
+    ),
 )
 def file_budget_request(
     dataset_id: UUID,
@@ -61,6 +67,7 @@ def file_budget_request(
 ) -> BudgetRequestView:
     """File a request for a sub-cap; the owner or an admin decides. At most one is open per analyst and dataset."""
     datasets.visible(session, dataset_id, principal)
+    _require_person(session, parts, principal, whose="caller")
     request = requests.file(
         session,
         dataset_id=dataset_id,
@@ -130,6 +137,8 @@ def read_budget_request(
         errors.RequestNotFound,
         errors.RequestDecided,
         errors.SecondPersonNeeded,
+        PersonNotEnrolled,
+        RecoveryHold,
         errors.GrantAboveRequest,
         errors.ExpiryOutOfRange,
         errors.RequesterNotMember,
@@ -150,7 +159,8 @@ def approve_budget_request(
 ) -> JSONResponse:
     """Make the grant that was asked for, or a smaller one; request and grant change together.
 
-    For the dataset's owner or an admin, but not for who asked. Needs an `Idempotency-Key`: a repeat with the same key
+    For the dataset's owner or an admin, but not for who asked; both must have enrolled themselves, and neither been
+    recovered within `recovery_hold_hours`. Needs an `Idempotency-Key`: a repeat with the same key
     and body gets the first answer again, with the header `Idempotency-Replayed: true`.
     """
     if idempotency_key is None:
@@ -159,6 +169,7 @@ def approve_budget_request(
 
     def work() -> Answer:
         now = parts.clock.now()
+        _require_person(session, parts, principal, whose="approver")
         request, _ = requests.approve(
             session,
             request_id,
@@ -218,6 +229,15 @@ def withdraw_budget_request(
     request = requests.withdraw(session, request_id, by=principal.id, clock=parts.clock)
     record(session, principal, action="budget-request.withdraw", object_id=request_id, clock=parts.clock)
     return _view(session, request)
+
+
+def _require_person(session: Session, parts: Parts, principal: Principal, *, whose: str) -> None:
+    """Under the two-person rule only people count who enrolled themselves, or whom the identity provider vouches for."""
+    if not parts.settings.two_person_rule:
+        return
+    if principal.via is Via.TOKEN:
+        parts.enrolments.note_token(session, principal)
+    require_enrolled(principal, whose=whose)
 
 
 def _view(session: Session, request: BudgetRequest) -> BudgetRequestView:

@@ -38,7 +38,12 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "put_part": (("400", "413", "415", "422"), "a part must be the bytes that its digest says"),
     "verify_ledger": (("422",), "a noted head is a sequence and a hash, both or neither"),
     "verify_audit_log": (("422",), "likewise"),
-    "create_key": (("422",), "a moment is a date-time to the document, and must lie ahead to the service"),
+    "accept_enrolment": (("401", "422"), "any short text is a token to the document"),
+    "create_person": (("422",), "which characters can be seen is Unicode's to say"),
+    "create_key": (
+        ("403", "422"),
+        "whose key it would be, and what that key may do, is not the document's to say; a moment is a date-time to the document, and must lie ahead to the service",
+    ),
     "name_principal": (("422",), "which characters can be seen is Unicode's to say"),
     "freeze_dataset": (("422",), "a reason of white space alone is none"),
     "unfreeze_dataset": (("422",), "likewise"),

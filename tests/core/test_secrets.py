@@ -273,7 +273,7 @@ def test_a_process_with_a_weak_secret_does_not_start(command) -> None:
         text=True,
         env={"PATH": os.environ["PATH"]} | weak,
         cwd=ROOT,
-        timeout=120,
+        timeout=600,
     )
     assert finished.returncode != 0
     told = finished.stdout + finished.stderr

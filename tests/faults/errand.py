@@ -19,7 +19,7 @@ from understudy.jobs.results import Job
 Result = TypeVar("Result")
 
 ROWS: Final = 240
-PATIENCE_SECONDS: Final = 300.0
+PATIENCE_SECONDS: Final = 800.0
 PAUSE_SECONDS: Final = 0.1
 CAP: Final = (1.5, 4e-6)
 STEPS: Final = 300

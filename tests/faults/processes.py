@@ -15,7 +15,7 @@ ROLES = {
     "api": "uvicorn",
     "worker": "celery",
     "upkeep": "workers.upkeep",
-    "redis": "redis-server",
+    "redis": "valkey-server",
     "postgres": "bin/postgres",
 }
 RUNNER = "tests.faults.seam_runner"

@@ -87,6 +87,35 @@ def test_down_and_up_again(empty_url, connect):
     assert rows(connection, TABLES) == before
 
 
+def test_principals_with_keys_become_people_who_are_not_enrolled(empty_url, connect):
+    config = alembic_config()
+    with create_engine(driver_url(empty_url), poolclass=NullPool).connect() as given:
+        config.attributes["connection"] = given
+        command.upgrade(config, "20261122_04_charged_reports")
+    connection = connect(empty_url)
+    insert = text(
+        "INSERT INTO api_keys (id, principal_id, name, roles, prefix, digest, created_at, revoked_at)"
+        " VALUES (:id, :who, 'n', :roles, 'p', :digest, now(), CASE WHEN :revoked THEN now() END)"
+    )
+    living, ended = uuid4(), uuid4()
+    for who, roles, revoked in [
+        (living, ["analyst"], False),
+        (living, ["owner"], False),
+        (living, ["admin"], True),
+        (ended, ["owner"], True),
+    ]:
+        connection.execute(
+            insert,
+            {"id": uuid4(), "who": who, "roles": roles, "digest": uuid4().bytes, "revoked": revoked},
+        )
+    upgrade_to_head(empty_url)
+    found = rows(connection, text("SELECT principal_id, roles, enrolled_at, held_until FROM people"))
+    assert sorted(found) == sorted(
+        [(living, ["analyst", "owner"], None, None), (ended, ["owner"], None, None)]
+    ), "rights that were revoked do not come back, and who has nothing else is found again"
+    assert rows(connection, text("SELECT DISTINCT enrolment_id FROM api_keys")) == [(None,)]
+
+
 def test_several_upgrades_at_once(empty_url, connect):
     errors = []
 

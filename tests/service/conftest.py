@@ -15,6 +15,7 @@ from core.logs import configure_logs
 from core.settings import Settings
 from core.storage.objects import open_store
 from service.app import create_app
+from tests.service.serving import Served, serving
 from tests.service.world import NOON, Caller, World
 
 
@@ -59,3 +60,10 @@ def world(settings: Settings, database: Database) -> Iterator[World]:
             app=app, client=client, database=database, queue=queue, store=store, clock=clock,
             directory=directory, **callers,
         )  # fmt: skip
+
+
+@pytest.fixture
+def served(world: World) -> Iterator[Served]:
+    """The same API over a real socket."""
+    with serving(world.app) as served:
+        yield served

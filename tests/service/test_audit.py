@@ -147,7 +147,7 @@ def test_events_are_found_by_time_and_actor(world: World, auditor: Caller) -> No
     declare(world)
     clock: FixedClock = world.clock
     clock.advance(seconds=600)
-    world.admin.post("/v1/keys", {"name": "a", "roles": ["owner"]})
+    world.admin.post("/v1/keys", {"name": "a", "roles": ["admin"]})
     later = "2026-03-01T12:05:00+00:00"
     assert [event["action"] for event in events(auditor, **{"from": later})] == ["key.create"]
     assert [event["action"] for event in events(auditor, to=later)] == ["dataset.declare"]
@@ -180,7 +180,7 @@ def test_an_export_is_the_chain_with_a_signed_trailer(
 
 def test_an_export_as_csv_of_some_events(world: World, auditor: Caller) -> None:
     declare(world)
-    world.admin.post("/v1/keys", {"name": "a", "roles": ["owner"]})
+    world.admin.post("/v1/keys", {"name": "a", "roles": ["admin"]})
     answer = auditor.get("/v1/audit/export", params={"format": "csv", "action": "key.create"})
     lines = answer.content.splitlines(keepends=True)
     (row,) = csv.DictReader(io.StringIO(b"".join(lines[:-1]).decode()))

@@ -210,7 +210,7 @@ def test_problems_make_it_ailing_and_notes_do_not() -> None:
 def examined_by_command(environment: dict[str, str]) -> tuple[int, Report]:
     finished = subprocess.run(
         [sys.executable, "-m", "service.diagnosis"],
-        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert finished.stdout, finished.stderr
     return finished.returncode, Report.model_validate_json(finished.stdout)

@@ -104,6 +104,8 @@ def test_the_places_of_mistakes_are_named_with_our_own_words_only(world: World) 
     places = {(each["where"], each["kind"]) for each in problem["facts"]["problems"]}
     assert ("body.epsilon", "greater_than_equal") in places
     assert ("body.?", "extra_forbidden") in places
+    # The command prints the detail and no facts.
+    assert "body.epsilon (greater_than_equal)" in problem["detail"]
     assert CANARY not in json.dumps(problem)
 
 
@@ -202,7 +204,10 @@ def test_the_document_describes_every_endpoint_and_its_problems(world: World) ->
             if not path.startswith("/v1/") or path == "/v1/health":
                 continue
             assert operation["description"], path
-            assert operation["operationId"].startswith("create_session_") or operation["security"], path
+            assert (
+                operation["operationId"].startswith(("create_session_", "accept_enrolment_"))
+                or operation["security"]
+            ), path
             for status, response in operation["responses"].items():
                 if status.startswith(("4", "5")):
                     (media_type,) = response["content"]

@@ -1,6 +1,11 @@
 import time
+from typing import Any
+
+import pytest
 
 from core.synthesis.plan import make_plan
+from core.synthesis.rules import PRETRAINING_BY_CELLS
+from core.synthesis.spec import MOST_FREE_STEPS, SynthesisSpec
 from service.quotes import planner as planner_module
 from tests.core.releases.stand_in import DOMAIN
 from tests.service.world import OPTIONS, World, require_problem
@@ -77,3 +82,25 @@ def test_a_quote_is_quick(world: World) -> None:
     began = time.monotonic()
     assert world.analyst.post("/v1/quotes", body_of(dataset_id, options={})).status_code == 200
     assert time.monotonic() - began < 2.0
+
+
+@pytest.mark.parametrize("path", ["/v1/quotes", "/v1/jobs"])
+@pytest.mark.parametrize("in_selection", [False, True])
+def test_more_free_steps_than_the_service_makes_are_refused(
+    world: World, path: str, in_selection: bool
+) -> None:
+    options = {"pretraining_steps": MOST_FREE_STEPS + 1}
+    order: dict[str, Any] = {"dataset_id": world.ready(), "epsilon": 1.0, "delta": 1e-6, "options": options}
+    if in_selection:
+        candidates = [{}, {"options": order.pop("options")}]
+        order["selection"] = {"candidates": candidates, "epsilon": 0.3, "choice_epsilon": 0.2}
+    answer = world.analyst.post(path, order, headers={"Idempotency-Key": "one"})
+    problem = require_problem(answer, status=422, code="too-many-free-steps")
+    assert problem["facts"] == {"option": "pretraining_steps", "limit": MOST_FREE_STEPS}
+    assert world.movements(order["dataset_id"]) == []
+
+
+def test_plans_of_before_the_ceiling_are_read_as_ever() -> None:
+    spec = SynthesisSpec(synthesizer="idpgan", options={"pretraining_steps": 10_000_000})
+    assert SynthesisSpec.from_json(spec.to_json()) == spec
+    assert max(steps for _, steps in PRETRAINING_BY_CELLS) * 10 == MOST_FREE_STEPS

@@ -27,7 +27,7 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command on the application of the test."""
     connection = everybody(world)
     monkeypatch.setattr("understudy.cli.jobs.find_connection", lambda **_named: connection)
-    monkeypatch.setattr("understudy.cli.publish.named_connection", lambda **_named: connection)
+    monkeypatch.setattr("understudy.cli.publish.existing_connection", lambda **_named: connection)
 
     def run_words(*words: object) -> int:
         monkeypatch.setattr("sys.argv", ["understudy", *map(str, words)])

@@ -28,8 +28,11 @@ CSV = b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 20 + '"Ü",61,no,2020
 
 
 def rows_of(canary: str) -> bytes:
-    """Rows with a value that must never be seen again: an unknown category, so it shows up in the report's counts."""
-    return b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 9 + f"{canary},30,no,2020-01-02\n".encode()
+    """Rows with a value that must never be seen again: an unknown category, so it shows up in the report's counts.
+
+    It is one row in fifty, so the others close the dataset.
+    """
+    return b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 49 + f"{canary},30,no,2020-01-02\n".encode()
 
 
 @dataclass(frozen=True)
@@ -165,8 +168,13 @@ class World:
         document: dict[str, Any] = answer.json()
         return document
 
-    def release(self, made: Bundle | None = None) -> str:
-        """A release as a worker would have left it, of rows where no bundle is given. Returns its id."""
+    def release(self, made: Bundle | None = None, **stated: Any) -> str:
+        """A release as a worker would have left it, of rows where no bundle is given. Returns its id.
+
+        Args:
+            made: its bundle.
+            **stated: further members of its certificate.
+        """
         job = self.job()
         release_id = uuid4()
         key = f"releases/{release_id}/bundle.zip"
@@ -178,7 +186,7 @@ class World:
                     job_id=UUID(job["id"]),
                     dataset_id=UUID(job["dataset_id"]),
                     bundle_key=key,
-                    certificate={"schema": "understudy.certificate/1"},
+                    certificate={"schema": "understudy.certificate/1"} | stated,
                     created_at=NOON,
                 )
             )

@@ -16,6 +16,8 @@ from understudy.cli.answers import tell
 from understudy.errors import UnderstudyError
 
 WITHOUT_JSON = {
+    "backup": "it writes a folder of files and answers by its exit status",
+    "restore": "it answers by its exit status, and names the ledgers that have forgotten something",
     "up": "it runs until it is stopped; what it announces stands in the data folder as JSON",
 }
 """Commands without --json, each with its reason."""
@@ -57,7 +59,7 @@ def test_an_answer_has_two_forms(capsys: pytest.CaptureFixture[str]) -> None:
 def _understudy(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", RUN, *words],
-        capture_output=True, text=True, env=dict(os.environ) | environment, timeout=300, check=False,
+        capture_output=True, text=True, env=dict(os.environ) | environment, timeout=600, check=False,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ def test_the_commands_are_the_promised_ones() -> None:
     command = typer.main.get_command(app)
     assert sorted(command.commands) == [
         "audit",
+        "backup",
         "budget",
         "demo",
         "doctor",
@@ -31,10 +32,12 @@ def test_the_commands_are_the_promised_ones() -> None:
         "ledger",
         "members",
         "notify",
+        "people",
         "publish",
         "quality",
         "quote",
         "report",
+        "restore",
         "sample",
         "signing-keys",
         "status",

@@ -47,6 +47,31 @@ def test_an_announcement_of_a_dead_stack_does_not_count(tmp_path: Path) -> None:
         find_connection(url=None, key=None, data_folder=tmp_path)
 
 
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder of a local stack that answers."""
+    keys = {"owner": "o", "admin": "a", "analyst": "n"}
+    (tmp_path / "connection.json").write_text(json.dumps({"url": "http://here", "keys": keys}))
+    monkeypatch.setattr("understudy.connection.Client.check_health", lambda _client: None)
+    return tmp_path
+
+
+def test_a_key_that_is_given_wins_over_the_keys_of_the_local_stack(stack: Path) -> None:
+    found = find_connection(url=None, key="mine", data_folder=stack)
+    assert found.keys == {"owner": "mine", "admin": "mine", "analyst": "mine"}
+
+
+def test_keys_of_the_environment_win_unless_a_data_folder_is_given(
+    stack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNDERSTUDY_DATA_FOLDER", str(stack))
+    monkeypatch.setenv("UNDERSTUDY_ANALYST_KEY", "mine")
+    found = find_connection(url=None, key=None, data_folder=None)
+    assert found.keys == {"owner": "o", "admin": "a", "analyst": "mine"}
+    named = find_connection(url=None, key=None, data_folder=stack)
+    assert named.keys == {"owner": "o", "admin": "a", "analyst": "n"}
+
+
 def test_a_broken_announcement_is_named(tmp_path: Path) -> None:
     (tmp_path / "connection.json").write_text("{}")
     with pytest.raises(InputUnusable, match=r"connection\.json"):

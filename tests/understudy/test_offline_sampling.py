@@ -1,5 +1,6 @@
 import csv
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from core.releases.bundle import pack
 from tests.core.releases import image_stand_in
-from tests.core.releases.stand_in import bundle
+from tests.core.releases.stand_in import DOMAIN, bundle
 from understudy import InputUnusable
 from understudy.cli import main
 from understudy.contact_sheet import read_sheet
@@ -39,6 +40,18 @@ def test_a_bundle_is_sampled_offline(
             rows = list(csv.DictReader(stream))
         assert len(rows) == 500
         assert {row["ward"] for row in rows} == {"A", 'B, or "C"', "Ü"}
+
+
+def test_csv_is_drawn_for_a_spreadsheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [dict(column) for column in DOMAIN["columns"]]  # type: ignore[attr-defined]
+    columns[0] |= {"categories": ["=A", "-B", "-1"]}
+    file, target = tmp_path / "bundle.zip", tmp_path / "rows.csv"
+    file.write_bytes(pack(replace(bundle(), domain=DOMAIN | {"columns": columns}), readme="how to"))
+    words = ("sample", "--bundle", file, "--rows", 200, "--spreadsheet-safe")
+    assert run(monkeypatch, *words, "--out", target) == 0
+    with target.open(newline="") as stream:
+        assert {row["ward"] for row in csv.DictReader(stream)} == {"'=A", "'-B", "-1"}
+    assert run(monkeypatch, *words, "--out", tmp_path / "rows.parquet") == 1
 
 
 def test_a_damaged_bundle_is_refused_and_leaves_no_file(

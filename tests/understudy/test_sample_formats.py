@@ -81,7 +81,9 @@ def test_a_release_is_asked_what_it_generates_where_no_name_says_it(
     monkeypatch.chdir(tmp_path)
     service = Service(domain)
     with Client("http://service", key="k", transport=httpx.MockTransport(service)) as client:
-        target = sample_online(client, "r", None, 5, None, {}, TerminalScreen(Console(quiet=True)))
+        target = sample_online(
+            client, "r", None, 5, None, {}, TerminalScreen(Console(quiet=True)), spreadsheet_safe=False
+        )
     assert target == Path(name)
     assert target.read_bytes() == b"drawn"
     assert dict(service.asked[-1].params) == {"rows": "5", "format": name.rpartition(".")[2]}
@@ -90,7 +92,16 @@ def test_a_release_is_asked_what_it_generates_where_no_name_says_it(
 def test_a_named_format_is_asked_for_at_once(tmp_path: Path) -> None:
     service = Service(DOMAIN)
     with Client("http://service", key="k", transport=httpx.MockTransport(service)) as client:
-        sample_online(client, "r", tmp_path / "x", 5, "png", {}, TerminalScreen(Console(quiet=True)))
+        sample_online(
+            client,
+            "r",
+            tmp_path / "x",
+            5,
+            "png",
+            {},
+            TerminalScreen(Console(quiet=True)),
+            spreadsheet_safe=False,
+        )
         client.download_samples("r", tmp_path / "y", rows=6)
         with pytest.raises(InputUnusable, match="unknown format"):
             client.download_samples("r", tmp_path / "z", rows=6, file_format="xlsx")

@@ -17,6 +17,7 @@ from understudy.cli.keys import app as keys_app
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
+from understudy.cli.people import app as people_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
 from understudy.cli.signing_keys import signing_keys
@@ -33,6 +34,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("up")(stack.up)
+app.command("backup")(stack.backup)
+app.command("restore")(stack.restore)
 app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
 app.command("status")(jobs.status)
@@ -49,6 +52,7 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(domain_app, name="domain")
 app.add_typer(budget_app, name="budget")
 app.add_typer(members_app, name="members")
+app.add_typer(people_app, name="people")
 app.add_typer(keys_app, name="keys")
 app.add_typer(quality_app, name="quality")
 app.add_typer(notify_app, name="notify")

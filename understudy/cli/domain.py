@@ -7,7 +7,7 @@ import typer
 
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson
-from understudy.domain_draft import MARK, draft_domain, render_draft
+from understudy.domain_draft import MARK, MOST_CODES, codes_at_most, draft_domain, render_draft
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
 from understudy.whole_files import whole_file
@@ -42,12 +42,14 @@ def draft(
     """Write a first draft of the domain, on this machine, every value from the data marked for you to confirm. Only you can read the file."""
     if out.exists() and not force:
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
+    codes = 0
     if is_of_images(rows):
         if header is not None or delimiter is not None:
             raise InputUnusable("--header and --delimiter are about CSV; an archive of images has neither")
         text = render_images(draft_images(rows))
     else:
-        text = render_draft(draft_domain(rows, header=header, delimiter=delimiter))
+        drafted = draft_domain(rows, header=header, delimiter=delimiter)
+        text, codes = render_draft(drafted), codes_at_most(drafted)
     # Until somebody has looked at it, it lists values of the private rows.
     with whole_file(out, private=True) as file:
         file.write(f"{text}\n".encode())
@@ -58,4 +60,9 @@ def draft(
             "tell something about somebody, then delete the marks. Publishing refuses a domain that still has them."
         ),
     ]
+    if codes > MOST_CODES:
+        lines.append(
+            f"The columns may have {codes:,} codes together; an order takes at most {MOST_CODES:,}. Declare fewer bins or "
+            'categories, or columns as "ignored".'
+        )
     tell({"file": str(out.resolve()), "to_confirm_under": MARK}, lines, as_json=as_json)

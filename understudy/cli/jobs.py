@@ -130,6 +130,8 @@ def job_line(job: Job) -> str:
         parts.append(f"report {report_id}")
     if job.failure is not None:
         parts.append(job.failure)
+    if job.warning is not None:
+        parts.append(f"WARNING: {job.warning}")
     return "  ".join(part for part in parts if part)
 
 

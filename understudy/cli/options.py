@@ -14,7 +14,8 @@ Key = Annotated[
     str | None,
     typer.Option(
         "--key",
-        help="API key for every role; else UNDERSTUDY_KEY or UNDERSTUDY_OWNER_KEY, _ADMIN_KEY, _ANALYST_KEY.",
+        help="API key for every role; else UNDERSTUDY_KEY or UNDERSTUDY_OWNER_KEY, _ADMIN_KEY, _ANALYST_KEY, else the"
+        " local stack's.",
     ),
 ]
 DataFolderPath = Annotated[

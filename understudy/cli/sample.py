@@ -53,6 +53,13 @@ def sample(
             "about one row in a thousand meets it.",
         ),
     ] = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe",
+            help="Of csv: an apostrophe before names and words that a spreadsheet would run as formulas.",
+        ),
+    ] = False,
     show: Annotated[
         bool, typer.Option("--show", help="Show the contact sheet in the terminal, too.")
     ] = False,
@@ -74,11 +81,15 @@ def sample(
         raise InputUnusable("--show and --json exclude each other")
     screen = TerminalScreen(Console(stderr=as_json))
     if bundle is not None:
-        target = sample_offline(bundle, out, rows, chosen, condition, screen)
+        target = sample_offline(
+            bundle, out, rows, chosen, condition, screen, spreadsheet_safe=spreadsheet_safe
+        )
     else:
         connection = find_connection(url=url, key=key, data_folder=data_folder)
         with connection.any_client() as client:
-            target = sample_online(client, str(release), out, rows, chosen, condition, screen)
+            target = sample_online(
+                client, str(release), out, rows, chosen, condition, screen, spreadsheet_safe=spreadsheet_safe
+            )
     if as_json:
         facts = {"file": str(target.resolve()), "rows": rows, "format": target.suffix.lstrip(".")}
         tell(facts, (), as_json=True)
@@ -94,6 +105,8 @@ def sample_online(
     file_format: str | None,
     where: Json,
     screen: TerminalScreen,
+    *,
+    spreadsheet_safe: bool,
 ) -> Path:
     """Have the service draw. Returns the file written.
 
@@ -105,11 +118,20 @@ def sample_online(
         file_format: how they are written, or None for the usual way.
         where: columns that are fixed, with their values.
         screen: told of the progress.
+        spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
     """
     chosen = file_format or _usual_format(client, release)
     target = out or Path(f"synthetic.{chosen}")
     with screen.transfer(title(rows, chosen), None) as seen:
-        client.download_samples(release, target, rows=rows, file_format=chosen, where=where, seen=seen)
+        client.download_samples(
+            release,
+            target,
+            rows=rows,
+            file_format=chosen,
+            where=where,
+            spreadsheet_safe=spreadsheet_safe,
+            seen=seen,
+        )
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target
 
@@ -131,7 +153,14 @@ def title(rows: int, file_format: str) -> str:
 
 
 def sample_offline(
-    bundle: Path, out: Path | None, rows: int, file_format: str | None, where: Json, screen: TerminalScreen
+    bundle: Path,
+    out: Path | None,
+    rows: int,
+    file_format: str | None,
+    where: Json,
+    screen: TerminalScreen,
+    *,
+    spreadsheet_safe: bool,
 ) -> Path:
     """Draw from a bundle file with the engine of the service. Returns the file written.
 
@@ -142,6 +171,7 @@ def sample_offline(
         file_format: how they are written, or None for the usual way.
         where: columns that are fixed, with their values.
         screen: told of the progress.
+        spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
 
     Raises:
         InputUnusable: if there is no such bundle, or what it generates is not written so.
@@ -161,6 +191,14 @@ def sample_offline(
     chosen = file_format or usual_format(samples)
     target = out or Path(f"synthetic.{chosen}")
     with screen.transfer(title(rows, chosen), None) as seen:
-        sample_to_file(samples, target, rows=rows, file_format=chosen, where=where, seen=seen)
+        sample_to_file(
+            samples,
+            target,
+            rows=rows,
+            file_format=chosen,
+            where=where,
+            spreadsheet_safe=spreadsheet_safe,
+            seen=seen,
+        )
     screen.say(f"{title(rows, chosen)}: {target.resolve()}")
     return target

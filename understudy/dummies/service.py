@@ -47,7 +47,7 @@ class DummyService:
     def session(self) -> Json:
         """Say who asks."""
         roles = ["owner", "analyst", "admin", "auditor"]
-        how: dict[str, Any] = {"scopes": [], "via": "key", "csrf_token": None}
+        how: dict[str, Any] = {"scopes": [], "via": "key", "held_until": None, "csrf_token": None}
         return {"principal_id": ME, "roles": roles, **how, "dummy": True}
 
     def declare(self, body: Json, *, dataset_id: str | None = None, state: str = "declared") -> Json:
@@ -89,7 +89,7 @@ class DummyService:
         _found(self._datasets, dataset_id, "dataset")["state"] = "ready"
         return {
             "rows_accepted": 0, "rows_refused": 0, "changes": {}, "refusals": {}, "problems": [],
-            "problems_unlisted": 0, "position": "row", "dummy": True,
+            "problems_unlisted": 0, "position": "row", "waiting": False, "dummy": True,
         }  # fmt: skip
 
     def start_upload(self, dataset_id: str, body: Json) -> Json:
@@ -212,6 +212,7 @@ class DummyService:
             "id": str(uuid.uuid4()), "dataset_id": body["dataset_id"], "ordered_by": ME, "state": "queued",
             "kind": "training",
             "cancel_requested": False, "progress": _progress(None, 0), "release_id": None, "report_id": None, "failure": None,
+            "warning": None,
             "plan_digest": "0" * 64, "created_at": LONG_AGO, "started_at": None, "finished_at": None, "dummy": True,
         }  # fmt: skip
         self._jobs[made["id"]] = made

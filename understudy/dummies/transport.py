@@ -83,6 +83,8 @@ def _routes(service: DummyService) -> list[tuple[str, str, Handler]]:
         ("GET", "/datasets", plain(service.datasets)),
         ("GET", "/datasets/{}", of_one(service.dataset)),
         ("POST", "/datasets/{}/rows", of_one(service.take_rows)),
+        ("POST", "/datasets/{}/rows/accept", of_one(service.take_rows)),
+        ("POST", "/datasets/{}/rows/discard", nothing),
         ("POST", "/datasets/{}/uploads", with_body(service.start_upload)),
         ("GET", "/uploads/{}", of_one(service.upload)),
         ("PUT", "/uploads/{}/parts/{}", lambda *_found, **_asked: {}),

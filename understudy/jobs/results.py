@@ -117,6 +117,12 @@ class Job:
         )
 
     @property
+    def warning(self) -> str | None:
+        """What to know of what it published, with what to change; None where all is well."""
+        told = self.document.get("warning")
+        return None if told is None else " ".join([*take(told, "detail", "remedy"), f"[{told.get('code')}]"])
+
+    @property
     def ended(self) -> bool:
         """Whether nothing more will happen to it."""
         return self.state in {"succeeded", "failed", "cancelled"}

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 from core.clock import FixedClock
 from core.db.session import Database
-from core.db.tables import BudgetRequest, Dataset, Grant
+from core.db.tables import BudgetRequest, Dataset, Grant, Person
 from core.governance import members, requests
 from core.ledger import book
 from core.privacy.filters import AdmissionRule
@@ -31,6 +31,23 @@ class Office:
         self.set_cap(2.0)
         self.dataset = self.declare()
         self.admit(self.analyst)
+        for principal in (self.owner, self.admin):
+            self.enrol(principal)
+
+    def enrol(self, principal: UUID) -> None:
+        """Have somebody enrolled, as whoever counts for the two-person rule."""
+        with self.database.transaction() as session:
+            if session.get(Person, principal) is None:
+                now = self.clock.now()
+                session.add(
+                    Person(
+                        principal_id=principal,
+                        roles=[],
+                        created_by=principal,
+                        created_at=now,
+                        enrolled_at=now,
+                    )
+                )
 
     def declare(self) -> UUID:
         dataset_id = uuid4()
@@ -64,6 +81,7 @@ class Office:
             )
 
     def admit(self, principal: UUID, dataset: UUID | None = None) -> bool:
+        self.enrol(principal)
         with self.database.transaction() as session:
             return members.add(session, dataset or self.dataset, principal, by=self.owner, clock=self.clock)
 

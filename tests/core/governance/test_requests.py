@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
+from core.access.errors import PersonNotEnrolled
 from core.errors import BudgetRefused
 from core.governance.errors import (
     ExpiryOutOfRange,
@@ -55,6 +56,15 @@ def test_nobody_approves_a_request_of_their_own_unless_the_rule_is_off(office: O
         office.approve(request_id, by=office.analyst)
     assert office.grants() == []
     assert office.approve(request_id, by=office.analyst, two_person_rule=False).holder_id == office.analyst
+
+
+def test_the_two_person_rule_counts_people_who_enrolled_themselves(office: Office) -> None:
+    stranger = uuid4()
+    request_id = office.file()
+    with pytest.raises(PersonNotEnrolled) as refused:
+        office.approve(request_id, by=stranger)
+    assert refused.value.facts == {"whose": "approver"}
+    assert office.approve(request_id, by=stranger, two_person_rule=False).holder_id == office.analyst
 
 
 def test_only_members_ask(office: Office) -> None:

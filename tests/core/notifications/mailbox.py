@@ -86,4 +86,4 @@ def mailbox(tls: ssl.SSLContext | None = None) -> Iterator[Mailbox]:
         thread.start()
         yield found
         server.shutdown(socket.SHUT_RDWR)
-    thread.join(timeout=60)
+    thread.join(timeout=600)

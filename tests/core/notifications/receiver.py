@@ -56,4 +56,4 @@ def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
         thread.start()
         yield found
         server.shutdown(socket.SHUT_RDWR)
-    thread.join(timeout=60)
+    thread.join(timeout=600)

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from core.access.roles import Role
 from core.notifications.dispatch import Dispatcher
 from tests.core.notifications.receiver import Receiver
 from tests.core.notifications.test_webhook import verified
@@ -16,10 +17,11 @@ def test_a_revoked_key_ends_what_it_registered_and_a_successor_takes_it_over(
     world: World, receiver: Receiver, dispatcher: Dispatcher
 ) -> None:
     dataset_id = world.ready()
-    key = world.admin.post("/v1/keys", {"name": "a", "roles": ["auditor"]}).json()
+    auditor = world.caller(Role.AUDITOR)
+    key = auditor.post("/v1/keys", {"name": "a", "roles": ["auditor"]}).json()
     first = Caller(world.client, key["key"], UUID(key["principal_id"]))
     endpoint = register(first, receiver)
-    rotated = world.admin.post(f"/v1/keys/{key['id']}/rotate").json()
+    rotated = first.post(f"/v1/keys/{key['id']}/rotate").json()
     second = Caller(world.client, rotated["key"], UUID(rotated["principal_id"]))
     world.clock.advance(seconds=25 * 3600)
     world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})

@@ -12,6 +12,7 @@ from core.access.scopes import Scope
 from core.clock import FixedClock
 from core.db.tables import Job, NotificationDelivery, NotificationEvent
 from core.jobs import claims
+from core.jobs.states import Cause
 from core.notifications.dispatch import Dispatcher
 from tests.core.notifications.receiver import Receiver
 from tests.service.notifications.support import ASKED, PATH, deliveries, finish, register, told
@@ -83,9 +84,7 @@ def test_a_training_is_told_of_at_its_edge_and_not_before(world: World) -> None:
     assert of_job() == []
     edge = FixedClock(world.clock.now() + timedelta(seconds=20))
     with world.database.transaction() as session:
-        claims.fail(
-            session, claim, code="x", data_dependent=True, clock=edge, queue=world.queue, max_attempts=3
-        )
+        claims.fail(session, claim, code="x", cause=Cause.ROWS, clock=edge, queue=world.queue, max_attempts=3)
     assert of_job() == [("job.failed", edge.now(), {"job_id"})], "not why, nor how far it came"
 
 
@@ -129,7 +128,9 @@ def test_the_log_shows_what_the_key_that_asks_may_know_and_no_more(
         "name": "narrow", "roles": ["analyst"], "principal_id": str(world.analyst.principal_id),
         "scopes": ["notifications:read", "jobs:read"],
     }  # fmt: skip
-    narrow = Caller(world.client, world.admin.post("/v1/keys", key).json()["key"], world.analyst.principal_id)
+    narrow = Caller(
+        world.client, world.analyst.post("/v1/keys", key).json()["key"], world.analyst.principal_id
+    )
     assert kinds(world.analyst) == ["dataset.frozen", "test"]
     assert kinds(narrow) == ["test"], "a key without budget:read sees no freeze anywhere else"
     world.owner.delete(f"/v1/datasets/{dataset_id}/members/{world.analyst.principal_id}")
@@ -146,3 +147,29 @@ def test_jobs_that_are_cancelled_are_told_of_once(world: World) -> None:
         ).all()
         assert session.get_one(Job, UUID(job["id"])).state == "cancelled"
     assert kinds == ["job.cancelled"]
+
+
+def test_a_recovery_is_told_to_the_person_and_to_auditors(
+    world: World, receiver: Receiver, dispatcher: Dispatcher
+) -> None:
+    """Whatever kinds the person's endpoint chose: who can become its principal is told anyway."""
+    register(world.owner, receiver, "/owner", kinds=["job.succeeded"])
+    register(world.caller(Role.AUDITOR), receiver, "/auditor")
+    register(world.admin, receiver, "/admin")
+    register(world.stranger, receiver, "/stranger")
+    register(world.caller(Role.AUDITOR, scopes=[Scope.NOTIFICATIONS_WRITE]), receiver, "/narrow")
+    world.admin.post("/v1/people", {"name": "Ada", "roles": ["owner"]})
+    dispatcher.round()
+    assert receiver.received == [], "a first enrolment is no recovery"
+    made = world.admin.post(f"/v1/people/{world.owner.principal_id}/enrolments").json()
+    world.client.post("/v1/enrolments", json={"token": made["token"]})
+    world.owner.delete(f"/v1/enrolments/{made['id']}")
+    dispatcher.round()
+    kinds = ["recovery.accepted", "recovery.cancelled", "recovery.made"]
+    for path in ("/owner", "/auditor", "/admin"):
+        assert sorted(told(receiver, path)) == kinds, path
+    assert told(receiver, "/stranger") == told(receiver, "/narrow") == []
+    for _head, body in receiver.received:
+        assert json.loads(body)["data"] == {
+            "enrolment_id": made["id"], "principal_id": str(world.owner.principal_id),
+        }  # fmt: skip
