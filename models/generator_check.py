@@ -6,6 +6,7 @@ What the limits below are drawn from is in docs/idpgan.md and benchmarks/results
 """
 
 import math
+from hashlib import blake2b
 from typing import Final
 
 import numpy as np
@@ -22,8 +23,6 @@ from models.randomness import KeyedStreams, Purpose
 from models.sampled import Integers, codes, outputs
 from models.synthesizer import NoisyVariety, TrainedGenerator, TrainedImageGenerator
 
-FEWEST_IMAGES, MOST_VALUES = 100, 2**20
-"""Images that are looked at in any case; numbers of all images together above which there are fewer than `DRAWS`."""
 PUBLIC_KEY: Final = b"understudy: check of a generator"
 LOST: Final = 0.1
 """Share of the variety that noisy counts are sure of below which it is lost."""
@@ -148,11 +147,10 @@ def _label(column: Modelled, code: int) -> str:
 
 
 def _images(generator: TrainedImageGenerator, domain: ImageDomain, streams: KeyedStreams) -> GeneratorCheck:
-    draws = min(DRAWS, max(FEWEST_IMAGES, MOST_VALUES // domain.values))
     labels, shrunk, seen = [], [], set[bytes]()
-    for classes, images in outputs(generator, streams, Purpose.GENERATOR_CHECK, rows=draws):
+    for classes, images in outputs(generator, streams, Purpose.GENERATOR_CHECK, rows=DRAWS):
         shown = torch.round(torch.nan_to_num(images.float().clamp(0.0, 1.0)) * _SHADES)
-        seen.update(image.tobytes() for image in shown.to(torch.uint8).numpy())
+        seen.update(blake2b(image.tobytes(), digest_size=16).digest() for image in shown.to(torch.uint8).numpy())
         small = (min(images.shape[2], _SHRUNK), min(images.shape[3], _SHRUNK))
         shrunk.append(nn.functional.adaptive_avg_pool2d(shown / _SHADES, small).flatten(start_dim=1))
         labels.append(classes)
@@ -164,7 +162,7 @@ def _images(generator: TrainedImageGenerator, domain: ImageDomain, streams: Keye
         and _alike(made[torch.from_numpy(label_of == label)], label, generator.spread_within)
     ]
     return GeneratorCheck(
-        draws=draws,
+        draws=DRAWS,
         distinct_records=len(seen),
         repeated_labels=tuple(domain.labels[label] for label in repeated if domain.labels),
         few_records=bool(repeated) and not domain.labels,
