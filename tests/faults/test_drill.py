@@ -1,4 +1,4 @@
-"""The first 25 rounds of the fault drill (tests.faults.drill), on one real stack; and that its checks can fail."""
+"""The first 18 rounds of the fault drill (tests.faults.drill), on one real stack; and that its checks can fail."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from tests.faults.processes import MARK, marked
 pytestmark = pytest.mark.system
 
 SEED = 2026
-ROUNDS = 25
+ROUNDS = 18
 
 
 @pytest.fixture(scope="module")

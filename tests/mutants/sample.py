@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.mutants.mutant import Mutant
 
-SAMPLE: Final = 5
+SAMPLE: Final = 3
 SEED: Final = "MUTANTS_SEED"
 """Environment variable that repeats a draw."""
 
