@@ -1,7 +1,8 @@
 """Export: a trained generator becomes a bundle (the format is core.releases.bundle).
 
-The ONNX file is exported by PyTorch's own exporter and then stripped of everything that speaks about the machine
-it ran on (stack traces with file names), so that the same weights give the same bytes everywhere.
+The ONNX file of a table's generator is written layer by layer. That of an image generator comes from PyTorch's exporter
+and is then stripped of everything that speaks about the machine it ran on (stack traces with file names). Either way
+the same weights give the same bytes everywhere.
 """
 
 import logging
@@ -16,6 +17,8 @@ from torch import nn
 from core.releases.bundle import Bundle, pack
 from core.releases.manifest import ImageManifest, Manifest, TableManifest
 from core.releases.readme import render_readme
+from models.idpgan.generator import Generator
+from models.idpgan.generator_onnx import generator_onnx
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
 AnyGenerator = TrainedGenerator | TrainedImageGenerator
@@ -73,6 +76,10 @@ def export_onnx(generator: AnyGenerator) -> bytes:
 
     The number of rows is free; everything else is fixed.
     """
+    if isinstance(generator.network, Generator):
+        return generator_onnx(
+            generator.network.float().cpu(), latent_dimension=generator.latent_dimension, opset=ONNX_OPSET
+        )
     classes = 0 if generator.label_probabilities is None else len(generator.label_probabilities)
     # Two rows: with one the exporter would fix the batch size to one.
     example = (torch.zeros(2, generator.latent_dimension), torch.zeros(2, classes))

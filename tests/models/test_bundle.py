@@ -1,5 +1,7 @@
 import dataclasses
 import io
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -33,11 +35,19 @@ def _trained(*, target: int | None = 2) -> TrainedGenerator:
     )
 
 
-@pytest.mark.parametrize("target", [2, None])
+def test_the_generator_of_a_table_is_exported_without_a_compiler():
+    """In a process of its own, for other tests load the exporter."""
+    words = "import sys, tests.models.test_bundle as b; b.export_onnx(b._trained()); print('onnxscript' in sys.modules, 'sympy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize("target", [0, 2, len(cardinalities()) - 1, None])
 def test_the_exported_network_computes_what_the_trained_one_does(target):
     trained = _trained(target=target)
     latent = torch.from_numpy(np.random.default_rng(0).standard_normal((7, 4), dtype=np.float32))
-    label = torch.eye(2)[torch.tensor([0, 1, 1, 0, 1, 0, 0])] if target is not None else torch.zeros(7, 0)
+    classes = 0 if target is None else cardinalities()[target]
+    label = torch.eye(classes)[torch.arange(7) % classes] if classes else torch.zeros(7, 0)
     session = onnxruntime.InferenceSession(export_onnx(trained), providers=["CPUExecutionProvider"])
     (logits,) = session.run(None, {"latent": latent.numpy(), "label": label.numpy()})
     with torch.no_grad():
