@@ -34,7 +34,6 @@ MOST_CLASSES = 16
 """Classes of the target up to which the statistic is taken per class."""
 SIGNAL_PER_CLASS = 20.0
 """Least declared units per class, in standard deviations of one count's noise, for a statistic per class."""
-_CHUNK = 1 << 14  # records whose float64 products stay exact: 2^14 * 2^20 < 2^53
 _LABEL_STREAM = 2**32  # the noise of the class counts; slices use the steps below
 
 Floats = npt.NDArray[np.float64]
@@ -131,24 +130,29 @@ def exact_moments(table: PrivateTable, layout: MomentLayout) -> Moments:
     """The statistic of private rows, exact on the grid. Private: nothing may read it but `noisy_moments`."""
     records = np.bincount(table.unit_of_record, minlength=1)[table.unit_of_record]
     shares = np.floor((1.0 / GRID) / records) if len(records) else np.zeros(0)
-    features = table.codes[:, list(layout.features)].astype(np.int64)
-    cells = features + block_starts(layout.feature_cardinalities)[:-1]
-    label = np.zeros(len(cells), dtype=np.int64)
+    codes = table.codes.astype(np.int64)
+    label = np.zeros(len(codes), dtype=np.int64)
     if layout.by_class:
-        label = table.codes[:, layout.target_index].astype(np.int64)
-    sums = np.zeros((layout.slices, layout.cells, layout.cells))
-    for index in range(layout.slices):
-        rows = np.flatnonzero(label == index)
-        for start in range(0, len(rows), _CHUNK):
-            part = rows[start : start + _CHUNK]
-            wide = np.zeros((len(part), layout.cells))
-            np.put_along_axis(wide, cells[part], 1.0, axis=1)
-            sums[index] += (wide * shares[part, None]).T @ wide  # integers below 2^53: exact in any order
-    ones = np.diagonal(sums, axis1=1, axis2=2) * GRID
-    classes: Floats = np.bincount(label, weights=shares, minlength=layout.slices).astype(np.float64) * GRID
-    for block in layout.blocks:
-        sums[:, block, block] = 0.0
-    return Moments(pairs=sums * GRID, ones=ones, classes=classes if layout.by_class else np.zeros(0))
+        label = codes[:, layout.target_index]
+    columns = [codes[:, column] for column in layout.features]
+    sizes, blocks = layout.feature_cardinalities, layout.blocks
+    pairs = np.zeros((layout.slices, layout.cells, layout.cells))
+    ones = np.zeros((layout.slices, layout.cells))
+    for i, place in enumerate(blocks):
+        row = label * sizes[i] + columns[i]
+        ones[:, place] = _counted(row, shares, (layout.slices, sizes[i]))
+        for j, other in enumerate(blocks[:i]):
+            table_of_pair = _counted(row * sizes[j] + columns[j], shares, (layout.slices, sizes[i], sizes[j]))
+            pairs[:, place, other] = table_of_pair
+            pairs[:, other, place] = table_of_pair.transpose(0, 2, 1)
+    classes = _counted(label, shares, (layout.slices,)) if layout.by_class else np.zeros(0)
+    return Moments(pairs=pairs * GRID, ones=ones * GRID, classes=classes * GRID)
+
+
+def _counted(cells: npt.NDArray[np.int64], shares: Floats, shape: tuple[int, ...]) -> Floats:
+    """Sums of the records' shares in every cell: integers below 2^53, so exact in any order."""
+    sums = np.bincount(cells, weights=shares, minlength=math.prod(shape)).astype(np.float64)
+    return sums.reshape(shape)
 
 
 def noisy_moments(

@@ -150,7 +150,9 @@ def _images(generator: TrainedImageGenerator, domain: ImageDomain, streams: Keye
     labels, shrunk, seen = [], [], set[bytes]()
     for classes, images in outputs(generator, streams, Purpose.GENERATOR_CHECK, rows=DRAWS):
         shown = torch.round(torch.nan_to_num(images.float().clamp(0.0, 1.0)) * _SHADES)
-        seen.update(blake2b(image.tobytes(), digest_size=16).digest() for image in shown.to(torch.uint8).numpy())
+        seen.update(
+            blake2b(image.tobytes(), digest_size=16).digest() for image in shown.to(torch.uint8).numpy()
+        )
         small = (min(images.shape[2], _SHRUNK), min(images.shape[3], _SHRUNK))
         shrunk.append(nn.functional.adaptive_avg_pool2d(shown / _SHADES, small).flatten(start_dim=1))
         labels.append(classes)
