@@ -39,9 +39,9 @@ class Keeper:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.values = {int(place): Values(column) for place, column in data["values"].items()}
-        kinds = list(KINDS)
-        declared = sorted(data["rules"], key=lambda rule: kinds.index(rule["kind"]))
-        self.rules = [KINDS[rule["kind"]](rule, self.values) for rule in declared]
+        order = list(KINDS.values())
+        self.declared = [KINDS[rule["kind"]](rule, self.values) for rule in data["rules"]]
+        self.rules = sorted(self.declared, key=lambda rule: order.index(type(rule)))
         self.witness = {
             int(place): np.nan if value is None else value for place, value in (data["witness"] or {}).items()
         }

@@ -194,8 +194,8 @@ class AtMost(Rule):
         rows[other] = np.where(neither, theirs.ceil(lowest), np.where(lower, high, raised))
 
 
-class Combinations(Rule):
-    """Combinations of values that are the only possible ones, or impossible ones."""
+class Possible(Rule):
+    """Combinations of values that are the only ones to occur."""
 
     possible = True
 
@@ -248,7 +248,7 @@ class Combinations(Rule):
                 rows[place][left] = classes.draw(own.astype(np.int64), rng)
 
 
-class Impossible(Combinations):
+class Impossible(Possible):
     """Combinations of values that do not occur."""
 
     possible = False
@@ -260,7 +260,7 @@ KINDS: dict[str, type[Rule]] = {
     "exactly_one": ExactlyOne,
     "sum": Sum,
     "at_most": AtMost,
-    "possible": Combinations,
+    "possible": Possible,
     "impossible": Impossible,
 }
 
