@@ -137,11 +137,19 @@ class _Codes:
         found: Flags = self.values.are_numbers(self.lows)
         return found
 
+    def holding(self, values: Floats) -> Flags:
+        """Which codes hold each of some values; (n,) to (n, codes)."""
+        wanted = values[:, None]
+        inside = (self.lows <= wanted) & (wanted <= self.highs)
+        # A special value has a code of its own, also where it lies inside a bin.
+        inside &= ~np.isin(wanted, self.values.specials) | (self.lows == self.highs)
+        found: Flags = inside | (np.isnan(wanted) & self.missing)
+        return found
+
     def any_of(self, classes: Classes, flags: Flags) -> Flags:
         """Whether some value of each code is in a flagged class; (classes, n) to (codes, n)."""
         first, last = classes.of(self.lows), classes.of(self.highs)
         ordinary = flags.copy()
-        # A special value has a code of its own, also where it lies inside a bin.
         ordinary[: len(classes.starts)][classes.special] = False
         sums = np.zeros((len(flags) + 1, flags.shape[1]), dtype=np.int32)
         np.cumsum(ordinary, axis=0, out=sums[1:])
@@ -229,8 +237,7 @@ def _null_together(rule: Rule, codes: Known) -> Found:
 def _exactly_one(rule: Rule, codes: Known) -> Found:
     assert isinstance(rule, ExactlyOne)
     can = [
-        (codes[place].lows <= value) & (value <= codes[place].highs)
-        for place, value in zip(rule.columns, rule.set, strict=True)
+        codes[place].holding(value)[0] for place, value in zip(rule.columns, rule.set[:, None], strict=True)
     ]
     must = [
         can[place] & (codes[column].lows == codes[column].highs) for place, column in enumerate(rule.columns)
@@ -246,11 +253,8 @@ def _determines(rule: Rule, codes: Known) -> Found:
     assert isinstance(rule, Determines)
     for _ in _pairs(rule, codes):
         key, determined = (codes[place] for place in rule.columns)
-        images = rule.images[: rule.classes.count, None]
-        inside = (determined.lows <= images) & (images <= determined.highs)
-        inside &= ~np.isin(images, determined.values.specials) | (determined.lows == determined.highs)
-        inside |= np.isnan(images) & determined.missing
-        allowed = inside | ~rule.listed[: rule.classes.count, None]
+        count = rule.classes.count
+        allowed = determined.holding(rule.images[:count]) | ~rule.listed[:count, None]
         yield (rule.columns[0], rule.columns[1]), ~key.any_of(rule.classes, allowed)
 
 

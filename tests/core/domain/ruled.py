@@ -29,7 +29,9 @@ def flag(name: str, **keys: object) -> dict[str, Any]:
     return {"name": name, "kind": "boolean"} | keys
 
 
-def document(columns: Sequence[dict[str, Any]], rules: Sequence[dict[str, Any]], **keys: object) -> dict[str, Any]:
+def document(
+    columns: Sequence[dict[str, Any]], rules: Sequence[dict[str, Any]], **keys: object
+) -> dict[str, Any]:
     return {"schema": "understudy.domain/1", "columns": list(columns), "rules": list(rules)} | keys
 
 
@@ -47,7 +49,10 @@ EVERY_RULE: dict[str, dict[str, Any]] = {
         ],
     ),
     "possible": document(
-        [number("age", 0, 110, specials=[999]), {"name": "stage", "kind": "ordinal", "levels": ["a", "b", "c", "d"]}],
+        [
+            number("age", 0, 110, specials=[999]),
+            {"name": "stage", "kind": "ordinal", "levels": ["a", "b", "c", "d"]},
+        ],
         [
             {
                 "kind": "possible",
@@ -113,9 +118,17 @@ TOGETHER: dict[str, Any] = document(
         {"kind": "sum", "parts": ["a", "b"], "total": "c"},
         {"kind": "at_most", "columns": ["c", "cap"]},
         {"kind": "null_together", "columns": ["a", "b", "c"]},
-        {"kind": "determines", "columns": ["cap", "kind"], "pairs": [[{"to": 30}, "small"], [{"from": 31}, "large"]]},
+        {
+            "kind": "determines",
+            "columns": ["cap", "kind"],
+            "pairs": [[{"to": 30}, "small"], [{"from": 31}, "large"]],
+        },
         {"kind": "exactly_one", "columns": ["f", "g"], "set": "1"},
-        {"kind": "possible", "columns": ["f", "group"], "combinations": [["1", "p"], ["0", "q"], ["0", None]]},
+        {
+            "kind": "possible",
+            "columns": ["f", "group"],
+            "combinations": [["1", "p"], ["0", "q"], ["0", None]],
+        },
         {"kind": "impossible", "columns": ["kind", "g"], "combinations": [["small", True]]},
     ],
     target="kind",
@@ -126,9 +139,7 @@ TOGETHER: dict[str, Any] = document(
 def broken(domain: Mapping[str, Any], row: Row) -> list[int]:
     """Places of the rules that a decoded row breaks; by the document alone."""
     columns = {column["name"]: column for column in domain["columns"]}
-    return [
-        place for place, rule in enumerate(domain["rules"]) if not _keeps(rule, row, columns)
-    ]
+    return [place for place, rule in enumerate(domain["rules"]) if not _keeps(rule, row, columns)]
 
 
 def _keeps(rule: Mapping[str, Any], row: Row, columns: Mapping[str, dict[str, Any]]) -> bool:
@@ -155,14 +166,18 @@ def _keeps(rule: Mapping[str, Any], row: Row, columns: Mapping[str, dict[str, An
             for key, value in rule["pairs"]
         )
     met = any(
-        all(_meets(columns[name], value, test) for name, value, test in zip(names, values, tests, strict=True))
+        all(
+            _meets(columns[name], value, test) for name, value, test in zip(names, values, tests, strict=True)
+        )
         for tests in rule["combinations"]
     )
     return met if kind == "possible" else not met
 
 
 def _exempt(column: Mapping[str, Any], value: Any) -> bool:
-    return value is None or not _comparable(column, column["lower"]) <= value <= _comparable(column, column["upper"])
+    return value is None or not _comparable(column, column["lower"]) <= value <= _comparable(
+        column, column["upper"]
+    )
 
 
 def _comparable(column: Mapping[str, Any], value: Any) -> Any:
