@@ -188,10 +188,14 @@ class AtMost(Rule):
         lowered, raised = ours.floor(high), theirs.ceil(low)
         prefer = rng.random(len(low)) >= (0 if first else 1 / 2)
         lower = (prefer | np.isnan(raised)) & ~np.isnan(lowered)
+        rows[one] = np.where(lower, lowered, low)
+        rows[other] = np.where(lower | np.isnan(raised), high, raised)
+        # Neither value is between the bounds of the other column: only the smallest one of ours may fit.
         neither = np.isnan(lowered) & np.isnan(raised)
-        lowest = np.full(len(low), ours.lowest)
-        rows[one] = np.where(neither, lowest, np.where(lower, lowered, low))
-        rows[other] = np.where(neither, theirs.ceil(lowest), np.where(lower, high, raised))
+        smallest = theirs.ceil(np.full(len(low), ours.lowest))
+        fits = neither & ~np.isnan(smallest)
+        rows[one] = np.where(fits, ours.lowest, rows[one])
+        rows[other] = np.where(fits, smallest, rows[other])
 
 
 class Possible(Rule):

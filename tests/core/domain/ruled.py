@@ -135,6 +135,8 @@ TOGETHER: dict[str, Any] = document(
 )
 """All kinds, tied to each other."""
 
+ALL = EVERY_RULE | {"together": TOGETHER}
+
 
 def broken(domain: Mapping[str, Any], row: Row) -> list[int]:
     """Places of the rules that a decoded row breaks; by the document alone."""
