@@ -4,7 +4,7 @@
 back as some value of the same bin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -125,7 +125,8 @@ def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Gener
     Raises:
         DomainMismatch: wrong number of columns, or a code beyond a cardinality.
     """
-    return batch_of(domain, draw_values(domain, codes, rng))
+    arrays = [decode_column(column, own, rng) for column, own in _by_column(domain, codes)]
+    return pa.RecordBatch.from_arrays(arrays, schema=sample_schema(domain))
 
 
 def draw_values(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Generator) -> list[Floats]:
@@ -134,15 +135,20 @@ def draw_values(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.
     Returns:
         One array of shape (rows,) for each modelled column.
     """
+    return [_drawn(column, own, rng) for column, own in _by_column(domain, codes)]
+
+
+def _by_column(
+    domain: TableDomain, codes: NDArray[np.integer]
+) -> Iterator[tuple[Modelled, NDArray[np.integer]]]:
+    """Columns with their codes, checked one by one."""
     if codes.ndim != 2 or codes.shape[1] != len(domain.modelled):  # noqa: PLR2004 (a matrix)
         raise DomainMismatch(f"Codes of {len(domain.modelled)} columns are needed.")
-    found = []
     for index, column in enumerate(domain.modelled):
         own = np.ascontiguousarray(codes[:, index])
         if len(own) and not 0 <= own.min() <= own.max() < column.cardinality:
             raise DomainMismatch(f"A code of '{column.name}' is beyond its cardinality.", column=column.name)
-        found.append(_drawn(column, own, rng))
-    return found
+        yield column, own
 
 
 def batch_of(domain: TableDomain, values: Sequence[Floats]) -> pa.RecordBatch:

@@ -23,8 +23,9 @@ from core.domain.rule_classes import Flags, Floats, Places, Values
 from core.domain.rule_kinds import KINDS, Rows, Rule
 
 REDRAWS = 8
-PASSES, DOCUMENTED_PASSES = 64, 8
-ROWS_AT_ONCE = 4096
+PASSES, DOCUMENTED_PASSES = 16, 8
+# Of rows among which a witness is looked for: first few, then as many as fit into a bounded amount of work.
+FEW_CANDIDATES, CANDIDATES, CANDIDATES_TIMES_RULES = 64, 1024, 20_000
 # Of many rows drawn again fewer keep the rules: further draws would cost more than they save.
 WORTHWHILE, MANY = 1 / 8, 64
 
@@ -75,29 +76,31 @@ class Keeper:
             at = left
             if not worthwhile:
                 break
-        for start in range(0, len(at), ROWS_AT_ONCE):
-            self._mend(rows, at[start : start + ROWS_AT_ONCE], rng)
+        for _ in _mend(self.rules, rows, at, rng):
+            pass
         self._replace(rows, rng)
 
-    def find_witness(self, rng: np.random.Generator) -> dict[int, float] | None:
-        """Search for a record that keeps every rule; None where the bounded search finds none."""
-        found: dict[int, float] = {}
+    def find_witness(self, rng: np.random.Generator) -> bool:
+        """Search for a record that keeps every rule, and take it as the witness; whether the bounded search finds one."""
         for rules in self.groups():
             tied = {place for rule in rules for place in rule.columns}
-            for candidates in (64, 1024):
+            for candidates in (FEW_CANDIDATES, min(CANDIDATES, CANDIDATES_TIMES_RULES // len(rules))):
                 rows = {}
                 for place in sorted(tied):
                     rows[place] = self.values[place].draw(candidates, rng)
                     if self.values[place].nullable:
                         rows[place][rng.random(candidates) < 1 / 4] = np.nan
-                _mend(rules, rows, rows, rng)
                 kept = np.flatnonzero(~_broken(rules, rows))
+                for left in _mend(rules, rows, np.flatnonzero(_broken(rules, rows)), rng):
+                    if len(kept):
+                        break
+                    kept = np.setdiff1d(np.arange(candidates), left)
                 if len(kept):
-                    found |= {place: float(rows[place][kept[0]]) for place in rows}
+                    self.witness |= {place: float(own[kept[0]]) for place, own in rows.items()}
                     break
             else:
-                return None
-        return found
+                return False
+        return True
 
     def groups(self) -> Iterator[list[Rule]]:
         """Rules that are tied together by common columns, directly or through others."""
@@ -120,12 +123,6 @@ class Keeper:
             rows[place][at] = values
         return at[self.broken(some)]
 
-    def _mend(self, rows: Rows, at: Places, rng: np.random.Generator) -> None:
-        some = {place: values[at] for place, values in rows.items()}
-        _mend(self.rules, some, rows, rng)
-        for place, values in some.items():
-            rows[place][at] = values
-
     def _replace(self, rows: Rows, rng: np.random.Generator) -> None:
         for rules in self.groups():
             bad = _broken(rules, rows)
@@ -144,15 +141,20 @@ def _broken(rules: Sequence[Rule], rows: Rows) -> Flags:
     return found
 
 
-def _mend(rules: Sequence[Rule], rows: Rows, batch: Rows, rng: np.random.Generator) -> None:
-    """Mend rows in place, as far as `PASSES` passes do."""
+def _mend(rules: Sequence[Rule], rows: Rows, at: Places, rng: np.random.Generator) -> Iterator[Places]:
+    """Mend the rows at some places; after each pass give the places of those that still break a rule."""
     for number in range(PASSES):
+        if not len(at):
+            return
+        some = {place: rows[place][at] for rule in rules for place in rule.columns}
         # There and back, so that a change at either end of a chain of rules reaches the other end within two passes.
         for rule in rules if number % 2 == 0 else reversed(rules):
-            mend = partial(rule.mend, batch=batch, rng=rng, first=number < DOCUMENTED_PASSES)
-            _on_broken(rule, rows, mend)
-        if not _broken(rules, rows).any():
-            return
+            mend = partial(rule.mend, batch=rows, rng=rng, first=number < DOCUMENTED_PASSES)
+            _on_broken(rule, some, mend)
+        for place, values in some.items():
+            rows[place][at] = values
+        at = at[_broken(rules, some)]
+        yield at
 
 
 def _on_broken(rule: Rule, rows: Rows, change: Callable[[Rows], None]) -> None:

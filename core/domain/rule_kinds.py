@@ -13,6 +13,8 @@ from core.domain.rule_classes import Classes, Flags, Floats, Places, Values
 
 Rows = dict[int, Floats]
 
+CELLS_AT_ONCE = 2**22
+
 
 class Rule:
     """One rule. Abstract: the kinds below are final.
@@ -227,14 +229,10 @@ class Possible(Rule):
         one = np.flatnonzero(rng.random(count) >= (0 if first else 1 / 2))
         for axis in rng.permutation(len(self.columns)).tolist():
             part = {place: rows[place][one] for place in self.columns}
-            others = self._classes(part)
-            lines = np.moveaxis(self.allowed, axis, -1)[others[:axis] + others[axis + 1 :]]
-            classes = self.classes[axis]
-            weights = np.bincount(classes.of(batch[self.columns[axis]]), minlength=classes.count)
-            drawn = _weighted(lines * (weights + 1.0), rng)
-            able = lines.any(axis=1) & self.broken(part)
+            drawn = self._likely(axis, self._classes(part), batch, rng)
+            able = (drawn >= 0) & self.broken(part)
             at = one[able]
-            rows[self.columns[axis]][at] = classes.draw(drawn[able], rng)
+            rows[self.columns[axis]][at] = self.classes[axis].draw(drawn[able], rng)
         left = np.flatnonzero(self.broken(rows))
         if not len(left):
             return
@@ -250,6 +248,21 @@ class Possible(Rule):
             every = np.unravel_index(chosen, self.allowed.shape)
             for place, classes, own in zip(self.columns, self.classes, every, strict=True):
                 rows[place][left] = classes.draw(own.astype(np.int64), rng)
+
+    def _likely(
+        self, axis: int, classes: tuple[Places, ...], batch: Rows, rng: np.random.Generator
+    ) -> Places:
+        """Classes of one column that are allowed beside those of the others, drawn by their weight in a batch; else -1."""
+        own = self.classes[axis]
+        weights = np.bincount(own.of(batch[self.columns[axis]]), minlength=own.count) + 1.0
+        allowed, found = np.moveaxis(self.allowed, axis, -1), np.full(len(classes[0]), -1)
+        step = max(1, CELLS_AT_ONCE // own.count)
+        for start in range(0, len(found), step):
+            others = tuple(some[start : start + step] for place, some in enumerate(classes) if place != axis)
+            lines = allowed[others]
+            drawn = _weighted(lines * weights, rng)
+            found[start : start + step] = np.where(lines.any(axis=1), drawn, -1)
+        return found
 
 
 class Impossible(Possible):

@@ -18,7 +18,7 @@ from core.domain.rules import (
     Sum,
 )
 
-MAXIMUM_RULES: Final = 256
+MAXIMUM_RULES: Final = 128
 MAXIMUM_ENTRIES: Final = 32767
 """Combinations, or pairs of a code book, of one rule."""
 

@@ -242,23 +242,22 @@ def kept_rules(modelled: tuple[Modelled, ...], rules: tuple[Rule, ...]) -> Kept:
         "witness": None,
     }
     _require_small(data)
-    witness = _witness(data)
-    if witness is None:
+    keeper = Keeper(data)
+    if not _has_witness(keeper):
         _refuse_unsatisfiable(data)
-    told = {str(place): None if math.isnan(value) else value for place, value in witness.items()}
-    whole = data | {"witness": told}
-    return Kept(data=whole, keeper=Keeper(whole))
+    witness = {str(place): None if math.isnan(value) else value for place, value in keeper.witness.items()}
+    return Kept(data=data | {"witness": witness}, keeper=keeper)
 
 
-def _witness(data: dict[str, Any]) -> dict[int, float] | None:
+def _has_witness(keeper: Keeper) -> bool:
     # A fixed public seed: whether a domain is accepted must not depend on chance.
-    return Keeper(data).find_witness(np.random.Generator(np.random.PCG64(0)))
+    return keeper.find_witness(np.random.Generator(np.random.PCG64(0)))
 
 
 def _refuse_unsatisfiable(data: dict[str, Any]) -> NoReturn:
     """Say which rule cannot be kept, or that they cannot be kept together."""
     for number, rule in enumerate(data["rules"]):
-        if _witness(data | {"rules": [rule]}) is None:
+        if not _has_witness(Keeper(data | {"rules": [rule]})):
             raise DomainInvalid(
                 "No record was found that keeps this rule.",
                 pointer=f"/rules/{number}",

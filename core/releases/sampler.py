@@ -22,7 +22,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.domain.bins import Floats
-from core.domain.codec import batch_of, codes_of, draw_values
+from core.domain.codec import batch_of, codes_of, decode, draw_values
+from core.domain.rules import Kept
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle
 from core.releases.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
@@ -80,8 +81,8 @@ class Sampler:
         """
         condition = table_condition(self._domain, where)
         if self._leaves_out(condition):
-            tried = self._tried(condition, TRIED_ROWS, _fresh())
-            if len(tried[0]) < FEWEST_ROWS:
+            tried = self._tried(condition, TRIED_ROWS)
+            if tried.num_rows < FEWEST_ROWS:
                 raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
         return self._meeting(condition, rows)
 
@@ -90,8 +91,8 @@ class Sampler:
         return bool(condition.others) or self._domain.kept is not None
 
     def _meeting(self, condition: Condition, rows: int) -> Iterator[pa.RecordBatch]:
-        draws = BATCH_ROWS if self._leaves_out(condition) else min(BATCH_ROWS, rows)
-        tasks = (partial(self._batch_where, condition, draws) for _ in repeat(None))
+        draws = BATCH_ROWS if condition.others else min(BATCH_ROWS, rows)
+        tasks = (partial(self._tried, condition, draws) for _ in repeat(None))
         batches = in_order(tasks, threads=self._threads)
         try:
             for batch in batches:
@@ -103,23 +104,24 @@ class Sampler:
         finally:
             batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
 
-    def _batch_where(self, condition: Condition, draws: int) -> pa.RecordBatch:
-        return batch_of(self._domain, self._tried(condition, draws, _fresh()))
-
-    def _tried(self, condition: Condition, draws: int, rng: np.random.Generator) -> list[Floats]:
+    def _tried(self, condition: Condition, draws: int) -> pa.RecordBatch:
         """Draw so many rows, and keep those that meet a condition."""
+        rng = _fresh()
         if self._domain.kept is None:
             generated = self._generated(draws, rng, condition.label)
-            return draw_values(self._domain, generated[condition.met_by(generated)], rng)
-        values = self._drawn(draws, rng, condition.label)
+            return decode(self._domain, generated[condition.met_by(generated)], rng)
+        values = self._keeping(self._domain.kept, draws, rng, condition.label)
         codes = codes_of(self._domain, values)
         met = condition.met_by(codes)
         if condition.label is not None:
             met &= codes[:, self._manifest.label_index] == condition.label
-        return [column[met] for column in values]
+        return batch_of(self._domain, [column[met] for column in values])
 
     def _batch(self, rows: int) -> pa.RecordBatch:
-        return batch_of(self._domain, self._drawn(rows, _fresh(), None))
+        rng = _fresh()
+        if self._domain.kept is None:
+            return decode(self._domain, self._generated(rows, rng, None), rng)
+        return batch_of(self._domain, self._keeping(self._domain.kept, rows, rng, None))
 
     def codes(self, rows: int, rng: np.random.Generator, *, label: int | None = None) -> NDArray[np.int16]:
         """Draw rows in coded form.
@@ -134,15 +136,13 @@ class Sampler:
         """
         if self._domain.kept is None:
             return self._generated(rows, rng, label)
-        return codes_of(self._domain, self._drawn(rows, rng, label))
+        return codes_of(self._domain, self._keeping(self._domain.kept, rows, rng, label))
 
-    def _drawn(self, rows: int, rng: np.random.Generator, label: int | None) -> list[Floats]:
+    def _keeping(self, kept: Kept, rows: int, rng: np.random.Generator, label: int | None) -> list[Floats]:
         """Values of rows that keep the rules."""
-        codes = self._generated(rows, rng, label)
+        # A row that cannot be mended takes values from its batch, so a batch is large however few rows are asked for.
+        codes = self._generated(max(rows, CHUNK_ROWS), rng, label)
         values = draw_values(self._domain, codes, rng)
-        kept = self._domain.kept
-        if kept is None:
-            return values
         target = self._manifest.label_index
         labels = None if target is None else codes[:, target]
 
@@ -152,7 +152,7 @@ class Sampler:
             return draw_values(self._domain, again, rng)
 
         kept.keeper.keep(values, redraw, rng)
-        return values
+        return [column[:rows] for column in values]
 
     def _generated(
         self, rows: int, rng: np.random.Generator, label: int | NDArray[np.int16] | None

@@ -111,13 +111,13 @@ def written(column, value):
     return int(value) if kind == "integer" else value
 
 
-def draw_rows(manifest, network, rows, rng):
-    """Values of rows by column."""
+def draw_rows(manifest, network, rng):
+    """Values of CHUNK_ROWS rows by column."""
 
     def decoded(codes):
         return [decode(column, codes[:, place], rng.random(len(codes))) for place, column in enumerate(COLUMNS)]
 
-    codes = draw_codes(manifest, network, rows, rng)
+    codes = draw_codes(manifest, network, CHUNK_ROWS, rng)
     values = decoded(codes)
 @KEEP@    return values
 
@@ -133,7 +133,7 @@ def main():
         writer = csv.writer(file)
         writer.writerow([column["name"] for column in COLUMNS])
         for start in range(0, rows, CHUNK_ROWS):
-            drawn = draw_rows(manifest, network, min(CHUNK_ROWS, rows - start), rng)
+            drawn = [own[: rows - start] for own in draw_rows(manifest, network, rng)]
             told = [[written(column, value) for value in own.tolist()] for column, own in zip(COLUMNS, drawn)]
             writer.writerows(zip(*told))
 

@@ -56,9 +56,9 @@ def test_what_the_page_says_of_rules_is_so():
     section = PAGE.split("## Rules between columns\n")[1].split("\n## ")[0]
     order = section.split("in this order:")[1].split(", and again")[0]
     assert re.findall(r"`(\w+)`", order) == list(KINDS)
-    assert (REDRAWS, PASSES, MAXIMUM_RULES, SIGNIFICANT) == (8, 64, 256, 6)
+    assert (REDRAWS, PASSES, MAXIMUM_RULES, SIGNIFICANT) == (8, 16, 128, 6)
     assert f"{MAXIMUM_CELLS:,}" in section
-    for words in ("at most eight times", "at most 64 times", "more than 256", "six standard deviations"):
+    for words in ("at most eight times", "at most 16 times", "more than 128", "six standard deviations"):
         assert words in section
 
 

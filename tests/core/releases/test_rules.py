@@ -199,6 +199,18 @@ def test_redrawn_rows_keep_the_label_that_they_had() -> None:
     assert abs(share - 0.5) < 6 * 0.5 / 50_000**0.5 + 0.5 * 0.8**9
 
 
+def test_a_single_row_has_the_law_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without mending, a broken row is replaced by one of its batch, and not by the one witness, though it is asked for alone."""
+    monkeypatch.setattr("core.domain.keeping.PASSES", 0)
+    monkeypatch.setattr("core.domain.keeping.REDRAWS", 0)
+    found = document([number("a", 0, 999), number("b", 0, 999)], [{"kind": "at_most", "columns": ["a", "b"]}])
+    sampler = Sampler(bundle_of(found))
+    rows = [row for _ in range(40) for row in rows_of(sampler.batches(1))]
+    assert [row for row in rows if broken(found, row)] == []
+    # Twenty of them are replaced; half of all pairs keep the rule, so two alike are a chance of one in a thousand.
+    assert len({(row["a"], row["b"]) for row in rows}) >= 38
+
+
 def test_a_word_of_the_domain_cannot_end_the_script(tmp_path: Path) -> None:
     found = document(
         [words("w", "@DATA@", "@RULES@", "@KEEP@", '"""'), words("v", "x", "\\")],
