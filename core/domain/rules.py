@@ -219,7 +219,7 @@ class Kept:
     keeper: Keeper
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def kept_rules(modelled: tuple[Modelled, ...], rules: tuple[Rule, ...]) -> Kept:
     """Make the rules ready, and find a record that keeps all of them.
 
