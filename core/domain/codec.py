@@ -4,6 +4,7 @@
 back as some value of the same bin.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -50,7 +51,11 @@ def encode_column(column: Modelled, values: pa.Array) -> Integers:
     """Codes of one column; see ``encode``."""
     if isinstance(column, LabelColumn):
         return _filled(column, _label_codes(column, values))
-    numbers = _numbers(column, values)
+    return _ordered_codes(column, _numbers(column, values))
+
+
+def _ordered_codes(column: NumericColumn | TimeColumn, numbers: Floats) -> Integers:
+    """Codes of numbers; NaN is a missing value."""
     codes = column.bins.encode(np.nan_to_num(numbers, nan=0.0)) + len(column.specials)
     for code, special in enumerate(column.specials):
         codes[numbers == special] = code
@@ -107,7 +112,7 @@ def stand_in_value(column: Modelled) -> pa.Array:
 
 
 def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Generator) -> pa.RecordBatch:
-    """Rows of codes: the value of a category, a value drawn uniformly inside a bin.
+    """Rows of codes: the value of a category, a value drawn uniformly inside a bin. Rules between columns are not looked at.
 
     Args:
         domain: The declared domain.
@@ -120,27 +125,75 @@ def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Gener
     Raises:
         DomainMismatch: wrong number of columns, or a code beyond a cardinality.
     """
+    arrays = [decode_column(column, own, rng) for column, own in _by_column(domain, codes)]
+    return pa.RecordBatch.from_arrays(arrays, schema=sample_schema(domain))
+
+
+def draw_values(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Generator) -> list[Floats]:
+    """The values of ``decode`` before they become Arrow arrays; of a word its place in its list, NaN for null.
+
+    Returns:
+        One array of shape (rows,) for each modelled column.
+    """
+    return [_drawn(column, own, rng) for column, own in _by_column(domain, codes)]
+
+
+def _by_column(
+    domain: TableDomain, codes: NDArray[np.integer]
+) -> Iterator[tuple[Modelled, NDArray[np.integer]]]:
+    """Columns with their codes, checked one by one."""
     if codes.ndim != 2 or codes.shape[1] != len(domain.modelled):  # noqa: PLR2004 (a matrix)
         raise DomainMismatch(f"Codes of {len(domain.modelled)} columns are needed.")
-    arrays = []
     for index, column in enumerate(domain.modelled):
         own = np.ascontiguousarray(codes[:, index])
         if len(own) and not 0 <= own.min() <= own.max() < column.cardinality:
             raise DomainMismatch(f"A code of '{column.name}' is beyond its cardinality.", column=column.name)
-        arrays.append(decode_column(column, own, rng))
+        yield column, own
+
+
+def batch_of(domain: TableDomain, values: Sequence[Floats]) -> pa.RecordBatch:
+    """Rows of the values that ``draw_values`` gives."""
+    arrays = [_array(column, own) for column, own in zip(domain.modelled, values, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=sample_schema(domain))
+
+
+def codes_of(domain: TableDomain, values: Sequence[Floats]) -> Codes:
+    """Codes of the values that ``draw_values`` gives; shape (rows, modelled columns)."""
+    codes = np.empty((len(values[0]), len(domain.modelled)), dtype=np.int16)
+    for index, (column, own) in enumerate(zip(domain.modelled, values, strict=True)):
+        if isinstance(column, LabelColumn):
+            codes[:, index] = _filled(column, np.nan_to_num(own, nan=_UNSET).astype(np.int64))
+        else:
+            codes[:, index] = _ordered_codes(column, own)
+    return codes
 
 
 def decode_column(column: Modelled, codes: NDArray[np.integer], rng: np.random.Generator) -> pa.Array:
     """Values of one column; see ``decode``."""
-    missing = None if column.null_code is None else codes == column.null_code
+    return _array(column, _drawn(column, codes, rng))
+
+
+def _drawn(column: Modelled, codes: NDArray[np.integer], rng: np.random.Generator) -> Floats:
+    if isinstance(column, LabelColumn):
+        values = codes.astype(np.float64)
+    else:
+        values = _ordered_values(column, codes, rng)
+    if column.null_code is not None:
+        values[codes == column.null_code] = np.nan
+    return values
+
+
+def _array(column: Modelled, values: Floats) -> pa.Array:
+    missing = None
+    if column.null_code is not None:
+        missing = np.isnan(values)
+        values = np.where(missing, 0, values)
     if isinstance(column, LabelColumn):
         if is_plain_boolean(column):
-            return pa.array(codes == 1, mask=missing)
+            return pa.array(values == 1, mask=missing)
         return pa.DictionaryArray.from_arrays(
-            pa.array(codes.astype(np.int16), mask=missing), list(column.words)
+            pa.array(values.astype(np.int16), mask=missing), list(column.words)
         )
-    values = _ordered_values(column, codes, rng)
     if column.kind == "numeric":
         return pa.array(values.astype(np.int64) if column.integer else values, mask=missing)
     whole = values.astype(np.int32 if column.kind == "date" else np.int64)

@@ -267,7 +267,7 @@ def column_to_json(column: Column) -> dict[str, object]:
     return found | {"null": _null_to_json(column)}
 
 
-def _plain(value: float) -> float | int:
+def plain_number(value: float) -> float | int:
     """A number as people write it: 17, not 17.0."""
     return int(value) if math.isfinite(value) and value.is_integer() else value
 
@@ -275,9 +275,9 @@ def _plain(value: float) -> float | int:
 def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
     found: dict[str, object] = {
         "type": "integer" if column.integer else "real",
-        "lower": _plain(column.lower),
-        "upper": _plain(column.upper),
-        "specials": [_plain(value) for value in column.specials],
+        "lower": plain_number(column.lower),
+        "upper": plain_number(column.upper),
+        "specials": [plain_number(value) for value in column.specials],
         "outside": column.outside,
         "infinite": column.infinite,
         "unreadable": column.unreadable,
@@ -287,7 +287,7 @@ def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
     if column.decimals is not None:
         found["decimals"] = column.decimals
     if column.edges:
-        found["edges"] = [_plain(value) for value in column.edges]
+        found["edges"] = [plain_number(value) for value in column.edges]
     else:
         found["spacing"] = column.spacing
     if column.bin_count is not None:
@@ -332,4 +332,4 @@ def _null_to_json(column: Modelled) -> object:
     value = column.null.value
     if isinstance(column, TimeColumn):
         value = time_text(column, cast("float", value))
-    return {"use": _plain(value) if isinstance(value, float) else value}
+    return {"use": plain_number(value) if isinstance(value, float) else value}

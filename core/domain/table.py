@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Self
 
@@ -11,6 +11,8 @@ from core.domain.confirmation import require_confirmed
 from core.domain.csv_format import CsvFormat
 from core.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
 from core.domain.reading import Node
+from core.domain.rule_reading import rules_from_json
+from core.domain.rules import Kept, Rule, kept_rules
 
 SCHEMA: Final = "understudy.domain/1"
 _LONGEST_NAME: Final = 200
@@ -25,12 +27,14 @@ class TableDomain:
         target: Name of the modelled column that is predicted from the others, or None.
         privacy_unit: Name of the column that says whose record it is, or None: each record is its own unit.
         csv: How CSV files of this table are written.
+        rules: What every record of the modelled columns keeps.
     """
 
     columns: tuple[Column, ...]
     target: str | None
     privacy_unit: str | None
     csv: CsvFormat = field(default_factory=CsvFormat)
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def from_json(cls, document: object) -> Self:
@@ -52,19 +56,29 @@ class TableDomain:
             privacy_unit=_take_name(node, "privacy_unit"),
             csv=CsvFormat.from_node(Node(node.take("csv", {}), "/csv")),
         )
+        rules = rules_from_json(
+            node.take_list("rules", ()), {column.name: column for column in domain.modelled}
+        )
         node.finish()
         domain._check(node)
+        domain = replace(domain, rules=rules)
+        domain.kept  # noqa: B018 - rules that cannot be kept are refused here, not when rows are drawn
         return domain
 
     def to_json(self) -> dict[str, object]:
         """The complete document, defaults written out; ``from_json`` gives an equal domain back."""
-        return {
+        document: dict[str, object] = {
             "schema": SCHEMA,
             "target": self.target,
             "privacy_unit": self.privacy_unit,
             "csv": self.csv.to_json(),
             "columns": [column_to_json(column) for column in self.columns],
         }
+        # Left out where there is none, so that documents from before there were rules keep their digest.
+        if self.rules:
+            columns = {column.name: column for column in self.modelled}
+            document["rules"] = [rule.to_json(columns) for rule in self.rules]
+        return document
 
     def digest(self) -> str:
         """SHA-256 of the canonical document, hexadecimal."""
@@ -91,6 +105,11 @@ class TableDomain:
         """Position of the target among the modelled columns."""
         names = [column.name for column in self.modelled]
         return None if self.target is None else names.index(self.target)
+
+    @cached_property
+    def kept(self) -> Kept | None:
+        """The rules, ready to be kept by drawn rows; None where there is none."""
+        return kept_rules(self.modelled, self.rules) if self.rules else None
 
     def _check(self, node: Node) -> None:
         if not self.modelled:

@@ -19,7 +19,7 @@ the generator, publishing them and publishing this bundle cost no further privac
 | `generator.safetensors` | its weights |
 | `manifest.json` | codes per column, the law of the label, SHA-256 of network, weights and domain |
 | `domain.json` | the declared columns: what each code means |
-| `sample.py` | draws whole rows with numpy and onnxruntime alone |
+| `sample.py` | draws whole rows, which keep the declared rules between columns, with numpy and onnxruntime alone |
 | `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
 
 {verify} To draw rows:
@@ -59,7 +59,8 @@ codes = numpy.stack(columns, axis=1)
 print(codes[:5])
 ```
 
-Sample the codes as above. Taking the most likely code instead would destroy the joint distribution.
+Sample the codes as above. Taking the most likely code instead would destroy the joint distribution. These codes may break
+`rules` of `domain.json`; rows of `sample.py` do not.
 """
 
 

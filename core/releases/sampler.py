@@ -7,6 +7,7 @@ The sampler opens a bundle and nothing else; it has no way to reach private rows
     logits = network(latent, one_hot(label))          (ONNX runtime)
     code_j ~ softmax(logits of block j)               for every column j, by inversion
     value  = a uniform draw inside the public bin of the code
+    row    = the values, made to keep the declared rules between columns (core.domain.keeping)
 
 Codes are sampled, never the most likely one: taking the maximum destroys the joint law (idpgan.md, section 6).
 """
@@ -20,7 +21,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.domain.codec import decode
+from core.domain.bins import Floats
+from core.domain.codec import batch_of, codes_of, decode, draw_values
+from core.domain.rules import Kept
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle
 from core.releases.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
@@ -77,13 +80,19 @@ class Sampler:
             ConditionTooRare: Fewer than `FEWEST_ROWS` of `TRIED_ROWS` rows meet it.
         """
         condition = table_condition(self._domain, where)
-        if condition.others and len(self._tried(condition, TRIED_ROWS)) < FEWEST_ROWS:
-            raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
+        if self._leaves_out(condition):
+            tried = self._tried(condition, TRIED_ROWS)
+            if tried.num_rows < FEWEST_ROWS:
+                raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
         return self._meeting(condition, rows)
+
+    def _leaves_out(self, condition: Condition) -> bool:
+        """Whether rows that are drawn under a condition may miss it: rules may change a target that was asked for."""
+        return bool(condition.others) or self._domain.kept is not None
 
     def _meeting(self, condition: Condition, rows: int) -> Iterator[pa.RecordBatch]:
         draws = BATCH_ROWS if condition.others else min(BATCH_ROWS, rows)
-        tasks = (partial(self._batch_where, condition, draws) for _ in repeat(None))
+        tasks = (partial(self._tried, condition, draws) for _ in repeat(None))
         batches = in_order(tasks, threads=self._threads)
         try:
             for batch in batches:
@@ -95,21 +104,24 @@ class Sampler:
         finally:
             batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
 
-    def _batch_where(self, condition: Condition, draws: int) -> pa.RecordBatch:
-        rng = _fresh()
-        codes = self._tried(condition, draws, rng)
-        return decode(self._domain, codes, rng)
-
-    def _tried(
-        self, condition: Condition, draws: int, rng: np.random.Generator | None = None
-    ) -> NDArray[np.int16]:
+    def _tried(self, condition: Condition, draws: int) -> pa.RecordBatch:
         """Draw so many rows, and keep those that meet a condition."""
-        codes = self.codes(draws, rng or _fresh(), label=condition.label)
-        return codes[condition.met_by(codes)]
+        rng = _fresh()
+        if self._domain.kept is None:
+            generated = self._generated(draws, rng, condition.label)
+            return decode(self._domain, generated[condition.met_by(generated)], rng)
+        values = self._keeping(self._domain.kept, draws, rng, condition.label)
+        codes = codes_of(self._domain, values)
+        met = condition.met_by(codes)
+        if condition.label is not None:
+            met &= codes[:, self._manifest.label_index] == condition.label
+        return batch_of(self._domain, [column[met] for column in values])
 
     def _batch(self, rows: int) -> pa.RecordBatch:
         rng = _fresh()
-        return decode(self._domain, self.codes(rows, rng), rng)
+        if self._domain.kept is None:
+            return decode(self._domain, self._generated(rows, rng, None), rng)
+        return batch_of(self._domain, self._keeping(self._domain.kept, rows, rng, None))
 
     def codes(self, rows: int, rng: np.random.Generator, *, label: int | None = None) -> NDArray[np.int16]:
         """Draw rows in coded form.
@@ -117,17 +129,50 @@ class Sampler:
         Args:
             rows: Number of rows.
             rng: Where the randomness of these rows comes from.
-            label: The target's code in all of them; None to draw it by its law.
+            label: The target's code that is asked of the generator for all of them; None to draw it by its law.
 
         Returns:
             int16 array of shape (rows, modelled columns), values below each column's cardinality.
         """
+        if self._domain.kept is None:
+            return self._generated(rows, rng, label)
+        return codes_of(self._domain, self._keeping(self._domain.kept, rows, rng, label))
+
+    def _keeping(self, kept: Kept, rows: int, rng: np.random.Generator, label: int | None) -> list[Floats]:
+        """Values of rows that keep the rules."""
+        # A row that cannot be mended takes values from its batch, so a batch is large however few rows are asked for.
+        codes = self._generated(max(rows, CHUNK_ROWS), rng, label)
+        values = draw_values(self._domain, codes, rng)
+        target = self._manifest.label_index
+        labels = None if target is None else codes[:, target]
+
+        def redraw(at: NDArray[np.int64]) -> list[Floats]:
+            # With the label that the row has, so that the law of labels stays as it was measured.
+            again = self._generated(len(at), rng, None if labels is None else labels[at])
+            return draw_values(self._domain, again, rng)
+
+        kept.keeper.keep(values, redraw, rng)
+        return [column[:rows] for column in values]
+
+    def _generated(
+        self, rows: int, rng: np.random.Generator, label: int | NDArray[np.int16] | None
+    ) -> NDArray[np.int16]:
+        """Codes as the generator gives them, whether they keep the rules or not.
+
+        Args:
+            rows: Number of rows.
+            rng: Where their randomness comes from.
+            label: The target's code, of all rows or of each; None to draw it by its law.
+        """
         codes = np.empty((rows, len(self._manifest.cardinalities)), dtype=np.int16)
         for start in range(0, rows, CHUNK_ROWS):
-            self._fill(codes[start : start + CHUNK_ROWS], rng, label)
+            some = label[start : start + CHUNK_ROWS] if isinstance(label, np.ndarray) else label
+            self._fill(codes[start : start + CHUNK_ROWS], rng, some)
         return codes
 
-    def _fill(self, codes: NDArray[np.int16], rng: np.random.Generator, label: int | None) -> None:
+    def _fill(
+        self, codes: NDArray[np.int16], rng: np.random.Generator, label: int | NDArray[np.int16] | None
+    ) -> None:
         rows = len(codes)
         manifest = self._manifest
         labels, one_hot = self._labels(rows, rng, label)
@@ -146,7 +191,7 @@ class Sampler:
         codes[:] = drawn.T
 
     def _labels(
-        self, rows: int, rng: np.random.Generator, label: int | None
+        self, rows: int, rng: np.random.Generator, label: int | NDArray[np.int16] | None
     ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
         law = self._manifest.label_probabilities
         if law is None:

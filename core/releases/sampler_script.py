@@ -1,21 +1,27 @@
 """The script inside every bundle, `sample.py`: draws whole synthetic records with numpy and onnxruntime alone.
 
 What codes mean - the words of a category, the grid and the bins of a number - is worked out here, by the code that coded
-the records, and stands in the script as data; so the script needs no rule of the domain. A test runs it without this
-package, and compares what it decodes with `core.domain.codec`.
+the records, and stands in the script as data; so the script needs no declaration. Where there are rules between
+columns it contains the modules that keep them. A test runs it without this package, and compares what it decodes with
+`core.domain.codec`.
 """
 
+import ast
+import inspect
 import json
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
+from core.domain import keeping, rule_classes, rule_kinds
 from core.domain.bins import Bins, Grid
 from core.domain.columns import LabelColumn, Modelled
+from core.domain.rules import Kept
 from core.domain.schema import is_plain_boolean
 from core.domain.table import TableDomain
 from core.releases.manifest import Manifest, TableManifest
 
-_DATA = "@DATA@"
+_DATA, _RULES, _KEEPS = "@DATA@", "@RULES@", "@KEEP@"
 
 _ROWS = '''\
 """Draws synthetic rows from the files beside this one: unzip the bundle, then
@@ -36,12 +42,13 @@ import onnxruntime
 
 COLUMNS = json.loads(@DATA@)
 CHUNK_ROWS = 2048
+@RULES@
 
-
-def draw_codes(manifest, network, rows, rng):
-    """Codes (rows, columns): labels by their law, every other column from the softmax of its block of logits."""
+def draw_codes(manifest, network, rows, rng, label=None):
+    """Codes (rows, columns): labels as given or by their law, other columns from the softmax of their blocks of logits."""
     law = manifest["label_probabilities"] or []
-    label = rng.choice(len(law), size=rows, p=law) if law else numpy.zeros(rows, dtype=int)
+    if label is None:
+        label = rng.choice(len(law), size=rows, p=law) if law else numpy.zeros(rows, dtype=int)
     one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((rows, 0), numpy.float32)
     latent = rng.standard_normal((rows, manifest["latent_dimension"]), dtype=numpy.float32)
     logits = network.run(None, {"latent": latent, "label": one_hot})[0]
@@ -75,28 +82,44 @@ def numbers(column, bins, uniforms):
     return whole if grid["scale"] == 1 else whole / grid["scale"]
 
 
+def decode(column, codes, uniforms):
+    """The values of one column's codes as numbers: of a word its place in its list, not a number for a missing value."""
+    if column["kind"] == "text":
+        values = codes.astype(float)
+    else:
+        specials = column["specials"]
+        bins = numpy.clip(codes - len(specials), 0, column["bins"] - 1)
+        values = numbers(column, bins, uniforms)
+        for code, special in enumerate(specials):
+            values[codes == code] = special
+    if column["null_code"] is not None:
+        values[codes == column["null_code"]] = numpy.nan
+    return values
+
+
 def written(column, value):
-    """A number as it stands in the file."""
+    """A value as it stands in the file; a missing one is empty."""
     kind = column["kind"]
+    if value != value:
+        return ""
+    if kind == "text":
+        return column["words"][int(value)]
     if kind == "date":
         return (date(1970, 1, 1) + timedelta(days=int(value))).isoformat()
     if kind == "datetime":
         return str(datetime(1970, 1, 1) + timedelta(seconds=int(value)))
-    return int(value) if kind == "integer" else float(value)
+    return int(value) if kind == "integer" else value
 
 
-def decode(column, codes, uniforms):
-    """The values of one column's codes; a missing value is empty."""
-    null = column["null_code"]
-    if column["kind"] == "text":
-        return [("" if code == null else column["words"][code]) for code in codes.tolist()]
-    specials = column["specials"]
-    bins = numpy.clip(codes - len(specials), 0, column["bins"] - 1)
-    values = numbers(column, bins, uniforms).tolist()
-    return [
-        "" if code == null else written(column, specials[code] if code < len(specials) else value)
-        for code, value in zip(codes.tolist(), values)
-    ]
+def draw_rows(manifest, network, rng):
+    """Values of CHUNK_ROWS rows by column."""
+
+    def decoded(codes):
+        return [decode(column, codes[:, place], rng.random(len(codes))) for place, column in enumerate(COLUMNS)]
+
+    codes = draw_codes(manifest, network, CHUNK_ROWS, rng)
+    values = decoded(codes)
+@KEEP@    return values
 
 
 def main():
@@ -110,16 +133,24 @@ def main():
         writer = csv.writer(file)
         writer.writerow([column["name"] for column in COLUMNS])
         for start in range(0, rows, CHUNK_ROWS):
-            codes = draw_codes(manifest, network, min(CHUNK_ROWS, rows - start), rng)
-            drawn = [
-                decode(column, codes[:, place], rng.random(len(codes))) for place, column in enumerate(COLUMNS)
-            ]
-            writer.writerows(zip(*drawn))
+            drawn = [own[: rows - start] for own in draw_rows(manifest, network, rng)]
+            told = [[written(column, value) for value in own.tolist()] for column, own in zip(COLUMNS, drawn)]
+            writer.writerows(zip(*told))
 
 
 if __name__ == "__main__":
     main()
 '''
+
+_KEEP = """\
+    place = manifest["label_index"]
+
+    def redraw(at):
+        label = None if place is None else codes[at, place]
+        return decoded(draw_codes(manifest, network, len(at), rng, label))
+
+    KEEPER.keep(values, redraw, rng)
+"""
 
 _IMAGES = '''\
 """Draws synthetic images from the files beside this one: unzip the bundle, then
@@ -180,9 +211,32 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
         DomainInvalid: The domain breaks a rule.
     """
     if isinstance(manifest, TableManifest):
-        columns = [_meaning(column) for column in TableDomain.from_json(domain).modelled]
-        return _ROWS.replace(_DATA, _data(columns))
+        table = TableDomain.from_json(domain)
+        # The data last: a declared word may look like a place of the script.
+        script = _with_rules(table.kept) if table.kept else _ROWS.replace(_RULES, "").replace(_KEEPS, "")
+        return script.replace(_DATA, _data([_meaning(column) for column in table.modelled]))
     return _IMAGES.replace(_DATA, _data(domain["labels"]))
+
+
+def _with_rules(kept: Kept) -> str:
+    """The script for rows with rules: it contains the modules that keep them here, as they are."""
+    modules = "".join(f"\n\n{_source(module)}" for module in (rule_classes, rule_kinds, keeping))
+    rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
+    return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules)
+
+
+def _source(module: ModuleType) -> str:
+    """The source of a module without what it imports from this package."""
+    source = inspect.getsource(module)
+    own = [
+        line
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("core.")
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    ]
+    return "".join(
+        line for number, line in enumerate(source.splitlines(keepends=True), 1) if number not in own
+    )
 
 
 def _data(document: object) -> str:

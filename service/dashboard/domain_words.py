@@ -1,12 +1,12 @@
 """A declared domain in words: what a column may hold, and what becomes of everything else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from service.dashboard.words import delta, epsilon
 
 LONGEST: Final = 12
-"""How many categories are shown; the rest is counted."""
+"""How many categories, or columns of a rule, are shown; the rest is counted."""
 
 
 def kind(column: Mapping[str, Any]) -> str:
@@ -25,9 +25,7 @@ def kind(column: Mapping[str, Any]) -> str:
 def holds(column: Mapping[str, Any]) -> str:
     """What it may hold."""
     if "categories" in column:
-        shown = ", ".join(str(word) for word in column["categories"][:LONGEST])
-        further = len(column["categories"]) - LONGEST
-        return f"{shown} and {further} more" if further > 0 else shown
+        return _listed(column["categories"])
     if "true" in column:
         return f"{column['true']} or {column['false']}"
     if "lower" in column or "edges" in column:
@@ -54,6 +52,38 @@ def otherwise(column: Mapping[str, Any]) -> str:
         else:
             told.append("missing: a value of its own" if null == "category" else "missing: row refused")
     return "; ".join(told) or "–"
+
+
+def rule(declared: Mapping[str, Any]) -> str:
+    """What a rule between columns says."""
+    within = f", within {declared['tolerance']}" if declared.get("tolerance") else ""
+    return _RULES[declared["kind"]].format(
+        columns=_listed(declared.get("columns", ())),
+        first=declared.get("columns", ("",))[0],
+        last=declared.get("columns", ("",))[-1],
+        parts=_listed(declared.get("parts", ())),
+        total=declared.get("total"),
+        within=within,
+        combinations=len(declared.get("combinations", ())),
+        pairs=len(declared.get("pairs", ())),
+    )
+
+
+_RULES: Final[Mapping[str, str]] = {
+    "impossible": "impossible combinations of {columns}: {combinations} declared",
+    "possible": "possible combinations of {columns}: {combinations} declared, and no others",
+    "at_most": "{first} is at most {last}",
+    "sum": "{total} is the sum of {parts}{within}",
+    "null_together": "{columns}: all missing or none",
+    "exactly_one": "{columns}: exactly one is set",
+    "determines": "{first} determines {last}, by a code book of {pairs}",
+}
+
+
+def _listed(names: Sequence[object]) -> str:
+    shown = ", ".join(str(name) for name in names[:LONGEST])
+    further = len(names) - LONGEST
+    return f"{shown} and {further} more" if further > 0 else shown
 
 
 def terms(decided: Mapping[str, Any]) -> str:

@@ -48,7 +48,8 @@ class DatasetOrder(BaseModel):
 
     name: Name = Field(description="What people call the dataset.")
     domain: Document = Field(
-        description="The declared domain: columns, types, bounds, categories, target, unit; or an image's shape, labels, unit."
+        description="The declared domain: columns, types, bounds, categories, target, unit, rules between columns; or an image's "
+        "shape, labels, unit."
     )
     declared_size: int = Field(
         ge=1,

@@ -199,6 +199,24 @@ def test_a_draft_is_declared_once_its_values_are_confirmed(
     assert "Private: it counts rows." not in sign_in("admin").page(f"/datasets/{dataset['id']}/facts")
 
 
+def test_rules_between_columns_are_declared_and_shown(world: World, sign_in: Callable[..., Visitor]) -> None:
+    owner = sign_in("owner")
+    rule = {"kind": "impossible", "columns": ["ward", "age"], "combinations": [["A", {"to": 17}]]}
+    facts = {"name": "wards", "declared_size": "1000", "domain": json.dumps({**DOMAIN, "rules": [rule]})}
+    said = "impossible combinations of ward, age: 1 declared"
+    assert said in owner.send("/datasets/review", **facts).text
+    assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed="0")
+    dataset = world.owner.get("/v1/datasets").json()["items"][0]
+    assert dataset["domain"]["rules"] == [rule]
+    assert said in owner.page(f"/datasets/{dataset['id']}/facts")
+    paper = world.owner.get(f"/v1/datasets/{dataset['id']}/dossier", params={"format": "html"})
+    assert said in paper.text
+    wrong = {**facts, "domain": json.dumps({**DOMAIN, "rules": [{**rule, "columns": ["ward", "nobody"]}]})}
+    refused = owner.send("/datasets/review", **wrong)
+    assert refused.status_code == 422
+    assert "No modelled column has this name." in refused.text
+
+
 def test_no_form_works_without_its_token(world: World, sign_in: Callable[..., Visitor]) -> None:
     dataset_id = world.declare()
     everything = sign_in("owner", "analyst", "admin")

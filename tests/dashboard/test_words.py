@@ -13,11 +13,12 @@ from service.dashboard import words
 from service.dashboard.bounds import delta_up, epsilon_up, factor_up
 from service.dashboard.budget_bar import WIDTH, bar_of
 from service.dashboard.certificate_words import in_words, mechanisms
-from service.dashboard.domain_words import holds, otherwise
+from service.dashboard.domain_words import holds, otherwise, rule
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.release_drawing import plot
 from service.dossier.promise import protected
+from tests.core.domain.ruled import EVERY_RULE, FLAGS
 from tests.core.releases.certified import certified
 from tests.core.releases.certified_selection import WINNER, selection_statement
 from tests.core.releases.stand_in import DOMAIN
@@ -135,6 +136,19 @@ def test_columns_in_words() -> None:
     many = {"kind": "categorical", "categories": [str(number) for number in range(30)], "null": {"use": "7"}}
     assert holds(many).endswith("and 18 more")
     assert otherwise(many) == "missing: taken as 7"
+
+
+def test_rules_in_words() -> None:
+    told = {name: rule(domain["rules"][0]) for name, domain in EVERY_RULE.items()}
+    assert told == {
+        "impossible": "impossible combinations of sex, pregnant, age: 2 declared",
+        "possible": "possible combinations of age, stage: 3 declared, and no others",
+        "at_most": "admitted is at most discharged",
+        "sum": "gross is the sum of net, tax, within 0.05",
+        "null_together": "died, cause, hour: all missing or none",
+        "exactly_one": f"{', '.join(FLAGS[:12])} and 28 more: exactly one is set",
+        "determines": "city determines land, by a code book of 4",
+    }
 
 
 def test_plots_count_codes() -> None:

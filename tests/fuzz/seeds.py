@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.releases.bundle import pack
+from tests.core.domain.ruled import TOGETHER
 from tests.core.releases import image_stand_in
 from tests.core.releases.certified import REFRESHING, certified
 from tests.core.releases.stand_in import DOMAIN as BUNDLE_DOMAIN
@@ -65,6 +66,7 @@ def seeds() -> Mapping[str, Mapping[str, bytes]]:
         "domain": {
             "every-kind": json.dumps(DOMAIN.to_json()).encode(),
             "released": json.dumps(BUNDLE_DOMAIN).encode(),
+            "rules": json.dumps(TOGETHER).encode(),
             "images": json.dumps(IMAGES.to_json()).encode(),
         },
         "certificate": {

@@ -9,10 +9,18 @@ import pytest
 
 from core.domain import TableDomain
 from core.domain.cleaned import Change, Refusal
+from core.domain.codec import batch_of
+from core.domain.forbidden import SIGNIFICANT
 from core.domain.images import ImageDomain
+from core.domain.keeping import PASSES, REDRAWS
+from core.domain.rule_kinds import KINDS
+from core.domain.rule_reading import MAXIMUM_RULES
+from core.domain.rules import MAXIMUM_CELLS
 from core.errors import UnderstudyError
 from core.storage import errors, image_archive, image_child, image_decoder, image_rows
 from tests.core.domain.examples import EVERY_KIND
+from tests.core.domain.ruled import broken
+from tests.core.domain.test_keeping import drawn
 
 PAGE = (Path(__file__).parents[3] / "docs" / "domain.md").read_text()
 IMAGES = (Path(__file__).parents[3] / "docs" / "images.md").read_text()
@@ -28,6 +36,30 @@ def test_examples_are_valid_domains(text: str):
 def test_there_is_an_example_with_every_kind():
     kinds = {column.kind for column in TableDomain.from_json(json.loads(EXAMPLES[0])).columns}
     assert kinds == {column["kind"] for column in EVERY_KIND["columns"]}  # type: ignore[attr-defined]
+
+
+def test_there_is_an_example_with_every_kind_of_rule_and_rows_of_it_keep_them():
+    (found,) = (json.loads(text) for text in EXAMPLES if '"rules"' in text)
+    assert sorted(rule["kind"] for rule in found["rules"]) == sorted(KINDS)
+    assert all(f"| `{kind}` |" in PAGE for kind in KINDS)
+    domain = TableDomain.from_json(found)
+    rows = batch_of(domain, drawn(domain, 3000, 1)).to_pylist()
+    assert [row for row in rows if broken(found, row)] == []
+    for place in range(len(found["rules"])):
+        alone = found | {"rules": found["rules"][:place] + found["rules"][place + 1 :]}
+        others = TableDomain.from_json(alone)
+        loose = batch_of(others, drawn(others, 3000, 1)).to_pylist()
+        assert any(place in broken(found, row) for row in loose), "the rule says something"
+
+
+def test_what_the_page_says_of_rules_is_so():
+    section = PAGE.split("## Rules between columns\n")[1].split("\n## ")[0]
+    order = section.split("in this order:")[1].split(", and again")[0]
+    assert re.findall(r"`(\w+)`", order) == list(KINDS)
+    assert (REDRAWS, PASSES, MAXIMUM_RULES, SIGNIFICANT) == (8, 16, 128, 6)
+    assert f"{MAXIMUM_CELLS:,}" in section
+    for words in ("at most eight times", "at most 16 times", "more than 128", "six standard deviations"):
+        assert words in section
 
 
 def keys(value: object) -> set[str]:

@@ -50,7 +50,7 @@ def test_it_decodes_every_code_of_every_kind_as_the_service_does() -> None:
         seed = np.random.SeedSequence(7)
         expected = decode_column(column, codes.astype(np.int16), np.random.default_rng(seed))
         uniforms = np.random.default_rng(seed).random(len(codes))
-        found = module.decode(meaning, codes, uniforms)
+        found = [module.written(meaning, value) for value in module.decode(meaning, codes, uniforms).tolist()]
         told = ["" if value is None else as_written(value) for value in expected.to_pylist()]
         assert found == told, column.name
 

@@ -1,0 +1,279 @@
+"""Cells of two-way tables that the rules between columns leave empty: public, so a fit may set them to zero at no cost.
+
+A cell is forbidden only if no values of its two codes keep one of the rules, whatever the other columns hold. What several
+rules forbid only together is not found.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.domain.columns import LabelColumn, Modelled, OrderedColumn
+from core.domain.rule_classes import Classes, Flags, Floats, Values
+from core.domain.rule_kinds import (
+    AtMost,
+    Determines,
+    ExactlyOne,
+    Impossible,
+    NullTogether,
+    Possible,
+    Rule,
+    Sum,
+)
+from core.domain.rule_values import column_values
+from core.domain.table import TableDomain
+
+Pair = tuple[int, int]
+LARGEST_TABLE: Final = 2**24
+"""Cells of a pair above which nothing is said of it: a table of that size is not measured."""
+SIGNIFICANT: Final = 6.0
+"""Standard deviations above zero from which noisy mass on forbidden cells is told: by chance once in 1e9."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contradiction:
+    """Measured counts say that records break a declared rule.
+
+    Attributes:
+        rule: Place of the rule in the domain document.
+        columns: Names of the two columns that were counted.
+        mass: Noisy count of all cells that the rule forbids.
+        deviation: Standard deviation of that sum's noise.
+    """
+
+    rule: int
+    columns: tuple[str, str]
+    mass: float
+    deviation: float
+
+
+def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
+    """Return the cells that some rule forbids.
+
+    Args:
+        domain: The declared domain.
+
+    Returns:
+        By places of two modelled columns, the smaller first: (codes of the first, codes of the second), true where
+        forbidden. Pairs without such a cell are left out.
+    """
+    found: dict[Pair, Flags] = {}
+    for by_pair in _by_rule(domain):
+        for pair, cells in by_pair.items():
+            found[pair] = found[pair] | cells if pair in found else cells
+    return dict(sorted(found.items()))
+
+
+def contradictions(
+    domain: TableDomain, counts: Mapping[Pair, tuple[NDArray[np.float64], float]]
+) -> list[Contradiction]:
+    """Name the rules that noisy counts contradict. Post-processing of released numbers: free.
+
+    Args:
+        domain: The declared domain.
+        counts: By places of two columns, the smaller first: noisy counts (codes, codes), and the standard deviation of the
+            independent noise of each.
+
+    Returns:
+        One for each rule and pair whose forbidden cells hold more than `SIGNIFICANT` standard deviations.
+    """
+    names = [column.name for column in domain.modelled]
+    found = []
+    for rule, by_pair in enumerate(_by_rule(domain)):
+        for pair, cells in by_pair.items():
+            if pair not in counts:
+                continue
+            noisy, deviation = counts[pair]
+            mass, spread = float(noisy[cells].sum()), deviation * float(np.sqrt(cells.sum()))
+            if mass > SIGNIFICANT * spread:
+                first, second = pair
+                found.append(
+                    Contradiction(
+                        rule=rule, columns=(names[first], names[second]), mass=mass, deviation=spread
+                    )
+                )
+    return found
+
+
+class _Codes:
+    """The values of every code of a column.
+
+    Attributes:
+        lows: Smallest value of each code, (codes,); NaN for null.
+        highs: Largest value.
+    """
+
+    def __init__(self, column: Modelled) -> None:
+        self.values = Values(column_values(column))
+        self.lows = np.full(column.cardinality, np.nan)
+        self.highs = np.full(column.cardinality, np.nan)
+        if isinstance(column, LabelColumn):
+            self.lows[: len(column.words)] = self.highs[: len(column.words)] = np.arange(len(column.words))
+        else:
+            self._read_ordered(column)
+
+    def _read_ordered(self, column: OrderedColumn) -> None:
+        bins, specials = column.bins, len(column.specials)
+        every = np.arange(bins.count)
+        last = bins.decode(every, np.full(bins.count, np.nextafter(1.0, 0.0)))
+        if bins.grid is None:
+            last = np.append(np.nextafter(bins.highs, bins.lows)[:-1], bins.highs[-1])
+        for ends, of_bins in ((self.lows, bins.decode(every, np.zeros(bins.count))), (self.highs, last)):
+            ends[:specials] = column.specials
+            ends[specials : specials + bins.count] = of_bins
+
+    @property
+    def missing(self) -> Flags:
+        """Which code is null."""
+        found: Flags = np.isnan(self.lows)
+        return found
+
+    @property
+    def never_exempt(self) -> Flags:
+        """Which codes are numbers: order and sums are not asked of null and of special values beyond the bounds."""
+        found: Flags = self.values.are_numbers(self.lows)
+        return found
+
+    def holding(self, values: Floats) -> Flags:
+        """Which codes hold each of some values; (n,) to (n, codes)."""
+        wanted = values[:, None]
+        inside = (self.lows <= wanted) & (wanted <= self.highs)
+        # A special value has a code of its own, also where it lies inside a bin.
+        inside &= ~np.isin(wanted, self.values.specials) | (self.lows == self.highs)
+        found: Flags = inside | (np.isnan(wanted) & self.missing)
+        return found
+
+    def any_of(self, classes: Classes, flags: Flags) -> Flags:
+        """Whether some value of each code is in a flagged class; (classes, n) to (codes, n)."""
+        first, last = classes.of(self.lows), classes.of(self.highs)
+        ordinary = flags.copy()
+        ordinary[: len(classes.starts)][classes.special] = False
+        sums = np.zeros((len(flags) + 1, flags.shape[1]), dtype=np.int32)
+        np.cumsum(ordinary, axis=0, out=sums[1:])
+        single = self.missing | (self.lows == self.highs)
+        found: Flags = np.where(single[:, None], flags[first], sums[last + 1] > sums[first])
+        return found
+
+
+def _by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
+    """What each rule forbids, in the order of the document."""
+    if domain.kept is None:
+        return
+    keeper = domain.kept.keeper
+    codes = {place: _Codes(domain.modelled[place]) for place in keeper.values}
+    for rule in keeper.declared:
+        found: dict[Pair, Flags] = {}
+        for (first, second), cells in _FORBIDDEN[type(rule)](rule, codes):
+            if cells.any():
+                found[min(first, second), max(first, second)] = cells if first < second else cells.T
+        yield found
+
+
+Found = Iterator[tuple[Pair, Flags]]
+Known = Mapping[int, _Codes]
+
+
+def _pairs(rule: Rule, codes: Known) -> Iterator[Pair]:
+    """Every two columns of a rule with a table of bearable size, by their places in the rule."""
+    sizes = [len(codes[place].lows) for place in rule.columns]
+    for second in range(len(sizes)):
+        for first in range(second):
+            if sizes[first] * sizes[second] <= LARGEST_TABLE:
+                yield first, second
+
+
+def _at_most(rule: Rule, codes: Known) -> Found:
+    for _ in _pairs(rule, codes):
+        first, second = (codes[place] for place in rule.columns)
+        above = first.lows[:, None] > second.highs
+        yield (rule.columns[0], rule.columns[1]), above & first.never_exempt[:, None] & second.never_exempt
+
+
+def _sum(rule: Rule, codes: Known) -> Found:
+    """The rest, total less parts, lies in an interval for each cell; forbidden if that does not reach the tolerance."""
+    assert isinstance(rule, Sum)
+    signs = [-1.0] * (len(rule.columns) - 1) + [1.0]
+    ends = [
+        _times(sign, *_span(codes[place].values)) for sign, place in zip(signs, rule.columns, strict=True)
+    ]
+    always = [bool(codes[place].never_exempt.all()) for place in rule.columns]
+    for first, second in _pairs(rule, codes):
+        others = [place for place in range(len(rule.columns)) if place not in (first, second)]
+        if not all(always[place] for place in others):
+            continue
+        one, other = (codes[rule.columns[place]] for place in (first, second))
+        low_one, high_one = _times(signs[first], one.lows, one.highs)
+        low_other, high_other = _times(signs[second], other.lows, other.highs)
+        lowest = low_one[:, None] + low_other + sum(ends[place][0] for place in others)
+        highest = high_one[:, None] + high_other + sum(ends[place][1] for place in others)
+        never = (lowest > rule.tolerance) | (highest < -rule.tolerance)
+        yield (
+            (rule.columns[first], rule.columns[second]),
+            never & one.never_exempt[:, None] & other.never_exempt,
+        )
+
+
+def _span(values: Values) -> tuple[Floats, Floats]:
+    """Smallest and largest number of a column, special ones between its bounds included."""
+    every = np.append(values.specials, [values.lowest, values.highest])
+    numbers = every[values.are_numbers(every)]
+    return numbers.min(), numbers.max()
+
+
+def _times(sign: float, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    return (low, high) if sign > 0 else (-high, -low)
+
+
+def _null_together(rule: Rule, codes: Known) -> Found:
+    for first, second in _pairs(rule, codes):
+        pair = rule.columns[first], rule.columns[second]
+        one, other = (codes[place].missing for place in pair)
+        yield pair, one[:, None] != other
+
+
+def _exactly_one(rule: Rule, codes: Known) -> Found:
+    assert isinstance(rule, ExactlyOne)
+    can = [
+        codes[place].holding(value)[0] for place, value in zip(rule.columns, rule.set[:, None], strict=True)
+    ]
+    must = [
+        can[place] & (codes[column].lows == codes[column].highs) for place, column in enumerate(rule.columns)
+    ]
+    for first, second in _pairs(rule, codes):
+        cells = must[first][:, None] & must[second]
+        if len(rule.columns) == 2:  # noqa: PLR2004 - one of two is set
+            cells = cells | ~(can[first][:, None] | can[second])
+        yield (rule.columns[first], rule.columns[second]), cells
+
+
+def _determines(rule: Rule, codes: Known) -> Found:
+    assert isinstance(rule, Determines)
+    for _ in _pairs(rule, codes):
+        key, determined = (codes[place] for place in rule.columns)
+        count = rule.classes.count
+        allowed = determined.holding(rule.images[:count]) | ~rule.listed[:count, None]
+        yield (rule.columns[0], rule.columns[1]), ~key.any_of(rule.classes, allowed)
+
+
+def _combinations(rule: Rule, codes: Known) -> Found:
+    assert isinstance(rule, Possible)
+    for first, second in _pairs(rule, codes):
+        others = tuple(place for place in range(len(rule.columns)) if place not in (first, second))
+        allowed: Flags = np.any(rule.allowed, axis=others, keepdims=False)
+        pair = rule.columns[first], rule.columns[second]
+        of_first = codes[pair[0]].any_of(rule.classes[first], allowed)
+        yield pair, ~codes[pair[1]].any_of(rule.classes[second], of_first.T).T
+
+
+_FORBIDDEN: Final[Mapping[type[Rule], Callable[[Rule, Known], Found]]] = {
+    AtMost: _at_most,
+    Sum: _sum,
+    NullTogether: _null_together,
+    ExactlyOne: _exactly_one,
+    Determines: _determines,
+    Possible: _combinations,
+    Impossible: _combinations,
+}
