@@ -384,6 +384,5 @@ def _comparison(drawn: int | None) -> tuple[str, ...]:
     if drawn is None:
         return (f"Drawn rows have a sampling error, {generator}.",)
     return (
-        f"Fewer than {drawn:,} drawn rows are worse than this answer for its largest group, by their sampling error alone; "
-        f"{generator}.",
+        f"Fewer than {drawn:,} drawn rows are worse by their sampling error alone, for the largest group; {generator}.",
     )

@@ -46,24 +46,27 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
     if head["cardinalities"] != cells:
         yield f"{COUNTS} is of other columns than the manifest"
         return
-    stated = _stated(head["groups"])
-    target = opened.manifest["label_index"]
+    yield from _table_problems(opened, head, anchor, plan["declared_size"])
+
+
+def _table_problems(opened: Opened, head: Json, anchor: Json, declared_size: int) -> Iterator[str]:
+    cells, stated = head["cardinalities"], _stated(head["groups"])
     possible = [list(_tables(anchor, len(cells), None))]
+    target = opened.manifest["label_index"]
     if target is not None and len(cells) > 1:
         possible.append(list(_tables(anchor, len(cells), target)))
-    matching = [
-        one for one in possible if [columns for columns, _std in one] == [columns for columns, _std in stated]
-    ]
-    if not matching:
+    listed = [columns for columns, _std in stated]
+    tables = next((one for one in possible if [columns for columns, _std in one] == listed), None)
+    if tables is None:
         yield f"{COUNTS} does not list every pair of columns once"
         return
-    tables = matching[0]
     if any(not close(std, derived) for (_, std), (_, derived) in zip(stated, tables, strict=True)):
         yield f"{COUNTS}: a standard deviation is not that of the certified noise"
-    if head["step"] != _step(min(std for _columns, std in tables), plan["declared_size"]):
+    if head["step"] != _step(min(std for _columns, std in tables), declared_size):
         yield f"{COUNTS}: the step does not follow from the noise and the declared size"
-    length = sum(math.prod(cells[column] for column in columns) for columns, _std in tables)
-    if opened.files[COUNTS].bytes != len(opened.counts) + 1 + _BYTES_OF_CELL * length:
+    length = len(opened.counts or b"") + 1
+    length += _BYTES_OF_CELL * sum(math.prod(cells[column] for column in columns) for columns in listed)
+    if opened.files[COUNTS].bytes != length:
         yield f"{COUNTS} has not as many cells as its tables"
 
 
