@@ -380,9 +380,9 @@ def _drawn(variance: float, error: float) -> int | None:
 
 
 def _comparison(drawn: int | None) -> tuple[str, ...]:
-    generator = "and the error of the generator, which is not known, comes on top"
+    generator = "the error of the generator, which is not known, comes on top"
     if drawn is None:
-        return (f"Drawn rows have a sampling error, {generator}.",)
+        return (f"Drawn rows have a sampling error; {generator}.",)
     return (
-        f"Fewer than {drawn:,} drawn rows are worse by their sampling error alone, for the largest group; {generator}.",
+        f"Fewer than {drawn:,} drawn rows are worse for the largest group by their sampling error alone; {generator}.",
     )
