@@ -146,10 +146,16 @@ def unpack_counts(source: bytes | BinaryIO) -> tuple[dict[str, Any], bytes | Non
         raise _not_whole() from None
     certificate = _json_object(files[CERTIFICATE], CERTIFICATE)
     _require_listed(counts, certificate)
-    plan = certificate.get("plan")
-    plans = plan.get("finals", [plan]) if isinstance(plan, dict) else []
-    measured = any(isinstance(one, dict) and one.get("anchor") is not None for one in plans)
-    return _json_object(files[DOMAIN], DOMAIN), counts, measured
+    return _json_object(files[DOMAIN], DOMAIN), counts, _has_anchor(certificate.get("plan"))
+
+
+def _has_anchor(plan: object) -> bool:
+    """Whether a plan, or one of a selection's final ones, measures counts."""
+    if not isinstance(plan, dict):
+        return False
+    finals = plan.get("finals")
+    plans = finals if isinstance(finals, list) else [plan]
+    return any(isinstance(one, dict) and one.get("anchor") is not None for one in plans)
 
 
 def _require_listed(counts: bytes | None, certificate: Mapping[str, Any]) -> None:

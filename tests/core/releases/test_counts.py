@@ -141,6 +141,7 @@ def test_a_bundle_without_counts_says_why():
         (certified({"anchor": False, "steps": 20}).bundle, "measured no counts"),
         (bundle(certificate={"plan": {"anchor": {}}}), "before bundles held counts"),
         (bundle(certificate={"plan": {"finals": [{"anchor": {}}]}}), "before bundles held counts"),
+        (bundle(certificate={"plan": {"finals": 3}}), "measured no counts"),
     ):
         with pytest.raises(NoCounts, match=why):
             OpenedCounts.open(pack(made, readme="x"))
