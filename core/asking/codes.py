@@ -120,7 +120,7 @@ def _range(column: NumericColumn | TimeColumn, low: float, high: float) -> Selec
     specials = np.array(column.specials)
     # A bin that is open above does not hold its end, and one that begins where the range ends adds no more than a point.
     touched = (lows <= high) & np.where(is_open, highs > low, highs >= low)
-    touched &= ~(is_open & (lows == high) & (high > low))
+    touched &= ~((column.bins.grid is None) & (lows == high) & (high > low))
     codes = np.zeros(column.cardinality, dtype=np.bool_)
     codes[: len(specials)] = (specials >= low) & (specials <= high)
     codes[len(specials) : column.ordinary_codes] = touched
