@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from core.releases.bundle import Bundle, pack
+from core.releases.counts import MOST_BYTES
 from core.releases.manifest import ImageManifest, Manifest, TableManifest
 from core.releases.readme import render_readme
 from models.idpgan.generator import Generator
@@ -44,8 +45,10 @@ def write_bundle(
         weights=_weights(generator.network),
         domain=dict(domain),
         certificate=dict(certificate),
+        counts=_counts(generator),
     )
-    return pack(bundle, readme=render_readme(manifest, certificate=certificate))
+    readme = render_readme(manifest, certificate=certificate, counted=bundle.counts is not None)
+    return pack(bundle, readme=readme)
 
 
 def manifest_of(generator: AnyGenerator) -> Manifest:
@@ -112,6 +115,13 @@ def export_onnx(generator: AnyGenerator) -> bytes:
         del part.metadata_props[:]
         part.ClearField("doc_string")
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def _counts(generator: AnyGenerator) -> bytes | None:
+    if isinstance(generator, TrainedImageGenerator) or generator.counts is None:
+        return None
+    packed = generator.counts.to_bytes()
+    return packed if len(packed) <= MOST_BYTES else None
 
 
 def _weights(network: nn.Module) -> bytes:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
@@ -79,6 +80,7 @@ class TrainedGenerator:
         label_probabilities: (classes,) noisy law of the target, or None.
         cardinalities: codes of every column.
         variety: what the anchor knows of it, or None without an anchor.
+        counts: the anchor's noisy counts, or None without an anchor.
     """
 
     network: nn.Module
@@ -87,6 +89,7 @@ class TrainedGenerator:
     label_probabilities: npt.NDArray[np.float64] | None
     cardinalities: tuple[int, ...]
     variety: NoisyVariety | None = None
+    counts: ReleasedCounts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

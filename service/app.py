@@ -85,7 +85,7 @@ from service.problem import install_problems, problems
 from service.quotes import endpoints as quotes
 from service.quotes.planner import Planner
 from service.releases import endpoints as releases
-from service.releases.samplers import SamplerCache
+from service.releases.opened import OpenedCache
 from service.releases.streaming import Streams
 from service.reports import sealed as sealed_reports
 from service.requests import endpoints as requests
@@ -98,6 +98,7 @@ PLANS_AT_ONCE = 2
 PLANS_KEPT = 256
 PLANNING_PATIENCE_SECONDS = 20.0
 SAMPLERS_KEPT = 8
+COUNTS_KEPT = 4
 PIECES_AT_ONCE = 2
 
 # FastAPI's own telemetry would export bodies of refused requests and texts of exceptions wherever OpenTelemetry is
@@ -286,7 +287,8 @@ def _make_parts(
         planner=Planner(
             capacity=PLANS_KEPT, places=PLANS_AT_ONCE, patience_seconds=PLANNING_PATIENCE_SECONDS
         ),
-        samplers=SamplerCache(SAMPLERS_KEPT),
+        samplers=OpenedCache(SAMPLERS_KEPT),
+        counts=OpenedCache(COUNTS_KEPT),
         streams=Streams(places=PIECES_AT_ONCE, streams=settings.sampling_streams),
         uploads=Gate(UPLOADS_AT_ONCE, what="uploads", share=UPLOADS_OF_ONE),
         intakes=Gate(INTAKES_AT_ONCE, what="intakes of uploads", share=INTAKES_OF_ONE),

@@ -9,9 +9,11 @@ from core.access.enrolments import Enrolments
 from core.access.keys import Entropy
 from core.access.sessions import BrowserSessions
 from core.access.throttle import LoginThrottle
+from core.asking.answer import OpenedCounts
 from core.clock import Clock
 from core.db.session import Database
 from core.jobs.queue import Queue
+from core.releases.samples import Samples
 from core.settings import Settings
 from core.storage.objects import ObjectStore
 from core.witness.keeping import LedgerWitness
@@ -21,7 +23,7 @@ from service.edge.rate_limit import RateLimits
 from service.jobs.watching import JobWatch
 from service.metrics.recording import Recorder
 from service.quotes.planner import Planner
-from service.releases.samplers import SamplerCache
+from service.releases.opened import OpenedCache
 from service.releases.streaming import Streams
 
 
@@ -46,6 +48,7 @@ class Parts:
         job_watch: Shows jobs, once or for as long as somebody watches.
         planner: Makes plans; pure, cached, a few at a time.
         samplers: Opened generators.
+        counts: Opened noisy counts.
         streams: The bounded room in which samples are drawn.
         uploads: How many uploads run at once.
         intakes: How many uploads in parts are taken in at once.
@@ -68,7 +71,8 @@ class Parts:
     rates: RateLimits
     job_watch: JobWatch
     planner: Planner
-    samplers: SamplerCache
+    samplers: OpenedCache[Samples]
+    counts: OpenedCache[OpenedCounts]
     streams: Streams
     uploads: Gate
     intakes: Gate

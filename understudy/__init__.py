@@ -7,6 +7,7 @@ and nothing of the server; ``understudy.local`` and ``understudy.embedded`` reac
 
 from typing import TYPE_CHECKING
 
+from understudy.asking import Answer, ask
 from understudy.async_client import AsyncClient
 from understudy.budgets.results import Budget, Statement
 from understudy.client import Client
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from understudy.local import fit as fit
 
 __all__ = [
+    "Answer",
     "ApprovalPending",
     "AsyncClient",
     "Budget",
@@ -87,6 +89,7 @@ __all__ = [
     "Unsupported",
     "VerificationFailed",
     "WhatIf",
+    "ask",
     "async_dummy",
     "dummy",
 ]

@@ -75,7 +75,7 @@ def certify_staged(
         generator_check=GeneratorCheck.of_certificate(report),
     )
     certificate = _certificate(claim.plan, report, made)
-    readme = render_readme(staged.manifest, certificate=certificate)
+    readme = render_readme(staged.manifest, certificate=certificate, counted=staged.counts is not None)
     whole = certificate | {"artefacts": artefacts_of(files_of(staged, readme=readme))}
     sign = sign_selection_certificate if isinstance(claim.plan, SelectionPlan) else sign_certificate
     signed = sign(whole, signer).to_json()

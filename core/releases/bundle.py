@@ -8,6 +8,7 @@
     certificate.json        what was spent and by which mechanism, signed; holds the digests of all other files
     README.md               how to sample without this service, with a program that a test runs
     sample.py               draws whole records with numpy and onnxruntime alone
+    counts.bin              noisy counts with standard errors (core.releases.counts), where the plan measured them
 
 No pickle, no clocks and no machine facts: the same generator gives the same bytes, which is what lets a resumed
 job be compared with an undisturbed one. A bundle that is opened may come from a stranger, so sizes are bounded
@@ -32,6 +33,7 @@ from core.releases.sampler_script import render_script
 
 WEIGHTS, NETWORK, MANIFEST = "generator.safetensors", "generator.onnx", "manifest.json"
 DOMAIN, CERTIFICATE, README, SCRIPT = "domain.json", "certificate.json", "README.md", "sample.py"
+COUNTS = "counts.bin"
 _DIGESTED = (WEIGHTS, NETWORK, DOMAIN)
 _READ = (WEIGHTS, NETWORK, DOMAIN, CERTIFICATE, MANIFEST)
 _MAX_FILE_BYTES = 2**30
@@ -54,6 +56,7 @@ class Bundle:
         weights: The safetensors file.
         domain: The declared domain, as JSON.
         certificate: The certificate, as JSON.
+        counts: Noisy counts (`core.releases.counts`), or None.
     """
 
     manifest: Manifest
@@ -61,6 +64,7 @@ class Bundle:
     weights: bytes
     domain: dict[str, Any]
     certificate: dict[str, Any]
+    counts: bytes | None = None
 
 
 def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
@@ -69,7 +73,8 @@ def files_of(bundle: Bundle, *, readme: str) -> dict[str, bytes]:
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     manifest = _json_bytes({**bundle.manifest.to_json(), "sha256": digests})
     script = render_script(bundle.manifest, bundle.domain).encode()
-    return files | {MANIFEST: manifest, README: readme.encode(), SCRIPT: script}
+    counted = {} if bundle.counts is None else {COUNTS: bundle.counts}
+    return files | {MANIFEST: manifest, README: readme.encode(), SCRIPT: script} | counted
 
 
 def artefacts_of(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
@@ -103,23 +108,67 @@ def unpack(source: bytes | Path | BinaryIO) -> Bundle:
     try:
         with zipfile.ZipFile(stream) as archive:
             files = {name: _read(archive, name) for name in _READ}
+            counts = _read(archive, COUNTS) if COUNTS in archive.namelist() else None
     except _DAMAGE:
-        raise BundleInvalid(
-            "The file is not a complete bundle: it must be the ZIP that the service sent."
-        ) from None
+        raise _not_whole() from None
     manifest = _json_object(files[MANIFEST], MANIFEST)
     described = manifest_from_json(manifest)
     digests = manifest.get("sha256")
     for name in _DIGESTED:
         if not isinstance(digests, dict) or digests.get(name) != hashlib.sha256(files[name]).hexdigest():
             raise BundleInvalid(f"{name} in the bundle is not the file its manifest lists.")
+    certificate = _json_object(files[CERTIFICATE], CERTIFICATE)
+    _require_listed(counts, certificate)
     return Bundle(
         manifest=described,
         network=files[NETWORK],
         weights=files[WEIGHTS],
         domain=_json_object(files[DOMAIN], DOMAIN),
-        certificate=_json_object(files[CERTIFICATE], CERTIFICATE),
+        certificate=certificate,
+        counts=counts,
     )
+
+
+def unpack_counts(source: bytes | BinaryIO) -> tuple[dict[str, Any], bytes | None, bool]:
+    """Read what is needed to answer from counts, and no network.
+
+    Returns:
+        The domain; the counts, or None where the bundle holds none; and whether its plan measured any.
+
+    Raises:
+        BundleInvalid: Not a ZIP, a file missing or too large, or the counts are not those that the certificate lists.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
+            files = {name: _read(archive, name) for name in (DOMAIN, CERTIFICATE)}
+            counts = _read(archive, COUNTS) if COUNTS in archive.namelist() else None
+    except _DAMAGE:
+        raise _not_whole() from None
+    certificate = _json_object(files[CERTIFICATE], CERTIFICATE)
+    _require_listed(counts, certificate)
+    return _json_object(files[DOMAIN], DOMAIN), counts, _has_anchor(certificate.get("plan"))
+
+
+def _has_anchor(plan: object) -> bool:
+    """Whether a plan, or one of a selection's final ones, measures counts."""
+    if not isinstance(plan, dict):
+        return False
+    finals = plan.get("finals")
+    plans = finals if isinstance(finals, list) else [plan]
+    return any(isinstance(one, dict) and one.get("anchor") is not None for one in plans)
+
+
+def _require_listed(counts: bytes | None, certificate: Mapping[str, Any]) -> None:
+    """Hold the counts against the certificate; before it is signed, a staged bundle has none that lists files."""
+    listed = certificate.get("artefacts")
+    if isinstance(listed, dict) and listed.get(COUNTS) != (
+        None if counts is None else artefacts_of({COUNTS: counts})[COUNTS]
+    ):
+        raise BundleInvalid(f"{COUNTS} in the bundle is not the file its certificate lists.")
+
+
+def _not_whole() -> BundleInvalid:
+    return BundleInvalid("The file is not a complete bundle: it must be the ZIP that the service sent.")
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:

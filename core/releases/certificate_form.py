@@ -206,6 +206,12 @@ class ArtefactsWithScript(Artefacts):
     script: Artefact = Field(alias="sample.py")
 
 
+class ArtefactsWithCounts(ArtefactsWithScript):
+    """Likewise of a bundle that holds noisy counts: of a table whose plan has an anchor."""
+
+    counts: Artefact = Field(alias="counts.bin")
+
+
 class GeneratorCheckForm(Form):
     """What a look at the generator's own draws found, before it was released (`core.releases.generator_check`)."""
 
@@ -253,7 +259,7 @@ class CertificateForm(Form):
     software: Software
     # Not nullable: left out where the certificate was issued before there was a look, and else stated.
     generator_check: GeneratorCheckForm = Field(default=None)  # type: ignore[assignment]
-    artefacts: ArtefactsWithScript | Artefacts
+    artefacts: ArtefactsWithCounts | ArtefactsWithScript | Artefacts
     not_covered: Annotated[list[str], Field(json_schema_extra={"const": [*say.NOT_COVERED]})]
     context: Literal["understudy.certificate/2"]
     algorithm: Literal["Ed25519"]

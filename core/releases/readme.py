@@ -20,9 +20,9 @@ the generator, publishing them and publishing this bundle cost no further privac
 | `manifest.json` | codes per column, the law of the label, SHA-256 of network, weights and domain |
 | `domain.json` | the declared columns: what each code means |
 | `sample.py` | draws whole rows, which keep the declared rules between columns, with numpy and onnxruntime alone |
-| `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
+{counts_row}| `certificate.json` | what was spent, how, and the SHA-256 of all other files; {signed} |
 
-{verify} To draw rows:
+{counts_text}{verify} To draw rows:
 `understudy sample --bundle bundle.zip --rows 1000`.
 
 Without it, unzip the bundle, verified if it comes from somebody else, and run `python sample.py 1000 rows.csv`. This program
@@ -64,6 +64,15 @@ Sample the codes as above. Taking the most likely code instead would destroy the
 """
 
 
+_COUNTS_ROW = (
+    "| `counts.bin` | noisy counts of columns, pairs and, with the target, triples, with standard errors |\n"
+)
+_COUNTS_TEXT = """\
+`understudy ask bundle.zip "COLUMN by COLUMN"` answers counts, means and shares with intervals from `counts.bin`. Without it:
+the first line is JSON, and the cells of the tables that it lists follow as little-endian int32, in order, each table in C
+order, times `step` records, with Gaussian noise of standard deviation `noise_std` on every cell.
+
+"""
 _SIGNED = {
     "signed": "signed",
     "verify": (
@@ -95,12 +104,13 @@ def _table_text(
     )
 
 
-def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any]) -> str:
+def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any], counted: bool = False) -> str:
     """Return the README of one bundle.
 
     Args:
         manifest: How to sample from it.
         certificate: Of any form; the hash of the README is not needed yet.
+        counted: Whether the bundle holds counts; of a table only.
     """
     guarantee = certificate.get("privacy_parameters") or certificate.get("guarantee") or {}
     epsilon, delta = guarantee.get("epsilon"), guarantee.get("delta")
@@ -109,6 +119,7 @@ def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any]) -> str:
     words = _UNSIGNED if alone else _SIGNED
     match manifest:
         case TableManifest():
+            words = words | {"counts_row": _COUNTS_ROW * counted, "counts_text": _COUNTS_TEXT * counted}
             return _table_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)
         case ImageManifest():
             return image_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)

@@ -6,6 +6,7 @@ from core.synthesis.plan import Plan
 from models.critic.network import Critic
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateTable, cells_of
+from models.idpgan.counts import released_counts
 from models.idpgan.generator import Generator, make_generator
 from models.idpgan.loop import Loop
 from models.idpgan.measurement import Measurement, make_anchor, measure
@@ -80,4 +81,5 @@ class Training(Loop[Measurement, TrainedGenerator]):
             label_probabilities=self._law,
             cardinalities=self._table.cardinalities,
             variety=self._variety,
+            counts=released_counts(self._measured, self._table, self._plan),
         )

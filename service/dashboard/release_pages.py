@@ -1,10 +1,15 @@
-"""Releases: the list, and one with its pictures, its certificate in plain words, and what can be downloaded."""
+"""Releases: the list, and one with its pictures, its answers, its certificate in plain words, and what can be downloaded."""
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 from uuid import UUID
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
+from core.asking.question import LONGEST
+from core.errors import Conflict, InvalidInput, UnderstudyError
+from core.releases.bundle import COUNTS
 from core.releases.generator_check import MEMBER
 from service.dashboard import certificate_words
 from service.dashboard.charged_report_pages import charged_part
@@ -19,6 +24,7 @@ from service.jobs.endpoints import read_job
 from service.jobs.schemas import JobWarning
 from service.releases import repository
 from service.releases.endpoints import (
+    ask_counts,
     download_bundle,
     draw_samples,
     list_releases,
@@ -26,9 +32,11 @@ from service.releases.endpoints import (
     read_release,
 )
 from service.releases.errors import ReleaseNotFound
+from service.releases.schemas import AnswerView
 from service.wire import Before
 
 RELEASES: Final = 25
+ANSWER_ROWS: Final = 100
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,8 +56,10 @@ def releases_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: B
 
 
 @router.get("/releases/{release_id}")
-def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
-    """One release."""
+def release_page(
+    release_id: UUID, visit: CurrentVisit, question: Annotated[str, Query(max_length=LONGEST)] = ""
+) -> Response:
+    """One release, with the answer to a question where one is asked."""
     release = visit.ask(read_release, release_id=release_id)
     visit.require(read_certificate)
     with visit.parts.database.read_only() as session:
@@ -63,9 +73,11 @@ def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
         names=dataset_names(visit, [release.dataset_id]),
         pictures=pictures,
         warning=JobWarning.of(certificate.get(MEMBER)),
+        asked=_asked(visit, release_id, certificate, question),
         charged=charged_part(visit, release_id, dataset),
         sealed=sealed_part(visit, release_id, dataset),
         rows=ROWS,
+        answer_rows=ANSWER_ROWS,
         sentences=certificate_words.in_words(certificate),
         mechanisms=certificate_words.mechanisms(certificate),
         not_covered=certificate_words.not_covered(certificate),
@@ -74,6 +86,34 @@ def release_page(release_id: UUID, visit: CurrentVisit) -> Response:
         may_see_job=visit.may(read_job),
         formats=() if pictures is None else pictures.formats,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The panel of questions.
+
+    Attributes:
+        question: What was asked; empty where nothing was.
+        answer: The answer, or None.
+        problem: Why there is none, or None.
+    """
+
+    question: str
+    answer: AnswerView | None = None
+    problem: UnderstudyError | None = None
+
+
+def _asked(visit: Visit, release_id: UUID, certificate: Mapping[str, Any], question: str) -> Asked | None:
+    """The panel of questions, or None where the release holds no counts or the visitor may not ask."""
+    if COUNTS not in certificate.get("artefacts", {}) or not visit.may(ask_counts):
+        return None
+    if not question.strip():
+        return Asked(question="")
+    try:
+        answer = visit.ask(ask_counts, release_id=release_id, question=question)
+    except (InvalidInput, Conflict) as problem:
+        return Asked(question=question, problem=problem)
+    return Asked(question=question, answer=answer)
 
 
 @router.get("/releases/{release_id}/sheet.png")

@@ -1,4 +1,4 @@
-"""Releases: the published generator, its certificate, and as many synthetic rows as anybody wants."""
+"""Releases: the published generator, its certificate, its noisy counts, and as many synthetic rows as anybody wants."""
 
 import json
 from typing import Annotated, Any, BinaryIO
@@ -7,6 +7,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from core.asking.answer import OpenedCounts
+from core.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
+from core.asking.question import LONGEST
 from core.releases import formats, image_formats
 from core.releases.errors import (
     ConditionTooRare,
@@ -22,7 +25,7 @@ from service.parts import Parts
 from service.problem import problems
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound
-from service.releases.schemas import ReleaseList, ReleaseView, SampleFormat
+from service.releases.schemas import AnswerView, ReleaseList, ReleaseView, SampleFormat
 from service.releases.streaming import Pieces
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
@@ -91,6 +94,19 @@ SpreadsheetSafe = Annotated[
             "Of csv: put an apostrophe before column names and words that a spreadsheet would run as formulas. Leave it out where a "
             "program reads the file."
         )
+    ),
+]
+
+
+AskedQuestion = Annotated[
+    str,
+    Query(
+        min_length=1,
+        max_length=LONGEST,
+        description=(
+            "Such as `age by sex where region = north`, `mean of age by sex` or `share of sick = yes by ward`; see the "
+            "page on asking."
+        ),
     ),
 ]
 
@@ -175,6 +191,28 @@ def draw_samples(
     )
 
 
+@router.get(
+    "/{release_id}/counts",
+    summary="Ask the noisy counts",
+    responses=problems(ReleaseNotFound, QuestionInvalid, NoCounts, NotCounted, AnswerTooLong),
+)
+def ask_counts(
+    release_id: UUID,
+    principal: CurrentPrincipal,
+    parts: InjectedParts,
+    session: OpenSession,
+    question: AskedQuestion,
+) -> AnswerView:
+    """Counts, means and shares with 95 % intervals, from the noisy counts of the release. This costs no privacy.
+
+    Counts are of records, weighted so that all records of a privacy unit together count as one.
+    """
+    release = repository.visible(session, release_id, principal)
+    bundle_key = release.bundle_key
+    counts = parts.counts.get(release.id, lambda: _open_counts(parts, bundle_key))
+    return AnswerView.of(counts.answer(question))
+
+
 def condition_of(where: str | None) -> dict[str, Any]:
     """Read the columns that are to be fixed.
 
@@ -194,6 +232,11 @@ def condition_of(where: str | None) -> dict[str, Any]:
 
 def _open(parts: Parts, bundle_key: str) -> Samples:
     return open_samples(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)
+
+
+def _open_counts(parts: Parts, bundle_key: str) -> OpenedCounts:
+    with parts.store.open(bundle_key) as file:
+        return OpenedCounts.open(file)
 
 
 def _object_pieces(file: BinaryIO) -> Pieces:

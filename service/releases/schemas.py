@@ -2,11 +2,12 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from core.asking.answer import Answer
 from core.db.tables.release import Release
 from service.wire import coarse
 
@@ -50,6 +51,41 @@ class ReleaseList(BaseModel):
 
     items: list[ReleaseView]
     next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+
+
+class AnswerRow(BaseModel):
+    """One row of an answer."""
+
+    values: list[str] = Field(description="What the columns of the answer hold.")
+    estimate: float | None = Field(
+        description="Clipped to what is possible; null for a ratio over what is within noise of nothing."
+    )
+    low: float = Field(description="Lower end of the 95 % interval.")
+    high: float = Field(description="Upper end of it.")
+    standard_error: float | None = Field(description="Of the estimate before it is clipped; null likewise.")
+    unbiased: float | None = Field(
+        description="The estimate before it is clipped, for adding up; null likewise."
+    )
+
+
+class AnswerView(BaseModel):
+    """An answer from noisy counts."""
+
+    schema_: Literal["understudy.answer/1"] = Field(alias="schema")
+    measure: Literal["count", "mean", "share"]
+    columns: list[str] = Field(description="What the rows are of.")
+    rows: list[AnswerRow]
+    counted: str = Field(description="What a count counts.")
+    confidence: float = Field(description="Share of releases whose intervals hold the truth.")
+    drawn_rows: int | None = Field(
+        description="Synthetic rows below which their sampling error alone exceeds that of this answer's largest group."
+    )
+    notes: list[str] = Field(description="What to know before the numbers are used.")
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """Show an answer."""
+        return cls.model_validate(answer.to_json())
 
 
 Certificate = dict[str, Any]

@@ -61,6 +61,10 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
     "confirm_endpoint": (("422",), "any short text is a code to the document"),
     "draw_samples": (("422",), "which columns can be fixed, and at what, is the release's to say"),
+    "ask_counts": (
+        ("409", "422"),
+        "any short text is a question to the document, and a release may hold no counts",
+    ),
     "create_session": (("401", "422"), "any short text is a key to the document"),
 }
 """Which statuses an operation may answer to what its schema allows, and why the schema cannot say it."""

@@ -30,6 +30,10 @@ PAGES = {
     "jobs": ("analyst", "/jobs"),
     "order": ("analyst", "/datasets/{dataset_id}/order"),
     "release": ("analyst", "/releases/{release_id}"),
+    "asked": (
+        "analyst",
+        "/releases/{release_id}?question=ward%20by%20sick%20where%20age%20between%2050%20and%2099",
+    ),
     "images": ("analyst", "/releases/{pictures_id}"),
     "keys": ("admin", "/keys"),
     "system": ("admin", "/system"),

@@ -42,7 +42,7 @@ PAGES = {
         "/notifications", "/notifications/{endpoint_id}", "/releases/{release_id}", "/datasets/{declared_id}/upload", "/jobs/00000000-0000-4000-8000-000000000000",
     ),
     "analyst": (
-        "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}",
+        "/jobs", "/jobs/{running_id}", "/datasets/{dataset_id}/order", "/releases/{release_id}", "/releases/{pictures_id}", "/releases/{release_id}?question=ward%20by%20sick",
         "/charged-reports/{charged_id}",
     ),
     "admin": ("/keys", "/people", "/system", "/requests", "/grants", "/grants/{grant_id}"),

@@ -19,7 +19,9 @@ SOURCES = {
 """Files of `benchmarks/results` whose numbers a page repeats; any number of theirs will do."""
 
 LIMITS = {
+    "asking.md": {"95 %": "core.asking.answer:CONFIDENCE", "64 MiB": "core.releases.counts:MOST_BYTES"},
     "certificate.md": {"2 %": "understudy.verifying.accounting:PESSIMISM"},
+    "client.md": {"95 %": "core.asking.answer:CONFIDENCE"},
     "dashboard.md": {"16 MiB": "Settings:upload_part_bytes", "100 KB": "tests.dashboard.test_browser:MOST_BYTES"},
     "decisions/authentication.md": {"30 minutes": "Settings:session_idle_seconds", "12 hours": "Settings:session_seconds"},
     "decisions/completion-times.md": {"10 s": "Settings:completion_seconds"},

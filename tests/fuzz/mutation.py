@@ -174,6 +174,12 @@ def json_nodes(random: random.Random, content: bytes, corpus: Sequence[bytes]) -
     return json.dumps(document).encode()[:MAX_BYTES]
 
 
+def first_lines(random: random.Random, content: bytes, corpus: Sequence[bytes]) -> bytes:
+    """Change the document that is the first line, and leave what is behind it."""
+    line, newline, body = content.partition(b"\n")
+    return json_nodes(random, line, corpus) + newline + body
+
+
 def certificate_nodes(random: random.Random, content: bytes, corpus: Sequence[bytes]) -> bytes:
     """Change a certificate of either form and compute its digests again, as a forger would."""
     changed = json_nodes(random, content, corpus)
@@ -347,4 +353,6 @@ MUTATORS: Final[dict[str, tuple[Mutator, ...]]] = {
     "domain": (json_nodes, json_nodes, bytes_anywhere),
     "certificate": (certificate_nodes, certificate_nodes, json_nodes, bytes_anywhere),
     "bundle": (bundle_files, bundle_files, bytes_anywhere),
+    "counts": (first_lines, first_lines, bytes_anywhere),
+    "question": (bytes_anywhere,),
 }

@@ -78,6 +78,16 @@ def seeds() -> Mapping[str, Mapping[str, bytes]]:
             "signed": certified().packed,
             "images": pack(image_stand_in.bundle(), readme="read me"),
         },
+        "counts": {
+            "by-class": certified({"critic": False}).bundle.counts or b"",
+            "shared": certified().bundle.counts or b"",
+        },
+        "question": {
+            "count": f'ward by sick where age between 1 and 60 and ward in (A, "Ü") and seen = {CANARY}'.encode(),
+            "mean": b"mean of age by sick where seen between 2020-01-02 and 2020-01-04",
+            "share": b"share of sick = yes by ward",
+            "quoted": b'"ward" where ward = \'B, or "C"\'',
+        },
     }
 
 

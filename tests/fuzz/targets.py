@@ -9,17 +9,21 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from core.asking.answer import OpenedCounts
 from core.domain.declared import Domain, domain_from_json
 from core.errors import UnderstudyError
 from core.releases.certificate import verify_certificate
+from core.releases.counts import ReleasedCounts
 from core.releases.samples import open_samples
 from core.storage.intake import CSV, GZIP, NPZ, PARQUET, ZIP, store_rows
 from core.storage.objects import open_store
 from core.storage.unpacking import IntakeLimits
 from tests.core.domain.examples import table
+from tests.core.releases.certified import certified
 from tests.core.storage.pictures import images
 
 FIRST_SERVER_ERROR: Final = 500
@@ -134,6 +138,19 @@ def _bundle(content: bytes) -> None:
     open_samples(content)
 
 
+def _counts(content: bytes) -> None:
+    ReleasedCounts.from_bytes(content)
+
+
+@cache
+def _opened_counts() -> OpenedCounts:
+    return OpenedCounts.open(certified({"critic": False}).packed)
+
+
+def _question(content: bytes) -> None:
+    _opened_counts().answer(content.decode(errors="replace"))
+
+
 TARGETS: Final[Mapping[str, Target]] = {
     target.name: target
     for target in (
@@ -144,5 +161,7 @@ TARGETS: Final[Mapping[str, Target]] = {
         Target("domain", _domain, private=False),
         Target("certificate", _certificate, private=False),
         Target("bundle", _bundle, private=False),
+        Target("counts", _counts, private=False),
+        Target("question", _question, private=True),
     )
 }

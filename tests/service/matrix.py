@@ -46,6 +46,7 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
         "headers": {"Idempotency-Key": str(uuid4())},
     },
     "watch_job": lambda _: {"params": {"longest_seconds": 0}},
+    "ask_counts": lambda _: {"params": {"question": "ward by sick"}},
     "ask_what_if": lambda _: {"json": {"epsilon": 0.5, "delta": 1e-6}},
     "freeze_dataset": lambda _: {"json": {"reason": "a test"}},
     "unfreeze_dataset": lambda _: {"json": {"reason": "a test"}},

@@ -5,7 +5,7 @@ import anyio.lowlevel
 import pytest
 
 from service.edge.gate import Gate, ServiceBusy
-from service.releases.samplers import SamplerCache
+from service.releases.opened import OpenedCache
 from service.releases.streaming import Streams
 
 SCOPE = {"type": "http", "asgi": {"spec_version": "2.3"}, "headers": []}
@@ -174,7 +174,7 @@ def test_a_gate_lets_in_so_many_and_waits_no_longer_than_it_says() -> None:
 def test_a_sampler_is_opened_once_for_many_who_ask_at_the_same_time() -> None:
     from uuid import uuid4
 
-    cache = SamplerCache(2)
+    cache = OpenedCache(2)
     release_id, opened = uuid4(), []
     start = threading.Barrier(8)
     found = []
@@ -200,7 +200,7 @@ def test_a_sampler_is_opened_once_for_many_who_ask_at_the_same_time() -> None:
 def test_a_failure_to_open_is_not_remembered() -> None:
     from uuid import uuid4
 
-    cache = SamplerCache(2)
+    cache = OpenedCache(2)
     release_id = uuid4()
 
     def fails():

@@ -9,6 +9,14 @@ from tests.understudy.test_secrets import KEY
 STATEMENT = BUDGET | {"carried_by": "basic", "entries": []}
 PERSON = {"principal_id": "p"}
 PAGE = {"items": [DATASET], "next_before": None}
+ANSWER = {
+    "measure": "count",
+    "columns": [],
+    "rows": [],
+    "counted": "records",
+    "drawn_rows": None,
+    "notes": [],
+}
 CALLS: list[Documented] = [
     ("declare_dataset", {"name": "n", "domain": {}, "declared_size": 10}, DATASET, "POST", "/v1/datasets", {"name": "n", "domain": {}, "declared_size": 10}),
     ("list_datasets", {}, PAGE, "GET", "/v1/datasets?limit=200", None),
@@ -21,6 +29,7 @@ CALLS: list[Documented] = [
     ("read_ledger", {"dataset_id": "d"}, STATEMENT, "GET", "/v1/datasets/d/ledger", None),
     ("ask_quote", {"dataset_id": "d", "epsilon": 1.0}, {"fits": True}, "POST", "/v1/quotes", {"dataset_id": "d", "epsilon": 1.0, "synthesizer": "idpgan", "options": {}}),
     ("read_certificate", {"release_id": "r"}, {"schema": "s"}, "GET", "/v1/releases/r/certificate", None),
+    ("ask_counts", {"release_id": "r", "question": "a by b"}, ANSWER, "GET", "/v1/releases/r/counts?question=a+by+b", None),
     ("create_key", {"name": "n", "roles": ("owner",)}, KEY, "POST", "/v1/keys", {"name": "n", "roles": ["owner"], "scopes": []}),
     ("create_person", {"name": "n", "roles": ("owner",)}, PERSON, "POST", "/v1/people", {"name": "n", "roles": ["owner"]}),
     ("list_people", {}, {"items": [PERSON]}, "GET", "/v1/people", None),

@@ -7,6 +7,7 @@ from types import FrameType
 import typer
 
 from understudy.cli import demo, jobs, publish, sample, stack
+from understudy.cli.ask import ask
 from understudy.cli.audit import app as audit_app
 from understudy.cli.budget import app as budget_app
 from understudy.cli.doctor import doctor
@@ -40,6 +41,7 @@ app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
+app.command("ask")(ask)
 app.command("report")(report)
 app.command("dummy")(dummy)
 app.command("verify")(verify)

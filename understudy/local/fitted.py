@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.releases.samples import ImageSamples, Samples, open_samples
+from understudy.asking import Answer, ask
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
@@ -58,6 +59,10 @@ class Fitted:
         with answered():
             pieces = self._samples.write(rows, file_format, where or {})
             return drawn(b"".join(pieces), form=form)
+
+    def ask(self, question: str) -> Answer:
+        """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `understudy.ask`."""
+        return ask(self.bundle, question)
 
     @property
     def _of_images(self) -> bool:

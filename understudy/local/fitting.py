@@ -241,6 +241,6 @@ def _certified(
             generator_check=found,
         )
     )
-    readme = render_readme(opened.manifest, certificate=stated)
+    readme = render_readme(opened.manifest, certificate=stated, counted=opened.counts is not None)
     certificate = stated | {"artefacts": artefacts_of(files_of(opened, readme=readme))}
     return pack(replace(opened, certificate=certificate), readme=readme), certificate

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Any
 
+from understudy.asking import Answer
 from understudy.calls import Call
 from understudy.charged.async_client import AsyncCharging
 from understudy.documents import Json
@@ -41,6 +42,10 @@ class AsyncReleasing(AsyncCharging):
     async def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
         return await self.run(calls.read_certificate(release_id))
+
+    async def ask_counts(self, release_id: str, question: str) -> Answer:
+        """Answer a question from a release's noisy counts; as `Client.ask_counts`."""
+        return await self.run(calls.ask_counts(release_id, question))
 
     async def download_bundle(
         self,

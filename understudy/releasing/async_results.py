@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from understudy.asking import Answer
 from understudy.documents import Json, facts
 from understudy.releasing.results import Release
 
@@ -27,6 +28,9 @@ class AsyncOffering(Protocol):
 
     async def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
+
+    async def ask_counts(self, release_id: str, question: str) -> Answer:
+        """Answer a question from a release's noisy counts."""
 
     reports: Any
     """Sealed reports, for owners; see `understudy.sealed_reporting`."""
@@ -63,6 +67,10 @@ class AsyncRelease(Release):
     async def sample(self, rows: int, *, form: str = "pandas", where: Json | None = None) -> Any:  # noqa: ANN401 - see `understudy.tables`
         """Draw synthetic rows or images into memory; see `Release.sample`."""
         return await self.client.sample_release(self.id, rows=rows, form=form, where=where)
+
+    async def ask(self, question: str) -> Answer:  # type: ignore[override]  # awaited
+        """Answer a question from the noisy counts; see `Release.ask`."""
+        return await self.client.ask_counts(self.id, question)
 
     async def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:  # type: ignore[override]  # awaited
         """Write the generator bundle to a file; see `Release.save`."""

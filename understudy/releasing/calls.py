@@ -2,6 +2,7 @@
 
 import json
 
+from understudy.asking import Answer
 from understudy.calls import Call, items, read_nothing, read_object
 from understudy.documents import Json
 from understudy.errors import InputUnusable
@@ -22,6 +23,12 @@ def read_release(release_id: str) -> Call[Release]:
 def read_certificate(release_id: str) -> Call[Json]:
     """Ask for a release's certificate."""
     return Call(method="GET", path=f"/v1/releases/{release_id}/certificate", read=read_object)
+
+
+def ask_counts(release_id: str, question: str) -> Call[Answer]:
+    """Ask a question of a release's noisy counts."""
+    path = f"/v1/releases/{release_id}/counts"
+    return Call(method="GET", path=path, read=Answer.from_json, query={"question": question})
 
 
 def download_bundle(release_id: str) -> Call[None]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from understudy.asking import Answer
 from understudy.calls import Call
 from understudy.charged.client import Charging
 from understudy.documents import Json
@@ -37,6 +38,19 @@ class Releasing(Charging):
     def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
         return self.run(calls.read_certificate(release_id))
+
+    def ask_counts(self, release_id: str, question: str) -> Answer:
+        """Answer a question from a release's noisy counts, with 95 % intervals. It costs nothing.
+
+        Args:
+            release_id: the release.
+            question: such as "age by sex where region = north"; see docs/asking.md.
+
+        Raises:
+            InvalidInput: the question cannot be read, or names what is not declared.
+            Conflict: the release holds no counts, or these columns were not counted together.
+        """
+        return self.run(calls.ask_counts(release_id, question))
 
     def download_bundle(
         self,

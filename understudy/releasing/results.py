@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from understudy.asking import Answer
 from understudy.documents import Json, handled, take
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ class Offering(Protocol):
 
     def read_certificate(self, release_id: str) -> Json:
         """Give a release's certificate."""
+
+    def ask_counts(self, release_id: str, question: str) -> Answer:
+        """Answer a question from a release's noisy counts."""
 
     reports: Any
     """Sealed reports, for owners; see `understudy.sealed_reporting`."""
@@ -82,6 +86,10 @@ class Release:
             NotInstalled: a library is needed and not installed.
         """
         return handled(self.client).sample_release(self.id, rows=rows, form=form, where=where)
+
+    def ask(self, question: str) -> Answer:
+        """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `Client.ask_counts`."""
+        return handled(self.client).ask_counts(self.id, question)
 
     def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:
         """Write the generator bundle to a file, whole or not at all.

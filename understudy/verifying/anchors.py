@@ -25,7 +25,7 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
     """What an anchor releases, in order: name, times, sensitivity, noise multiplier."""
     if anchor is None:
         return []
-    if not _of_images(anchor):
+    if not is_of_images(anchor):
         return [("anchor", 1, anchor["sensitivity"], anchor["noise_multiplier"])]
     with_counts = math.hypot(1.0, _COUNT_WEIGHT)
     moments = (1 + _MOMENT_COUNT_WEIGHT**2) * math.hypot(1.0, _SPREAD_WEIGHT)
@@ -52,7 +52,7 @@ def anchor_grid(anchor: Json | None) -> float | None:
     """The grid that the sums of an anchor are rounded to, the coarsest of them."""
     if anchor is None:
         return None
-    return _IMAGE_GRID if _of_images(anchor) else _TABLE_GRID
+    return _IMAGE_GRID if is_of_images(anchor) else _TABLE_GRID
 
 
 def anchor_problems(anchor: Json | None, options: Json, guarantee: Json, records: Described) -> Iterator[str]:
@@ -60,10 +60,10 @@ def anchor_problems(anchor: Json | None, options: Json, guarantee: Json, records
     if anchor is None:
         return
     noise = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=options["anchor_share"])
-    if _of_images(anchor) != (records.image_outputs is not None):
+    if is_of_images(anchor) != (records.image_outputs is not None):
         yield "plan/anchor: of another kind of records"
         return
-    if _of_images(anchor):
+    if is_of_images(anchor):
         squares = math.fsum(times * each**-2 for _name, times, _sensitivity, each in anchor_releases(anchor))
         rules = {
             "noise multipliers": close(squares**-0.5, noise, tolerance=_ROUNDED_UP),
@@ -82,5 +82,6 @@ def anchor_problems(anchor: Json | None, options: Json, guarantee: Json, records
     yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
 
 
-def _of_images(anchor: Json) -> bool:
+def is_of_images(anchor: Json) -> bool:
+    """Whether an anchor is one of images."""
     return "means_noise_multiplier" in anchor

@@ -12,6 +12,9 @@ from understudy.verifying.bundle_zip import Entry, check_layout, pieces, read_di
 from understudy.verifying.strict_json import read_object
 
 CERTIFICATE, MANIFEST, DOMAIN, SCRIPT = "certificate.json", "manifest.json", "domain.json", "sample.py"
+COUNTS = "counts.bin"
+_OPTIONAL = {SCRIPT, COUNTS}
+"""Bundles of earlier releases have no script; those of images, or of plans without an anchor, have no counts."""
 _MOST_BYTES: Mapping[str, int] = {
     "README.md": 2**20,
     CERTIFICATE: 2**22,
@@ -20,6 +23,7 @@ _MOST_BYTES: Mapping[str, int] = {
     "generator.onnx": 2**30,
     "generator.safetensors": 2**30,
     SCRIPT: 2**24,
+    COUNTS: 2**26,
 }
 
 
@@ -40,12 +44,14 @@ class Opened:
         certificate: its JSON.
         manifest: its JSON.
         domain: its JSON.
+        counts: the first line of its counts, which says what they are of; None where it holds none.
     """
 
     files: Mapping[str, File]
     certificate: dict[str, Any]
     manifest: dict[str, Any]
     domain: dict[str, Any]
+    counts: bytes | None = None
 
 
 def open_bundle(path: Path) -> Opened:
@@ -70,10 +76,10 @@ def open_bundle(path: Path) -> Opened:
 def _opened(stream: BinaryIO) -> Opened:
     entries, start = read_directory(stream)
     names = [entry.name for entry in entries]
-    if sorted([*names, *({SCRIPT} - set(names))]) != sorted(_MOST_BYTES):
+    if sorted([*names, *(_OPTIONAL - set(names))]) != sorted(_MOST_BYTES):
         extra = sorted(set(names) - set(_MOST_BYTES))
         what = f"it also holds {extra[0]!r}" if extra else "one is missing or there twice"
-        message = f"a bundle holds exactly six files, and {SCRIPT} beside them; {what}"
+        message = f"a bundle holds exactly six files, and {SCRIPT} and {COUNTS} beside them; {what}"
         raise NotABundle(message)
     check_layout(stream, entries, start)
     files: dict[str, File] = {}
@@ -86,19 +92,21 @@ def _opened(stream: BinaryIO) -> Opened:
             message = f"{name} is not written as the service writes it"
             raise NotABundle(message)
     listed = documents[CERTIFICATE].get("artefacts")
-    if (SCRIPT in files) != (isinstance(listed, dict) and SCRIPT in listed):
-        message = f"{SCRIPT} is there exactly where its certificate lists it"
-        raise NotABundle(message)
+    for name in sorted(_OPTIONAL):
+        if (name in files) != (isinstance(listed, dict) and name in listed):
+            message = f"{name} is there exactly where its certificate lists it"
+            raise NotABundle(message)
     return Opened(
         files=files,
         certificate=documents[CERTIFICATE],
         manifest=documents[MANIFEST],
         domain=documents[DOMAIN],
+        counts=contents.get(COUNTS),
     )
 
 
 def _read(stream: BinaryIO, entry: Entry) -> tuple[File, bytes]:
-    """Hash one file piece by piece, and keep its content where it is JSON."""
+    """Hash one file piece by piece, and keep what of its content is JSON: all of it, or the first line of counts."""
     digest, length, kept = hashlib.sha256(), 0, bytearray()
     for piece in pieces(stream, entry):
         length += len(piece)
@@ -106,9 +114,10 @@ def _read(stream: BinaryIO, entry: Entry) -> tuple[File, bytes]:
             message = f"{entry.name} is larger than it can be"
             raise NotABundle(message)
         digest.update(piece)
-        if entry.name.endswith(".json"):
+        if entry.name.endswith(".json") or (entry.name == COUNTS and b"\n" not in kept):
             kept += piece
-    return File(sha256=digest.hexdigest(), bytes=length), bytes(kept)
+    content = kept.partition(b"\n")[0] if entry.name == COUNTS else kept
+    return File(sha256=digest.hexdigest(), bytes=length), bytes(content)
 
 
 def _written(document: Mapping[str, Any]) -> bytes:

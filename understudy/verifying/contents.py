@@ -25,7 +25,10 @@ _LONGEST_SIDE, _MOST_LABELS = 256, 1000
 def artefact_problems(opened: Opened) -> Iterator[str]:
     """Say which file is not the one that the certificate lists."""
     for name, listed in opened.certificate["artefacts"].items():
-        found = opened.files[name]
+        found = opened.files.get(name)
+        if found is None:
+            yield f"{name} is listed and not there"
+            continue
         if listed["sha256"] != found.sha256:
             yield f"{name} is not the file that the certificate lists (SHA-256 {found.sha256})"
         if listed["bytes"] != found.bytes:

@@ -13,6 +13,7 @@ from understudy.plain_text import one_line
 from understudy.verifying import (
     accounting,
     contents,
+    counts,
     form,
     local_form,
     planned,
@@ -190,6 +191,7 @@ def _checks(opened: Opened, *, kind: str, signature: Callable[[Mapping[str, Any]
     yield _decided(
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )
+    yield from _counts(opened, plan)
     yield from _figures(certificate)
 
 
@@ -219,6 +221,8 @@ def _selection_checks(opened: Opened, public_keys: list[bytes]) -> Iterator[Chec
     yield _decided(
         "ledger", _ledger_problems(certificate["ledger"]), "reserved, then spent; not recomputable here"
     )
+    plan = certificate["plan"]
+    yield from _counts(opened, plan["finals"][certificate["executed"]["winner"]])
     yield _epsilon(certificate, selections.recompute(certificate))
     yield _decided("charge", selections.charge_problems(certificate), "what the selection costs, rounded up")
 
@@ -228,6 +232,13 @@ def _look(opened: Opened) -> Iterator[Check]:
     look = opened.certificate.get("generator_check")
     if look is not None:
         yield _decided("generator", contents.look_problems(opened), contents.look_words(look))
+
+
+def _counts(opened: Opened, plan: Mapping[str, Any]) -> Iterator[Check]:
+    """Whether the noisy counts are of the shape and the noise that the plan says, where the bundle holds any."""
+    if opened.counts is not None:
+        good = "every table is of the declared columns, with the certified noise"
+        yield _decided("counts", counts.count_problems(opened, plan), good)
 
 
 def _signature(certificate: Mapping[str, Any], public_keys: list[bytes]) -> Check:

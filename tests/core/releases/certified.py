@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from core.domain.table import TableDomain
@@ -16,6 +17,11 @@ from core.releases.execution import Executed
 from core.releases.readme import render_readme
 from core.signing.signed import Signer
 from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
+from models.anchor import moment_layout, noisy_moments
+from models.encoding import PrivateTable
+from models.idpgan.counts import count_tables
+from models.randomness import KeyedStreams
 from tests.core.releases.stand_in import DOMAIN, bundle, cardinalities
 from tests.core.synthesis.shapes import Shape, plan_of
 
@@ -80,6 +86,24 @@ def statement(plan: Plan) -> dict[str, Any]:
     )
 
 
+def counts_for(plan: Plan) -> bytes | None:
+    """Counts as a training of the plan leaves them, of 600 made-up records."""
+    if not isinstance(plan.anchor, AnchorPlan):
+        return None
+    cells = cardinalities()
+    layout = moment_layout(cells, 2, declared_size=plan.declared_size, noise_std=plan.anchor.noise_std)
+    rng = np.random.default_rng(1)
+    table = PrivateTable(
+        codes=np.column_stack([rng.integers(0, codes, 600) for codes in cells]).astype(np.int16),
+        unit_of_record=np.arange(600),
+        cardinalities=cells,
+        target_index=2,
+    )
+    moments = noisy_moments(table, layout, plan.anchor, KeyedStreams(bytes(32)))
+    counts = count_tables(moments, layout, plan.anchor, declared_size=plan.declared_size)
+    return counts.to_bytes()
+
+
 def certified(
     options: dict[str, Any] | None = None, *, unit: str | None = None, epsilon: float = 1.0
 ) -> Certified:
@@ -91,8 +115,8 @@ def certified(
 def _certified(options: tuple[tuple[str, Any], ...], unit: str | None, epsilon: float) -> Certified:
     plan = plan_for(dict(options), unit=unit, epsilon=epsilon)
     stated = statement(plan)
-    unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json())
-    readme = render_readme(unsigned.manifest, certificate=stated)
+    unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json(), counts=counts_for(plan))
+    readme = render_readme(unsigned.manifest, certificate=stated, counted=unsigned.counts is not None)
     whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
     signed = sign_certificate(whole, SIGNER).to_json()
     return Certified(plan=plan, readme=readme, bundle=replace(unsigned, certificate=signed))

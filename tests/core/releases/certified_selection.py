@@ -15,7 +15,7 @@ from core.releases.selection_certificate import of_selection, sign_selection_cer
 from core.releases.selection_execution import SelectionExecuted
 from core.synthesis.plan import Plan
 from core.synthesis.selection import SelectionPlan
-from tests.core.releases.certified import SIGNER, SOFTWARE
+from tests.core.releases.certified import SIGNER, SOFTWARE, counts_for
 from tests.core.releases.stand_in import DOMAIN, bundle, cardinalities
 from tests.core.synthesis.shapes import Shape
 from tests.core.synthesis.test_selection import selection_of
@@ -67,8 +67,9 @@ def selection_statement(winner: int = WINNER) -> dict[str, Any]:
 
 def sealed(stated: dict[str, Any]) -> tuple[Bundle, str]:
     """A bundle with this statement, signed, and its page."""
-    unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json())
-    readme = render_readme(unsigned.manifest, certificate=stated)
+    final = selection_plan().finals[stated["executed"]["winner"] % 2]
+    unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json(), counts=counts_for(final))
+    readme = render_readme(unsigned.manifest, certificate=stated, counted=unsigned.counts is not None)
     whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
     signed = sign_selection_certificate(whole, SIGNER).to_json()
     return replace(unsigned, certificate=signed), readme

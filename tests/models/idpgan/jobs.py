@@ -73,6 +73,7 @@ class StubbornHost:
 
 
 def generator_bytes(trained: TrainedGenerator) -> bytes:
-    """The weights and the label law, as bytes."""
+    """The weights, the label law and the counts, as bytes."""
     law = b"" if trained.label_probabilities is None else trained.label_probabilities.tobytes()
-    return safetensors.torch.save(dict(trained.network.state_dict())) + law
+    counts = b"" if trained.counts is None else trained.counts.to_bytes()
+    return safetensors.torch.save(dict(trained.network.state_dict())) + law + counts

@@ -178,6 +178,10 @@ def bundle_fields(content: bytes) -> Iterator[tuple[str, Any]]:
                 size = int.from_bytes(member[:8], "little")
                 yield from leaves(json.loads(member[8 : 8 + size]), entry.filename)
                 yield f"{entry.filename} values", member[8 + size :]
+            elif entry.filename == "counts.bin":
+                line, _, cells = member.partition(b"\n")
+                yield from leaves(json.loads(line), entry.filename)
+                yield f"{entry.filename} cells", cells
             else:
                 yield entry.filename, member.decode()
 

@@ -154,7 +154,7 @@ NETWORK: Final[Fields] = {
 ARCHIVED: Final[Fields] = {
     f"zip.{member}.{fact}": C
     for member in (
-        "README.md", "certificate.json", "domain.json", "generator.onnx", "generator.safetensors", "manifest.json",
+        "README.md", "certificate.json", "counts.bin", "domain.json", "generator.onnx", "generator.safetensors", "manifest.json",
         "sample.py",
     )
     for fact in ("date_time", "comment", "extra", "create_system", "external_attr", "flag_bits")
@@ -166,6 +166,8 @@ BUNDLE: Final[Fields] = {
     "manifest.json.schema": C, "manifest.json.cardinalities[]": D, "manifest.json.label_index": D,
     "manifest.json.label_probabilities": P, "manifest.json.label_probabilities[]": M, "manifest.json.latent_dimension": P,
     "manifest.json.sha256.**": M,
+    "counts.bin.schema": C, "counts.bin.cardinalities[]": D, "counts.bin.step": P, "counts.bin.groups[].noise_std": P,
+    "counts.bin.groups[].tables[][]": P, "counts.bin cells": M,
 }  # fmt: skip
 METRICS: Final[Fields] = {
     "metrics.comment": C,
@@ -253,6 +255,10 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "read_certificate": CERTIFICATE,
     "download_bundle": BUNDLE,
     "draw_samples": {"column.**": M},
+    "ask_counts": {
+        "schema": C, "measure": W, "columns[]": W, "rows[].values[]": D, "rows[].estimate": M, "rows[].low": M, "rows[].high": M,
+        "rows[].standard_error": M, "rows[].unbiased": M, "counted": D, "confidence": C, "drawn_rows": M, "notes[]": M,
+    },
     "list_charged_reports": page_of(CHARGED_ENTRY),
     "read_charged_report": CHARGED_REPORT,
     "list_signing_keys": {

@@ -12,6 +12,7 @@ from core.db.tables import Job
 MEMBERS = {
     "README.md",
     "certificate.json",
+    "counts.bin",
     "domain.json",
     "generator.onnx",
     "generator.safetensors",

@@ -106,10 +106,14 @@ def test_permission_to_be_unsigned_does_not_excuse_a_signed_form(bundle: Path) -
     assert run(bundle, "--allow-unsigned")[0] == 4
 
 
-def test_a_bundle_of_an_earlier_release_without_a_script_still_verifies(bundle: Path) -> None:
+@pytest.mark.parametrize("lacking", [["counts.bin"], ["counts.bin", "sample.py"]])
+def test_a_bundle_of_an_earlier_release_without_counts_or_script_still_verifies(
+    bundle: Path, lacking: list[str]
+) -> None:
     files = files_in(MADE.packed)
     stated = {name: value for name, value in MADE.certificate.items() if name not in SEAL}
-    del files["sample.py"]
+    for name in lacking:
+        del files[name]
     stated["artefacts"] = {name: file for name, file in stated["artefacts"].items() if name in files}
     signed = sign_certificate(stated, SIGNER).to_json()
     bundle.write_bytes(zipped(files | {"certificate.json": written(signed)}))

@@ -1,0 +1,388 @@
+"""Answers from the noisy counts of a release: counts, means and shares with 95 % intervals. Post-processing, free.
+
+The noise is Gaussian with known variance, so the interval of a count is exact: the estimate plus and minus 1.96 standard
+errors. A mean or a share is a ratio of two jointly Gaussian sums N / D; its interval holds every t for which N - t D is
+within 1.96 of its standard deviations of zero (Fieller 1954), which is exact too. Where D itself is within noise of zero
+that is everything possible. What is shown is clipped to what can be: counts at zero, shares at zero and one, means at the
+smallest and largest value. The truth lies there, so clipping takes no coverage.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, BinaryIO, Final, Self
+
+import numpy as np
+
+from core.asking import codes
+from core.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
+from core.asking.estimates import Estimates, Weights
+from core.asking.question import Condition, Measure, Question, read_question
+from core.domain.columns import Modelled, NumericColumn
+from core.domain.images import SCHEMA as IMAGES
+from core.domain.table import TableDomain
+from core.releases.bundle import unpack_counts
+from core.releases.counts import MOST_COLUMNS, ReleasedCounts
+from core.releases.errors import BundleInvalid
+
+MOST_ROWS: Final = 10_000
+CONFIDENCE: Final = 0.95
+_DEVIATIONS: Final = 1.959963984540054
+"""Standard deviations that hold 95 % of a Gaussian."""
+_NAMED: Final = 20
+"""Columns that an error names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of an answer.
+
+    Attributes:
+        values: what the columns of the answer hold.
+        estimate: clipped to what is possible; None of a ratio over what is within noise of nothing.
+        low: lower end of the 95 % interval.
+        high: upper end of it.
+        standard_error: of the estimate before it is clipped; None likewise.
+        unbiased: the estimate before it is clipped, for adding up; None likewise.
+    """
+
+    values: tuple[str, ...]
+    estimate: float | None
+    low: float
+    high: float
+    standard_error: float | None
+    unbiased: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer.
+
+    Attributes:
+        measure: what was asked for.
+        columns: names of what the rows are of.
+        rows: in the order of the columns' codes, the last column fastest.
+        counted: what one of the counts is.
+        drawn_rows: how many rows would have to be drawn for their sampling error alone to be as small as the standard error of
+            the largest group; None where it is not known.
+        notes: what to know before the numbers are used.
+    """
+
+    measure: Measure
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    counted: str
+    drawn_rows: int | None
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        facts = asdict(self) | {"schema": "understudy.answer/1", "confidence": CONFIDENCE}
+        rows = [asdict(row) | {"values": list(row.values)} for row in self.rows]
+        return facts | {"columns": list(self.columns), "rows": rows, "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedCounts:
+    """The counts of a release, ready to be asked.
+
+    Attributes:
+        domain: the declared domain.
+        estimates: from its tables.
+    """
+
+    domain: TableDomain
+    estimates: Estimates
+
+    @classmethod
+    def open(cls, source: bytes | BinaryIO) -> Self:
+        """Open the counts in a bundle; the generator is not read.
+
+        Raises:
+            BundleInvalid: the bundle is damaged.
+            NoCounts: it holds none.
+        """
+        document, content, plan_measured = unpack_counts(source)
+        if document.get("schema") == IMAGES:
+            raise NoCounts("The release is of images, which are not counted.")
+        if content is None:
+            raise NoCounts(
+                "The counts would take more than 64 MiB, or the release was made before bundles held counts."
+                if plan_measured
+                else "The plan of this release measured no counts: its generator was trained without an anchor."
+            )
+        domain, counts = TableDomain.from_json(document), ReleasedCounts.from_bytes(content)
+        if counts.cardinalities != domain.cardinalities:
+            raise BundleInvalid("counts.bin in the bundle is of other columns than its domain.")
+        return cls(domain, Estimates(counts))
+
+    def answer(self, text: str) -> Answer:
+        """Answer a question (`core.asking.question`).
+
+        Raises:
+            QuestionInvalid: it cannot be read, or names what is not declared.
+            NotCounted: its columns were not counted together.
+            AnswerTooLong: the answer has too many rows.
+        """
+        return _Asked(self, read_question(text)).answer()
+
+
+class _Asked:
+    """One question held against the domain.
+
+    Every sum that is asked for is over products of one vector a column: which codes of a column count, and for how much.
+    """
+
+    def __init__(self, opened: OpenedCounts, question: Question) -> None:
+        self._domain, self._estimates, self._question = opened.domain, opened.estimates, question
+        self._notes: list[str] = []
+        self._rows = [self._place(name) for name in question.columns]
+        if len(set(self._rows)) < len(self._rows):
+            raise QuestionInvalid("A column is asked for twice.", remedy="Name each column once.")
+        self._kept: dict[int, codes.Floats] = {}
+        for condition in question.conditions:
+            self._restrict(self._kept, *self._selected(condition))
+        self._columns = list(self._rows)
+        self._columns += [place for place in self._kept if place not in self._columns]
+
+    def answer(self) -> Answer:
+        """Answer it."""
+        question = self._question
+        if question.measure == "mean":
+            assert question.subject is not None, "a mean is of a column"
+            rows, drawn = self._mean(question.subject)
+        elif question.measure == "share":
+            rows, drawn = self._share()
+        else:
+            rows, drawn = self._count()
+        unit = self._domain.privacy_unit
+        return Answer(
+            measure=question.measure,
+            columns=tuple(self._column(place).name for place in self._rows),
+            rows=rows,
+            counted="records" if unit is None else f"records, each divided by the records of its '{unit}'",
+            drawn_rows=drawn,
+            notes=(*self._notes, *_comparison(drawn)),
+        )
+
+    def _count(self) -> tuple[tuple[Row, ...], int | None]:
+        self._require_counted()
+        estimates = self._sums(self._kept)
+        error = math.sqrt(self._covariance(self._kept, self._kept))
+        rows = tuple(
+            Row(
+                values=values,
+                estimate=max(estimate, 0.0),
+                low=max(estimate - _DEVIATIONS * error, 0.0),
+                high=max(estimate + _DEVIATIONS * error, 0.0),
+                standard_error=error,
+                unbiased=estimate,
+            )
+            for values, estimate in zip(self._labels(), estimates, strict=True)
+        )
+        largest, total = max(estimates, default=0.0), self._total()
+        return rows, _drawn(largest * (total - largest), error) if total > largest else None
+
+    def _share(self) -> tuple[tuple[Row, ...], int | None]:
+        condition = self._question.share
+        assert condition is not None, "a share is of a condition"
+        place, codes_of = self._selected(condition)
+        self._beside(place)
+        held = dict(self._kept)
+        self._restrict(held, place, codes_of)
+        rows, wholes = self._ratios(held, self._kept, low=0.0, high=1.0)
+        best = int(np.argmax(wholes))
+        error, share = rows[best].standard_error, rows[best].estimate
+        if not error or share is None:
+            return rows, None
+        return rows, _drawn(share * (1 - share) * self._total() / wholes[best], error)
+
+    def _mean(self, name: str) -> tuple[tuple[Row, ...], int | None]:
+        place = self._place(name)
+        column = self._column(place)
+        if not isinstance(column, NumericColumn):
+            raise QuestionInvalid(f"'{name}' is no number, so it has no mean.", column=name)
+        numbers, count, half = codes.numbers_of(column)
+        self._beside(place)
+        held = dict(self._kept)
+        self._restrict(held, place, count)
+        if not held[place].any():
+            raise QuestionInvalid(f"No value of '{name}' that is asked for is a number.", column=name)
+        if half:
+            self._notes.append(
+                f"'{name}' was counted in bins, and each counts as its middle: the mean of the values themselves lies up to "
+                f"{half:.6g} beside it."
+            )
+        kept = numbers[held[place] > 0]
+        weighted = held | {place: held[place] * numbers}
+        rows, wholes = self._ratios(weighted, held, low=float(kept.min()), high=float(kept.max()))
+        best = int(np.argmax(wholes))
+        error, mean = rows[best].standard_error, rows[best].estimate
+        if not error or mean is None:
+            return rows, None
+        squares = self._sums(held | {place: held[place] * numbers**2})[best] / wholes[best]
+        spread = max(squares - mean**2, 0.0)
+        return rows, _drawn(spread * self._total() / wholes[best], error)
+
+    def _ratios(
+        self, above: Weights, below: Weights, *, low: float, high: float
+    ) -> tuple[tuple[Row, ...], list[float]]:
+        """Ratios of two sums in every row, and the sums below."""
+        self._require_counted()
+        parts, wholes = self._sums(above), self._sums(below)
+        variances = (
+            self._covariance(above, above),
+            self._covariance(above, below),
+            self._covariance(below, below),
+        )
+        rows = tuple(
+            _ratio(values, part, whole, variances, low=low, high=high)
+            for values, part, whole in zip(self._labels(), parts, wholes, strict=True)
+        )
+        return rows, wholes
+
+    def _sums(self, weights: Weights) -> list[float]:
+        """A weighted sum in every row of the answer."""
+        table = self._estimates.table(self._columns)
+        for axis in range(len(self._columns) - 1, -1, -1):
+            place = self._columns[axis]
+            if axis >= len(self._rows):
+                factor = weights.get(place, np.ones(table.shape[axis]))
+                table = np.tensordot(table, factor, axes=([axis], [0]))
+            elif place in self._kept:
+                table = np.take(table, np.flatnonzero(self._kept[place]), axis=axis)
+                factor = weights[place][self._kept[place] > 0]
+                table = np.moveaxis(np.moveaxis(table, axis, -1) * factor, -1, axis)
+        return [float(value) for value in np.ravel(table)]
+
+    def _covariance(self, left: Weights, right: Weights) -> float:
+        """Covariance of two sums in one row; the same in every row, since a row is one code of each of its columns."""
+        first = {
+            place: np.eye(1, self._domain.cardinalities[place], int(np.flatnonzero(self._codes(place))[0]))[0]
+            for place in self._rows
+        }
+        a = {**left, **first}
+        return self._estimates.covariance(self._columns, a, a if left is right else {**right, **first})
+
+    def _total(self) -> float:
+        return float(self._estimates.table(()))
+
+    def _labels(self) -> Sequence[tuple[str, ...]]:
+        shown = []
+        for place in self._rows:
+            labels = codes.labels_of(self._column(place))
+            shown.append([labels[code] for code in np.flatnonzero(self._codes(place))])
+        return list(itertools.product(*shown))
+
+    def _codes(self, place: int) -> codes.Floats:
+        return self._kept.get(place, np.ones(self._domain.cardinalities[place]))
+
+    def _beside(self, place: int) -> None:
+        """Take one more column in, whose values are summed over."""
+        if place in self._rows:
+            raise QuestionInvalid(
+                "What is measured cannot be a column of the answer too.", remedy="Leave out one."
+            )
+        if place not in self._columns:
+            self._columns.append(place)
+
+    def _restrict(self, kept: dict[int, codes.Floats], place: int, mask: codes.Mask) -> None:
+        kept[place] = kept.get(place, np.ones(len(mask))) * mask
+        if kept is self._kept and not kept[place].any():
+            raise QuestionInvalid(
+                f"No value of '{self._column(place).name}' meets all conditions.",
+                remedy="Leave out one of the conditions.",
+            )
+
+    def _selected(self, condition: Condition) -> tuple[int, codes.Mask]:
+        place = self._place(condition.column)
+        found = codes.selected(self._column(place), condition)
+        self._notes += [found.note] if found.note else []
+        return place, found.codes
+
+    def _column(self, place: int) -> Modelled:
+        return self._domain.modelled[place]
+
+    def _place(self, name: str) -> int:
+        names = [column.name for column in self._domain.modelled]
+        if name not in names:
+            few = names[:_NAMED]
+            more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""
+            raise QuestionInvalid(
+                f"A column that is asked for is not among the modelled ones: {', '.join(few)}{more}.",
+                columns=few,
+            )
+        return names.index(name)
+
+    def _require_counted(self) -> None:
+        names = [self._column(place).name for place in self._columns]
+        rows = math.prod(int(self._codes(place).sum()) for place in self._rows)
+        if rows > MOST_ROWS:
+            raise AnswerTooLong(most=MOST_ROWS)
+        if len(names) <= MOST_COLUMNS and self._estimates.are_counted(self._columns):
+            return
+        target = self._domain.target_index
+        pairs = "any one or two columns"
+        three = self._estimates.are_counted_with(target)
+        possible = f"{pairs}, and any three of which '{self._domain.target}' is one" if three else pairs
+        raise NotCounted(
+            f"The columns {', '.join(names)} were not counted together.",
+            remedy=f"Counted together were {possible}. For more columns draw rows with `understudy sample`.",
+            columns=names,
+        )
+
+
+def _ratio(
+    values: tuple[str, ...],
+    part: float,
+    whole: float,
+    variances: tuple[float, float, float],
+    *,
+    low: float,
+    high: float,
+) -> Row:
+    """A ratio with Fieller's interval, clipped to what is possible.
+
+    Args:
+        values: of the row.
+        part: the sum above.
+        whole: the sum below.
+        variances: of the sum above, covariance of both, of the sum below.
+        low: the least that is possible.
+        high: the most that is possible.
+    """
+    squared = _DEVIATIONS**2
+    above, both, below = variances
+    if whole <= 0 or whole**2 <= squared * below:
+        return Row(values=values, estimate=None, low=low, high=high, standard_error=None, unbiased=None)
+    ratio = part / whole
+    # (part - t whole)^2 <= squared (above - 2 t both + t^2 below), a quadratic in t that opens upwards.
+    leading = whole**2 - squared * below
+    middle = part * whole - squared * both
+    root = math.sqrt(max(middle**2 - leading * (part**2 - squared * above), 0.0))
+    error = math.sqrt(max(above - 2 * ratio * both + ratio**2 * below, 0.0)) / whole
+    return Row(
+        values=values,
+        estimate=min(max(ratio, low), high),
+        low=min(max((middle - root) / leading, low), high),
+        high=min(max((middle + root) / leading, low), high),
+        standard_error=error,
+        unbiased=ratio,
+    )
+
+
+def _drawn(variance: float, error: float) -> int | None:
+    """Rows whose sampling error is as small as a standard error, given the variance that one row has."""
+    if variance <= 0 or error <= 0:
+        return None
+    return math.ceil(variance / error**2)
+
+
+def _comparison(drawn: int | None) -> tuple[str, ...]:
+    generator = "the error of the generator, which is not known, comes on top"
+    if drawn is None:
+        return (f"Drawn rows have a sampling error; {generator}.",)
+    return (
+        f"Fewer than {drawn:,} drawn rows are worse for the largest group by their sampling error alone; {generator}.",
+    )

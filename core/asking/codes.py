@@ -1,0 +1,177 @@
+"""What the codes of a declared column are called, which of them a condition means, and what number each stands for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from core.asking.errors import QuestionInvalid
+from core.asking.question import Condition
+from core.domain.calendar import day_number, day_text, second_number, second_text
+from core.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+MISSING = "(missing)"
+_MISSING_WORDS = frozenset({"missing", "null", MISSING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """The codes that a condition means.
+
+    Attributes:
+        codes: (codes,) which of them.
+        note: how the condition was widened to whole bins; None where it was not.
+    """
+
+    codes: Mask
+    note: str | None = None
+
+
+def labels_of(column: Modelled) -> list[str]:
+    """What every code of a column is called, in code order."""
+    if isinstance(column, LabelColumn):
+        labels = list(column.words)
+    else:
+        text = _text_of(column)
+        lows, highs, is_open = _bins(column)
+        labels = [text(value) for value in column.specials]
+        labels += [
+            text(low) if low == high else f"{text(low)} to {'below ' if below else ''}{text(high)}"
+            for low, high, below in zip(lows, highs, is_open, strict=True)
+        ]
+    return labels if column.null_code is None else [*labels, MISSING]
+
+
+def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:
+    """The number that every code stands for in a mean: the middle of a bin.
+
+    Returns:
+        (codes,) the numbers; (codes,) which codes count in a mean: not missing values, nor special values beyond the
+        declared bounds, which stand for no number; and half the width of the widest bin.
+    """
+    lows, highs, _is_open = _bins(column)
+    specials = np.array(column.specials)
+    numbers = np.concatenate(
+        [specials, (lows + highs) / 2, np.zeros(column.cardinality - column.ordinary_codes)]
+    )
+    counts = np.ones(column.cardinality, dtype=np.bool_)
+    counts[: len(specials)] = (specials >= column.lower) & (specials <= column.upper)
+    counts[column.ordinary_codes :] = False
+    return numbers, counts, float((highs - lows).max(initial=0.0) / 2)
+
+
+def selected(column: Modelled, condition: Condition) -> Selected:
+    """Find the codes that a condition means. A range is widened to whole bins, which are all that was counted.
+
+    Raises:
+        QuestionInvalid: the column has no such value, or has no order.
+    """
+    if isinstance(column, LabelColumn):
+        return Selected(codes=_words(column, condition))
+    if condition.is_range:
+        low, high = (_number(column, value) for value in condition.values)
+        return _range(column, low, high)
+    codes, notes = np.zeros(column.cardinality, dtype=np.bool_), []
+    for value in condition.values:
+        if value.lower() in _MISSING_WORDS and column.null_code is not None:
+            codes[column.null_code] = True
+            continue
+        number = _number(column, value)
+        if number in column.specials:
+            codes[column.specials.index(number)] = True
+            continue
+        found = _range(column, number, number)
+        codes |= found.codes
+        notes += [found.note] if found.note else []
+    return Selected(codes=codes, note=" ".join(notes) or None)
+
+
+def _words(column: LabelColumn, condition: Condition) -> Mask:
+    codes = np.zeros(column.cardinality, dtype=np.bool_)
+    places = [_word(column, value) for value in condition.values]
+    if not condition.is_range:
+        codes[places] = True
+        return codes
+    if column.kind != "ordinal" or max(places) >= column.ordinary_codes:
+        raise QuestionInvalid(f"The values of '{column.name}' have no order; name them with in (...).")
+    codes[places[0] : places[1] + 1] = True
+    if not codes.any():
+        raise _empty(column)
+    return codes
+
+
+def _word(column: LabelColumn, value: str) -> int:
+    if value in column.words:
+        return column.words.index(value)
+    if value.lower() in _MISSING_WORDS and column.null_code is not None:
+        return column.null_code
+    raise QuestionInvalid(
+        f"A value that is asked for is not declared for '{column.name}'.",
+        remedy="Write it as the domain does, letter for letter; `missing` stands for missing values.",
+        column=column.name,
+    )
+
+
+def _range(column: NumericColumn | TimeColumn, low: float, high: float) -> Selected:
+    lows, highs, is_open = _bins(column)
+    specials = np.array(column.specials)
+    # A bin that is open above does not hold its end, and one that begins where the range ends adds no more than a point.
+    touched = (lows <= high) & np.where(is_open, highs > low, highs >= low)
+    touched &= ~((column.bins.grid is None) & (lows == high) & (high > low))
+    codes = np.zeros(column.cardinality, dtype=np.bool_)
+    codes[: len(specials)] = (specials >= low) & (specials <= high)
+    codes[len(specials) : column.ordinary_codes] = touched
+    if not codes.any():
+        raise _empty(column)
+    if not touched.any() or (lows[touched].min() >= low and highs[touched].max() <= high):
+        return Selected(codes=codes)
+    text = _text_of(column)
+    bounds = f"{text(lows[touched].min())} to {text(highs[touched].max())}"
+    return Selected(codes=codes, note=f"'{column.name}' was counted in whole bins: {bounds}.")
+
+
+def _bins(column: NumericColumn | TimeColumn) -> tuple[Floats, Floats, Mask]:
+    """Smallest and largest value of every bin, (bins,) each, and which bins end just below the largest."""
+    bins = column.bins
+    if bins.grid is None:
+        is_open = np.ones(bins.count, dtype=np.bool_)
+        is_open[-1:] = False
+        return bins.lows, bins.highs, is_open
+    every = np.arange(bins.count)
+    last = np.full(bins.count, np.nextafter(1.0, 0.0))
+    return (
+        bins.decode(every, np.zeros(bins.count)),
+        bins.decode(every, last),
+        np.zeros(bins.count, dtype=np.bool_),
+    )
+
+
+def _number(column: NumericColumn | TimeColumn, value: str) -> float:
+    try:
+        if isinstance(column, NumericColumn):
+            number = float(value)
+        else:
+            number = float((day_number if column.kind == "date" else second_number)(value))
+    except (ValueError, OverflowError):
+        number = np.nan
+    if not np.isfinite(number):
+        kind = "number" if isinstance(column, NumericColumn) else f"{column.kind}, such as 2026-01-31"
+        raise QuestionInvalid(f"A value that is asked for '{column.name}' is no {kind}.", column=column.name)
+    return number
+
+
+def _text_of(column: NumericColumn | TimeColumn) -> Callable[[float], str]:
+    if isinstance(column, TimeColumn):
+        return lambda value: (day_text if column.kind == "date" else second_text)(int(value))
+    return lambda value: f"{value:.12g}"
+
+
+def _empty(column: Modelled) -> QuestionInvalid:
+    return QuestionInvalid(
+        f"No value of '{column.name}' lies in the range that is asked for.",
+        remedy="Ask within its declared bounds, the smaller end first.",
+        column=column.name,
+    )

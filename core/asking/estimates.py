@@ -1,0 +1,117 @@
+"""Best linear unbiased estimates from all noisy tables at once, with their exact covariances.
+
+Tables share margins: the pairs of `age` hold its one-way counts as well. Every table of the columns S is the sum of one
+part for each subset A of S (analysis of variance): the margin on A, centred along every column of A and spread evenly over
+the others. Noise that is independent with one variance a table leaves different parts uncorrelated, so the generalised least
+squares estimate of the part A is the average of what all tables that hold A say of it, weighted by inverse variance:
+
+    Var of a cell of the margin on A of a table T  =  Var(T) * (cells of T) / (cells of A)
+
+This is the reconstruction of ResidualPlanner (Xiao, He, Zhang and Kifer 2023, arXiv 2305.08175, section 4) for tables that
+were not measured residual by residual. Only products of one vector a column are asked for here, whose covariances factor.
+"""
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from core.releases.counts import CountTable, ReleasedCounts
+
+Floats = npt.NDArray[np.float64]
+Weights = Mapping[int, Floats]
+"""By column, (codes,) the factor of each of its codes; columns without one are summed over."""
+
+
+class Estimates:
+    """Estimates of one release's counts.
+
+    Args:
+        counts: what was released.
+    """
+
+    def __init__(self, counts: ReleasedCounts) -> None:
+        self._counts = counts
+        self._cells = counts.cardinalities
+        self._holding: defaultdict[int, set[int]] = defaultdict(set)
+        for number, table in enumerate(counts.tables):
+            for column in table.columns:
+                self._holding[column].add(number)
+
+    def are_counted(self, columns: Sequence[int]) -> bool:
+        """Whether some table holds all of these columns."""
+        return bool(self._tables(columns))
+
+    def are_counted_with(self, column: int | None) -> bool:
+        """Whether tables of three columns hold this one."""
+        return column is not None and any(len(table.columns) > 2 for table in self._tables((column,)))  # noqa: PLR2004
+
+    def table(self, columns: Sequence[int]) -> Floats:
+        """Estimate the counts of every combination of codes, in records; one axis a column, in the given order.
+
+        Args:
+            columns: places of columns that were counted together.
+        """
+        ordered = sorted(columns)
+        shape = [self._cells[column] for column in ordered]
+        estimate = np.zeros(shape)
+        for part in _subsets(ordered):
+            others = math.prod(self._cells[column] for column in ordered if column not in part)
+            spread = [self._cells[column] if column in part else 1 for column in ordered]
+            estimate += self._part(part).reshape(spread) / others
+        return estimate.transpose([ordered.index(column) for column in columns])
+
+    def covariance(self, columns: Sequence[int], left: Weights, right: Weights) -> float:
+        """Covariance of two sums over the estimated table, in squared records.
+
+        Args:
+            columns: places of columns that were counted together.
+            left: weights of the first sum.
+            right: weights of the second sum.
+        """
+        total = 0.0
+        for part in _subsets(columns):
+            product = self._variance(part)
+            for column in columns:
+                ones = np.ones(self._cells[column])
+                a, b = left.get(column, ones), right.get(column, ones)
+                along, cells = float(a.sum() * b.sum()), self._cells[column]
+                product *= float(a @ b) - along / cells if column in part else along / cells**2
+            total += product
+        return max(total, 0.0) if left is right else total
+
+    def _part(self, part: Sequence[int]) -> Floats:
+        """The centred margin on some columns, from all tables that hold them."""
+        total = np.zeros([self._cells[column] for column in part])
+        for table in self._tables(part):
+            rest = tuple(axis for axis, column in enumerate(table.columns) if column not in part)
+            total += table.cells.sum(axis=rest, dtype=np.int64) / self._margin_variance(table, part)
+        total *= self._counts.step * self._variance(part)
+        for axis in range(total.ndim):
+            total -= total.mean(axis=axis, keepdims=True)
+        return total
+
+    def _variance(self, part: Sequence[int]) -> float:
+        """Variance of every cell of that margin before it is centred."""
+        return 1.0 / math.fsum(1.0 / self._margin_variance(table, part) for table in self._tables(part))
+
+    def _margin_variance(self, table: CountTable, part: Sequence[int]) -> float:
+        return (
+            self._counts.variance(table)
+            * table.cells.size
+            / math.prod(self._cells[column] for column in part)
+        )
+
+    def _tables(self, columns: Sequence[int]) -> list[CountTable]:
+        if not columns:
+            return list(self._counts.tables)
+        numbers = set.intersection(*(self._holding[column] for column in columns))
+        return [self._counts.tables[number] for number in sorted(numbers)]
+
+
+def _subsets(columns: Sequence[int]) -> list[tuple[int, ...]]:
+    ordered = sorted(columns)
+    return [part for size in range(len(ordered) + 1) for part in itertools.combinations(ordered, size)]

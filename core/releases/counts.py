@@ -1,0 +1,171 @@
+"""Noisy counts in a bundle, `counts.bin`: tables of counts with the standard deviation of their noise.
+
+The first line is JSON (schema, codes of every modelled column, step, and groups of tables that share a standard
+deviation). The cells of all tables follow as little-endian int32 in the order of the line, each table in C order, in
+units of `step` records. The step is at most a 512th of the smallest standard deviation, unless the declared size needs a
+coarser one to fit into 32 bits; the error of rounding, `step / sqrt(12)`, is part of every stated standard error.
+"""
+
+import itertools
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from core.releases.errors import BundleInvalid
+
+SCHEMA: Final = "understudy.counts/1"
+MOST_BYTES: Final = 2**26
+"""A bundle goes without counts that would take more."""
+MOST_COLUMNS: Final = 3
+"""Columns of one table."""
+_MEMBERS: Final = {"schema", "cardinalities", "step", "groups"}
+_CELL: Final = np.dtype("<i4")
+_FINEST_BITS, _SIZE_BITS = 10, 28
+
+Cells = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountTable:
+    """Noisy counts of every combination of codes of some columns.
+
+    Attributes:
+        columns: places among the modelled columns, increasing.
+        noise_std: standard deviation of the independent Gaussian noise on every cell, in records.
+        cells: int32 in units of the step, one axis a column.
+    """
+
+    columns: tuple[int, ...]
+    noise_std: float
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReleasedCounts:
+    """All tables of one release.
+
+    Attributes:
+        cardinalities: codes of every modelled column.
+        step: the unit of the cells, in records.
+        tables: the tables; no two have the same columns.
+    """
+
+    cardinalities: tuple[int, ...]
+    step: float
+    tables: tuple[CountTable, ...]
+
+    def variance(self, table: CountTable) -> float:
+        """Variance of every cell of a table in squared records: of its noise and of rounding to the step."""
+        return table.noise_std**2 + self.step**2 / 12.0
+
+    def to_bytes(self) -> bytes:
+        """Return the member; the same counts always give the same bytes."""
+        groups = [
+            {"noise_std": noise_std, "tables": [list(table.columns) for table in tables]}
+            for noise_std, tables in itertools.groupby(self.tables, key=lambda table: table.noise_std)
+        ]
+        head = {
+            "schema": SCHEMA, "cardinalities": list(self.cardinalities), "step": self.step, "groups": groups,
+        }  # fmt: skip
+        line = json.dumps(head, sort_keys=True, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        return b"".join([line, *(table.cells.astype(_CELL).tobytes() for table in self.tables)])
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read what `to_bytes` wrote; it may come from a stranger.
+
+        Raises:
+            BundleInvalid: it is anything else.
+        """
+        line, newline, body = content.partition(b"\n")
+        try:
+            head = json.loads(line)
+        except (ValueError, RecursionError):
+            head = None
+        if len(content) > MOST_BYTES or not newline or not isinstance(head, dict):
+            raise _invalid("is not a line of JSON with counts behind it")
+        if head.keys() != _MEMBERS or head["schema"] != SCHEMA:
+            raise _invalid("has a version this software does not know")
+        cardinalities, step = head["cardinalities"], head["step"]
+        if not _are_whole(cardinalities, least=1) or not _is_positive(step):
+            raise _invalid("does not say what was counted")
+        return cls(
+            cardinalities=tuple(cardinalities),
+            step=step,
+            tables=_tables(head["groups"], tuple(cardinalities), body),
+        )
+
+
+def step_for(*, smallest_std: float, declared_size: int) -> float:
+    """The unit in which counts are written, a power of two: fine beside the noise, and 32 bits hold eight times the size.
+
+    Args:
+        smallest_std: the smallest standard deviation of the noise, in records.
+        declared_size: declared number of privacy units.
+    """
+    fine = math.floor(math.log2(smallest_std)) - _FINEST_BITS
+    coarse = math.ceil(math.log2(declared_size)) - _SIZE_BITS
+    return 2.0 ** max(fine, coarse)
+
+
+def in_steps(counts: npt.NDArray[np.float64], step: float) -> Cells:
+    """Round noisy counts to whole steps; what 32 bits do not hold becomes the largest number that they do."""
+    limits = np.iinfo(np.int32)
+    whole: Cells = np.ascontiguousarray(np.clip(np.rint(counts / step), limits.min, limits.max)).astype(
+        np.int32
+    )
+    return whole
+
+
+def _tables(groups: object, cardinalities: tuple[int, ...], body: bytes) -> tuple[CountTable, ...]:
+    tables: list[CountTable] = []
+    start = 0
+    for columns, noise_std in _listed(groups, len(cardinalities)):
+        shape = tuple(cardinalities[column] for column in columns)
+        end = start + math.prod(shape) * _CELL.itemsize
+        if end > len(body):
+            raise _invalid("is cut off")
+        cells = np.frombuffer(body[start:end], dtype=_CELL).reshape(shape).astype(np.int32)
+        tables.append(CountTable(columns=columns, noise_std=noise_std, cells=cells))
+        start = end
+    if start != len(body) or not tables:
+        raise _invalid("holds other cells than its first line lists")
+    if len({table.columns for table in tables}) != len(tables):
+        raise _invalid("holds a table twice")
+    return tuple(tables)
+
+
+def _listed(groups: object, columns: int) -> list[tuple[tuple[int, ...], float]]:
+    """Columns and standard deviation of every table that the first line lists."""
+    found: list[tuple[tuple[int, ...], float]] = []
+    for group in groups if isinstance(groups, list) else [None]:
+        if not isinstance(group, dict) or group.keys() != {"noise_std", "tables"}:
+            raise _invalid("does not say how its tables were counted")
+        noise_std, listed = group["noise_std"], group["tables"]
+        if not _is_positive(noise_std) or not isinstance(listed, list):
+            raise _invalid("does not say how its tables were counted")
+        for one in listed:
+            known = _are_whole(one, least=0) and len(one) <= MOST_COLUMNS and one[-1] < columns
+            if not known or any(a >= b for a, b in itertools.pairwise(one)):
+                raise _invalid("lists a table of columns that are not there")
+            found.append((tuple(one), noise_std))
+    return found
+
+
+def _are_whole(value: Any, *, least: int) -> bool:  # noqa: ANN401 - whatever JSON holds
+    return (
+        isinstance(value, list) and len(value) > 0 and all(type(one) is int and one >= least for one in value)
+    )
+
+
+def _is_positive(value: object) -> bool:
+    # Up to 1e100, so that no square of it is infinite.
+    return isinstance(value, float) and 1e-100 < value < 1e100  # noqa: PLR2004
+
+
+def _invalid(why: str) -> BundleInvalid:
+    return BundleInvalid(f"counts.bin in the bundle {why}.")

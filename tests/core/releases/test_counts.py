@@ -1,0 +1,159 @@
+"""`counts.bin` from a stranger: read as it was written, or refused."""
+
+import contextlib
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.asking.answer import OpenedCounts
+from core.asking.errors import NoCounts
+from core.releases.bundle import pack, unpack
+from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
+from core.releases.errors import BundleInvalid
+from tests.core.releases import image_stand_in
+from tests.core.releases.certified import certified
+from tests.core.releases.stand_in import bundle
+
+COUNTS = ReleasedCounts(
+    cardinalities=(2, 3, 4),
+    step=0.25,
+    tables=(
+        CountTable(columns=(1,), noise_std=2.0, cells=np.array([-5, 2**31 - 1, -(2**31)], dtype=np.int32)),
+        CountTable(columns=(0,), noise_std=2.0, cells=np.array([1, 2], dtype=np.int32)),
+        CountTable(columns=(0, 1, 2), noise_std=3.5, cells=np.arange(24, dtype=np.int32).reshape(2, 3, 4)),
+    ),
+)
+PACKED = COUNTS.to_bytes()
+LINE, _newline, BODY = PACKED.partition(b"\n")
+HEAD = json.loads(LINE)
+
+
+def same(one, other):
+    assert (one.cardinalities, one.step) == (other.cardinalities, other.step)
+    for left, right in zip(one.tables, other.tables, strict=True):
+        assert (left.columns, left.noise_std) == (right.columns, right.noise_std)
+        assert np.array_equal(left.cells, right.cells)
+
+
+def test_what_is_written_is_read_and_written_again():
+    read = ReleasedCounts.from_bytes(PACKED)
+    same(read, COUNTS)
+    assert read.to_bytes() == PACKED
+
+
+def test_cells_are_little_endian_numbers_of_four_bytes():
+    assert BODY[:4] == (-5).to_bytes(4, "little", signed=True)
+    assert len(BODY) == 4 * (3 + 2 + 24)
+
+
+def spelled(**changes):
+    return json.dumps(HEAD | changes).encode() + b"\n" + BODY
+
+
+def group(**changes):
+    return [HEAD["groups"][0] | changes, *HEAD["groups"][1:]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n",
+        LINE,
+        PACKED[:-1],
+        PACKED + b"\0",
+        b"[" * 10**5 + b"\n",
+        b"9" * 5000 + b"\n",
+        spelled(schema="understudy.counts/2"),
+        spelled(more=1),
+        spelled(cardinalities=[]),
+        spelled(cardinalities=[2, 3, True]),
+        spelled(cardinalities=[2, 3, 0]),
+        spelled(cardinalities=[2, 3, 10**30]),
+        spelled(cardinalities="many"),
+        spelled(step=float("nan")),
+        spelled(step=float("inf")),
+        spelled(step=0.0),
+        spelled(step=-1.0),
+        spelled(step=1),
+        spelled(groups=None),
+        spelled(groups=[]),
+        spelled(groups=[1]),
+        spelled(groups=group(noise_std=float("nan"))),
+        spelled(groups=group(noise_std=1e-300)),
+        spelled(groups=group(noise_std="2")),
+        spelled(groups=group(tables=None)),
+        spelled(groups=group(tables=[[]])),
+        spelled(groups=group(tables=[[3]])),
+        spelled(groups=group(tables=[[-1]])),
+        spelled(groups=group(tables=[[1, 0]])),
+        spelled(groups=group(tables=[[1, 1]])),
+        spelled(groups=group(tables=[[0.0]])),
+        spelled(groups=group(tables=[[1], [1]])),
+        spelled(groups=group(tables=[[1], [0], [0, 1, 2, 3]])),
+    ],
+)
+def test_anything_else_is_refused(content):
+    with pytest.raises(BundleInvalid, match=r"counts\.bin"):
+        ReleasedCounts.from_bytes(content)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, len(PACKED) - 1), st.integers(1, 255))
+def test_a_changed_byte_never_crashes(position, change):
+    content = bytearray(PACKED)
+    content[position] ^= change
+    with contextlib.suppress(BundleInvalid):
+        ReleasedCounts.from_bytes(bytes(content))
+
+
+def test_the_step_is_fine_beside_the_noise_and_holds_the_declared_size():
+    for noise_std, size in ((30.0, 10_000), (0.5, 10**9), (3.0, 10**6), (1e-6, 50)):
+        step = step_for(smallest_std=noise_std, declared_size=size)
+        assert np.log2(step) == round(np.log2(step))
+        assert 8 * size / step < 2**31
+        assert step <= noise_std / 512 or step <= 2 * size / 2**28
+    assert in_steps(np.array([1e300, -1e300, 0.24]), 0.25).tolist() == [2**31 - 1, -(2**31), 1]
+
+
+def test_a_bundle_carries_its_counts_and_they_are_the_listed_ones():
+    made = certified({"critic": False})
+    assert unpack(made.packed).counts == made.bundle.counts
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(made.packed)) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, content[:-1] + b"\7" if name == "counts.bin" else content)
+    for read in (unpack, OpenedCounts.open):
+        with pytest.raises(BundleInvalid, match=r"counts\.bin in the bundle is not the file"):
+            read(target.getvalue())
+
+
+def test_a_bundle_without_counts_says_why():
+    for made, why in (
+        (image_stand_in.bundle(), "of images"),
+        (bundle(), "counted|measured no counts"),
+        (certified({"anchor": False, "steps": 20}).bundle, "measured no counts"),
+        (bundle(certificate={"plan": {"anchor": {}}}), "before bundles held counts"),
+        (bundle(certificate={"plan": {"finals": [{"anchor": {}}]}}), "before bundles held counts"),
+        (bundle(certificate={"plan": {"finals": 3}}), "measured no counts"),
+    ):
+        with pytest.raises(NoCounts, match=why):
+            OpenedCounts.open(pack(made, readme="x"))
+
+
+def test_counts_of_other_columns_than_the_domain_are_refused():
+    with pytest.raises(BundleInvalid, match="other columns"):
+        OpenedCounts.open(pack(bundle(counts=PACKED), readme="x"))
+
+
+def test_a_whole_bundle_is_asked():
+    answer = OpenedCounts.open(certified({"critic": False}).packed).answer("ward by sick where age = 60")
+    assert answer.columns == ("ward", "sick")
+    assert len(answer.rows) == 6
+    assert sum(row.unbiased for row in answer.rows) == pytest.approx(300, abs=60)

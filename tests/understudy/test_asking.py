@@ -1,0 +1,83 @@
+"""`understudy.ask` and `understudy ask`: a bundle's counts, for people and for programs."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import understudy
+from core.releases.bundle import pack
+from tests.core.releases.certified import certified
+from tests.core.releases.stand_in import bundle as stand_in
+from understudy.cli import app
+from understudy.errors import Conflict, InputUnusable, InvalidInput, NotInstalled
+
+PACKED = certified({"critic": False}).packed
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(PACKED)
+    return path
+
+
+def run(*words: object) -> str:
+    done = CliRunner().invoke(app, ["ask", *map(str, words)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_file_and_its_content_are_asked(file: Path) -> None:
+    answer = understudy.ask(file, "ward by sick")
+    assert answer == understudy.ask(str(file), "ward by sick") == understudy.ask(PACKED, "ward by sick")
+    assert answer.columns == ("ward", "sick")
+    assert [row.values for row in answer.rows][:2] == [("A", "no"), ("A", "yes")]
+    assert all(row.low <= row.estimate <= row.high for row in answer.rows if row.estimate is not None)
+
+
+def test_the_command_writes_a_table_csv_or_json(file: Path) -> None:
+    told = run(file, "mean of age by sick where ward = A")
+    assert told.splitlines()[0].split() == ["sick", "estimate", "low", "high", "standard", "error"]
+    assert "95 % intervals; counted are records." in told
+    assert "drawn rows are worse" in told
+    rows = list(csv.DictReader(io.StringIO(run(file, "ward", "--csv"))))
+    assert [row["ward"] for row in rows] == ["A", 'B, or "C"', "Ü"]
+    document = json.loads(run(file, "ward", "--json"))
+    assert document["schema"] == "understudy.answer/1"
+    assert float(rows[0]["unbiased"]) == document["rows"][0]["unbiased"]
+    with pytest.raises(InputUnusable, match="exclude each other"):
+        run(file, "ward", "--json", "--csv")
+
+
+def test_what_cannot_be_answered_is_the_services_refusal(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        understudy.ask(file, "wrad")
+    assert refused.value.code == "question-invalid"
+    old = pack(stand_in(), readme="x")
+    with pytest.raises(Conflict) as without:
+        understudy.ask(old, "ward")
+    assert without.value.code == "no-counts"
+    with pytest.raises(InvalidInput) as damaged:
+        understudy.ask(PACKED[:-50], "ward")
+    assert damaged.value.code == "bundle-invalid"
+    with pytest.raises(InputUnusable, match="there is no file"):
+        understudy.ask(tmp_path / "none.zip", "ward")
+
+
+def test_labels_of_a_stranger_steer_no_terminal(file: Path) -> None:
+    answer = understudy.ask(file, "ward")
+    steering = understudy.Answer.from_json(
+        {**answer.document, "columns": ["\x1b[2J"], "counted": "a\nb", "notes": ["\x1b"]}
+    )
+    assert "\x1b" not in "\n".join(steering.lines())
+
+
+def test_without_the_engine_the_extra_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "understudy.local.asking", None)
+    with pytest.raises(NotInstalled, match=r"understudy\[offline\]"):
+        understudy.ask(file, "ward")

@@ -1,0 +1,148 @@
+"""Answers from the noisy counts of a release: asked of a bundle file on this machine, or of a service.
+
+    answer = understudy.ask("bundle.zip", "age by sex where region = north")
+    for row in answer.rows:
+        print(row.values, row.estimate, row.low, row.high)
+
+Asking costs no privacy. The language of questions is in docs/asking.md.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from understudy.documents import Json, take
+from understudy.errors import NotInstalled
+from understudy.plain_text import one_line
+
+_HEADS = ("estimate", "low", "high", "standard error")
+_UNKNOWN = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of an answer.
+
+    Attributes:
+        values: what the columns of the answer hold.
+        estimate: clipped to what is possible; None of a ratio over what is within noise of nothing.
+        low: lower end of the 95 % interval.
+        high: upper end of it.
+        standard_error: of the estimate before it is clipped; None likewise.
+        unbiased: the estimate before it is clipped, for adding up; None likewise.
+    """
+
+    values: tuple[str, ...]
+    estimate: float | None
+    low: float
+    high: float
+    standard_error: float | None
+    unbiased: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer with 95 % intervals.
+
+    Attributes:
+        measure: "count", "mean" or "share".
+        columns: what the rows are of.
+        rows: one for each combination of the columns' values.
+        counted: what a count counts.
+        drawn_rows: synthetic rows below which their sampling error alone exceeds that of the largest group; None where it
+            is not known.
+        notes: what to know before the numbers are used.
+        document: the whole answer.
+    """
+
+    measure: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    counted: str
+    drawn_rows: int | None
+    notes: tuple[str, ...]
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer's document."""
+        measure, columns, rows, counted, drawn_rows, notes = take(
+            document, "measure", "columns", "rows", "counted", "drawn_rows", "notes"
+        )
+        return cls(
+            measure=measure,
+            columns=tuple(columns),
+            rows=tuple(_row(row) for row in rows),
+            counted=counted,
+            drawn_rows=drawn_rows,
+            notes=tuple(notes),
+            document=document,
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Give the answer as a table for people, with its notes."""
+        table = [[*map(one_line, self.columns), *_HEADS]]
+        digits = 1 if self.measure == "count" else 4
+        for row in self.rows:
+            numbers = (row.estimate, row.low, row.high, row.standard_error)
+            shown = [_UNKNOWN if number is None else f"{number:,.{digits}f}" for number in numbers]
+            table.append([*map(one_line, row.values), *shown])
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for line in table:
+            words = [word.ljust(width) for word, width in zip(line, widths, strict=True)]
+            numbers_at = len(self.columns)
+            words[numbers_at:] = [
+                word.rjust(width) for word, width in zip(line[numbers_at:], widths[numbers_at:], strict=True)
+            ]
+            yield "  ".join(words).rstrip()
+        yield ""
+        yield f"95 % intervals; counted are {one_line(self.counted)}."
+        yield from map(one_line, self.notes)
+
+    def to_csv(self) -> str:
+        """Give the rows as CSV with a header."""
+        target = io.StringIO()
+        writer = csv.writer(target, lineterminator="\n")
+        writer.writerow([*self.columns, "estimate", "low", "high", "standard_error", "unbiased"])
+        for row in self.rows:
+            numbers = (row.estimate, row.low, row.high, row.standard_error, row.unbiased)
+            writer.writerow([*row.values, *("" if number is None else repr(number) for number in numbers)])
+        return target.getvalue()
+
+
+def _row(document: Json) -> Row:
+    values, *numbers = take(document, "values", "estimate", "low", "high", "standard_error", "unbiased")
+    estimate, low, high, standard_error, unbiased = numbers
+    return Row(
+        values=tuple(values),
+        estimate=estimate,
+        low=low,
+        high=high,
+        standard_error=standard_error,
+        unbiased=unbiased,
+    )
+
+
+def ask(bundle: Path | str | bytes, question: str) -> Answer:
+    """Answer a question from the noisy counts of a bundle, on this machine.
+
+    Args:
+        bundle: the file, or its content. Verify it first (`understudy verify`) if it comes from somebody else.
+        question: such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".
+
+    Raises:
+        InputUnusable: there is no such bundle.
+        InvalidInput: the question cannot be read, or names what is not declared; or the bundle is damaged.
+        Conflict: the bundle holds no counts, or these columns were not counted together.
+        NotInstalled: the engine is missing.
+    """
+    try:
+        from understudy.local.asking import answered_from
+    except ImportError as error:
+        message = f"asking offline needs {error.name}: pip install 'understudy[offline]'"
+        raise NotInstalled(message) from None
+    document: dict[str, Any] = answered_from(bundle, question)
+    return Answer.from_json(document)

@@ -1,0 +1,36 @@
+"""``understudy ask``: counts, means and shares with intervals, from the noisy counts in a bundle."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.asking import ask as answered
+from understudy.cli.answers import tell
+from understudy.cli.options import AsJson
+from understudy.errors import InputUnusable
+
+
+def ask(
+    bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
+    question: Annotated[
+        str,
+        typer.Argument(
+            help='Such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".'
+        ),
+    ],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Write the rows as CSV.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question from the noisy counts in a bundle, offline, with 95 % intervals. It costs nothing.
+
+    Up to two columns of any kind are answered together, and three with the target where it was counted per class. For
+    single numbers this is better than counting synthetic rows; the answer says how many rows would be worse.
+    """
+    if as_csv and as_json:
+        raise InputUnusable("--csv and --json exclude each other")
+    answer = answered(bundle, question)
+    if as_csv:
+        print(answer.to_csv(), end="")
+    else:
+        tell(answer.document, answer.lines(), as_json=as_json)

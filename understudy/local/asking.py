@@ -1,0 +1,26 @@
+"""Asking without a server: the service's own engine over the noisy counts in a bundle, where it is installed.
+
+Needs the extra ``understudy[offline]``. No private row is reachable from here.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from core.asking.answer import OpenedCounts
+from core.errors import UnderstudyError as EngineError
+from understudy.errors import InputUnusable, refusal
+
+
+def answered_from(bundle: Path | str | bytes, question: str) -> dict[str, Any]:
+    """Answer a question from a bundle's counts; see `understudy.asking.ask`."""
+    try:
+        if isinstance(bundle, bytes):
+            return OpenedCounts.open(bundle).answer(question).to_json()
+        if not Path(bundle).is_file():
+            message = f"there is no file {Path(bundle)}"
+            raise InputUnusable(message)
+        with Path(bundle).open("rb") as file:
+            return OpenedCounts.open(file).answer(question).to_json()
+    except EngineError as error:
+        problem = {"code": error.code, "title": error.title, "detail": error.detail, "remedy": error.remedy}
+        raise refusal(error.status, problem | {"facts": error.facts}) from None
