@@ -36,12 +36,19 @@ class Source:
     Args:
         file: below the folder of real data.
         domain: name of a document in benchmarks/domains.
+        rows: of the table, training and test rows together.
         prepare: what is done to the rows of the file before the domain reads them, or None.
     """
 
     file: str
     domain: str
+    rows: int
     prepare: Callable[[Iterable[Row]], list[Row]] | None = None
+
+    @property
+    def training_rows(self) -> int:
+        """Rows that train at the full size."""
+        return self.rows - self.rows // _HELD_OUT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +100,7 @@ def icd9_chapter(code: str) -> str:
     """The chapter of an ICD-9 code, such as "390-459", "V" or "E"; diabetes (250) stands alone; `?` stays."""
     if code[0] in "?VE":
         return code[0]
-    number = int(code.split(".")[0])
+    number = int(code.split(".", maxsplit=1)[0])
     if number == 250:
         return "250"
     first = 1
@@ -105,14 +112,16 @@ def icd9_chapter(code: str) -> str:
 
 
 SOURCES: Final[Mapping[str, Source]] = {
-    "adult": Source(file="adult/adult.data.gz", domain="adult"),
-    "bank": Source(file="bank_marketing/bank-full.csv.gz", domain="bank"),
-    "nist-ma": Source(file="nist_acs/ma2018.csv.gz", domain="nist_ma"),
-    "nist-national": Source(file="nist_acs/national2018.csv.gz", domain="nist_national"),
-    "poker": Source(file="poker/poker-hand-training-true.data.gz", domain="poker"),
-    "diabetes": Source(file="diabetes130/diabetic_data.csv.gz", domain="diabetes", prepare=first_encounters),
-    "taxi": Source(file="nyc_taxi/taxis.csv.gz", domain="taxi"),
-    "synthea": Source(file="synthea/encounters.csv.gz", domain="synthea"),
+    "adult": Source(file="adult/adult.data.gz", domain="adult", rows=32561),
+    "bank": Source(file="bank_marketing/bank-full.csv.gz", domain="bank", rows=45211),
+    "nist-ma": Source(file="nist_acs/ma2018.csv.gz", domain="nist_ma", rows=7244),
+    "nist-national": Source(file="nist_acs/national2018.csv.gz", domain="nist_national", rows=27111),
+    "poker": Source(file="poker/poker-hand-training-true.data.gz", domain="poker", rows=25010),
+    "diabetes": Source(
+        file="diabetes130/diabetic_data.csv.gz", domain="diabetes", rows=71518, prepare=first_encounters
+    ),
+    "taxi": Source(file="nyc_taxi/taxis.csv.gz", domain="taxi", rows=6433),
+    "synthea": Source(file="synthea/encounters.csv.gz", domain="synthea", rows=7584),
 }
 
 

@@ -51,7 +51,9 @@ def candidates_of(codes: Codes, cardinalities: Sequence[int]) -> list[Candidate]
         for clique in itertools.combinations(columns, ways)
         if math.prod(cardinalities[column] for column in clique) <= MOST_CELLS
     ]
-    closed = sorted({part for clique in workload for part in _parts(clique)} | {(column,) for column in columns})
+    closed = sorted(
+        {part for clique in workload for part in _parts(clique)} | {(column,) for column in columns}
+    )
     asked, held = _incidence(workload, len(cardinalities)), _incidence(closed, len(cardinalities))
     weights = (held @ asked.T).sum(axis=1)
     return [
@@ -91,9 +93,7 @@ class Measured:
     def as_list(self) -> list[Any]:
         """Measurements in mbi's form."""
         return [
-            mbi.LinearMeasurement(
-                (self._sums[clique] / precision).ravel(), clique, stddev=precision**-0.5
-            )
+            mbi.LinearMeasurement((self._sums[clique] / precision).ravel(), clique, stddev=precision**-0.5)
             for clique, precision in self._precisions.items()
         ]
 
@@ -141,7 +141,12 @@ def synthesize(
         if np.abs(fitted.counts(chosen.clique) - before).sum() <= _ABSOLUTE * deviation * chosen.exact.size:
             deviation, choosing = deviation / 2, choosing * 2
     fitted = fit(
-        measured.as_list(), cardinalities, total=total, before=fitted, steps=_LAST_STEPS, tolerance=_LAST_TOLERANCE
+        measured.as_list(),
+        cardinalities,
+        total=total,
+        before=fitted,
+        steps=_LAST_STEPS,
+        tolerance=_LAST_TOLERANCE,
     )
     facts = {
         "rounds": done,
@@ -155,7 +160,12 @@ def synthesize(
 
 def _fit(measured: Measured, cardinalities: Sequence[int], total: float, before: Fitted | None) -> Fitted:
     return fit(
-        measured.as_list(), cardinalities, total=total, before=before, steps=_ROUND_STEPS, tolerance=_ROUND_TOLERANCE
+        measured.as_list(),
+        cardinalities,
+        total=total,
+        before=before,
+        steps=_ROUND_STEPS,
+        tolerance=_ROUND_TOLERANCE,
     )
 
 
@@ -177,7 +187,11 @@ def _affordable(
 
 
 def _choose(
-    candidates: Sequence[Candidate], fitted: Fitted, deviation: float, epsilon: float, rng: np.random.Generator
+    candidates: Sequence[Candidate],
+    fitted: Fitted,
+    deviation: float,
+    epsilon: float,
+    rng: np.random.Generator,
 ) -> Candidate:
     """The exponential mechanism over weighted error less what noise of a measurement would cost."""
     scores = np.array(

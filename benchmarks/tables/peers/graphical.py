@@ -22,10 +22,8 @@ Counts = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 _STEP_GROWTH = 1.05
 
-# Counts of 10^5 rows with a step of 10^-3 need more digits than float32 has.
-jax.config.update("jax_enable_x64", True)
-# Every round compiles another program: a cache on disk would only be written.
-jax.config.update("jax_enable_compilation_cache", False)
+# Counts of 10^5 rows with a step of 10^-3 need more digits than float32 has; methods.py sets JAX_ENABLE_X64.
+assert jax.config.jax_enable_x64, "the peers count in float64"
 
 
 def counts_of(codes: Codes, cardinalities: Sequence[int], clique: Clique) -> Counts:
@@ -80,7 +78,16 @@ class SearchingMirrorDescent(mbi.Estimator):  # type: ignore[misc]
     most of the work at these sizes. The rule of acceptance (Armijo) is the same.
     """
 
-    def _init(self, domain: Any, loss_fn: Any, known_total: float, *, warm_start: Any = None, **_: Any) -> _State:
+    def _init(
+        self,
+        domain: mbi.Domain,
+        loss_fn: mbi.MarginalLossFn,
+        known_total: float,
+        *,
+        warm_start: mbi.MarkovRandomField | None = None,
+        constraints: Sequence[mbi.Constraint] = (),
+    ) -> _State:
+        del constraints  # no combination of codes is forbidden
         cliques = loss_fn.cliques
         zeros = mbi.CliqueVector.zeros(domain, cliques)
         potentials = zeros if warm_start is None else warm_start.potentials.expand(cliques)
@@ -88,7 +95,13 @@ class SearchingMirrorDescent(mbi.Estimator):  # type: ignore[misc]
         # The gradient is zero and the loss infinite, so the first step stays where it is and is accepted.
         return _State(nodes, potentials, zeros, 2.0 / (loss_fn.lipschitz * known_total), jnp.inf)
 
-    def _step(self, state: _State, loss_fn: Any, known_total: Any, _constraints: Any = ()) -> _State:
+    def _step(
+        self,
+        state: _State,
+        loss_fn: mbi.MarginalLossFn,
+        known_total: jax.Array,
+        _constraints: Sequence[mbi.Constraint] = (),
+    ) -> _State:
         nodes = state.marginals.cliques
         potentials = state.potentials - state.step * state.gradient
         marginals = marginal_oracles.message_passing_hugin(potentials.expand(nodes), known_total)
@@ -104,22 +117,27 @@ class SearchingMirrorDescent(mbi.Estimator):  # type: ignore[misc]
         step = state.step * jnp.where(better, _STEP_GROWTH, 0.5)
         return _State(kept[0], kept[1], kept[2], step, kept[3])
 
-    def _finalize(self, state: _State, known_total: float, constraints: Any = ()) -> Any:
+    def _finalize(
+        self, state: _State, known_total: float, constraints: Sequence[mbi.Constraint] = ()
+    ) -> mbi.MarkovRandomField:
         return mbi.MarkovRandomField(
             potentials=state.potentials, marginals=state.marginals, total=known_total, constraints=constraints
         )
 
 
-def _nodes(domain: Any, cliques: Sequence[Clique]) -> list[Clique]:
+def _nodes(domain: mbi.Domain, cliques: Sequence[Clique]) -> list[Clique]:
     return list(junction_tree.maximal_cliques(junction_tree.make_junction_tree(domain, cliques)[0]))
 
 
 class Fitted:
     """A fitted model and its exact marginals."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: mbi.MarkovRandomField) -> None:
         self.model = model
-        self._tables = {frozenset(node): (node, np.asarray(model.marginals[node].values)) for node in model.marginals.cliques}
+        self._tables = {
+            frozenset(node): (node, np.asarray(model.marginals[node].values))
+            for node in model.marginals.cliques
+        }
         self._total = float(model.total)
         self._tree = _tree_of(list(self._tables))
         self._separators: dict[frozenset[int], Counts] = {}
@@ -138,7 +156,7 @@ class Fitted:
         operands: list[Any] = []
         parts = self._needed(wanted)
         for part in nx.connected_components(parts):
-            if len(operands):
+            if operands:
                 operands += [np.array(1 / self._total), ()]
             for node in part:
                 kept = wanted.union(*(node & other for other in parts[node])) & node
@@ -151,7 +169,7 @@ class Fitted:
         found: Counts = opt_einsum.contract(*operands, clique)
         return found
 
-    def _needed(self, wanted: frozenset[int]) -> Any:
+    def _needed(self, wanted: frozenset[int]) -> nx.Graph:
         """The smallest part of the junction tree that holds the columns."""
         parts = self._tree.copy()
         leaves = [node for node in parts if parts.degree[node] <= 1]
@@ -179,7 +197,7 @@ class Fitted:
         return self._separators[shared]
 
 
-def _tree_of(nodes: list[frozenset[int]]) -> Any:
+def _tree_of(nodes: list[frozenset[int]]) -> nx.Graph:
     """A junction forest of maximal cliques: a spanning forest of the largest separators."""
     joined = nx.Graph()
     joined.add_nodes_from(nodes)

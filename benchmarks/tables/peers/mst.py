@@ -12,6 +12,7 @@ from typing import Any
 import mbi
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.tables.peers.graphical import Clique, Codes, Counts, counts_of, draw, fit
 
@@ -43,7 +44,7 @@ def synthesize(
     small = np.column_stack([merging[column][codes[:, column]] for column in range(columns)])
     fewer = [int(merging[column].max()) + 1 for column in range(columns)]
     laws = [
-        projected(np.bincount(merging[column], weights=noisy, minlength=fewer[column]), total)
+        projected(np.bincount(merging[column], noisy, fewer[column]).astype(np.float64), total)
         for column, noisy in enumerate(ones)
     ]
     tree = spanning_tree(small, fewer, laws, rho / _THIRDS, rng)
@@ -55,10 +56,12 @@ def synthesize(
     fitted = fit(measurements, fewer, total=total, before=None, steps=_STEPS, tolerance=_TOLERANCE)
     made = draw(fitted, len(codes), seed)
     facts = {"merged_codes": sum(cardinalities) - sum(fewer), "megabytes": fitted.megabytes}
-    return np.column_stack([unmerged(merging[column], made[:, column], rng) for column in range(columns)]), facts
+    return np.column_stack(
+        [unmerged(merging[column], made[:, column], rng) for column in range(columns)]
+    ), facts
 
 
-def merged(significant: Any) -> Codes:
+def merged(significant: npt.NDArray[np.bool_]) -> Codes:
     """New codes: significant ones in order, then one for all others; (codes,)."""
     found: Codes = np.where(significant, np.cumsum(significant) - 1, int(significant.sum()))
     return found
@@ -100,6 +103,8 @@ def spanning_tree(
     for _ in range(columns - 1):
         part = {node: number for number, nodes in enumerate(nx.connected_components(tree)) for node in nodes}
         open_edges = [edge for edge in scores if part[edge[0]] != part[edge[1]]]
-        noisy = epsilon / 2 * np.array([scores[edge] for edge in open_edges]) + rng.gumbel(size=len(open_edges))
+        noisy = epsilon / 2 * np.array([scores[edge] for edge in open_edges]) + rng.gumbel(
+            size=len(open_edges)
+        )
         tree.add_edge(*open_edges[int(np.argmax(noisy))])
     return [(min(edge), max(edge)) for edge in tree.edges]
