@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from benchmarks.datasets import Codes
 from benchmarks.tables.budget import mu_of, rho_of
+from benchmarks.tables.peers.marginals import nearest
 
 ROOT: Final = Path(__file__).parents[2]
 PEERS: Final = ROOT / "build" / "peers"
@@ -108,20 +108,9 @@ def independent(task: Task) -> tuple[Codes, dict[str, Any]]:
     made = np.empty_like(task.codes)
     for column, cells in enumerate(task.cardinalities):
         noisy = np.bincount(task.codes[:, column], minlength=cells) + rng.normal(0, deviation, cells)
-        made[:, column] = rng.choice(cells, rows, p=nearest_law(noisy))
+        counts = nearest(noisy, float(rows))
+        made[:, column] = rng.choice(cells, rows, p=counts / counts.sum())
     return made, {}
-
-
-def nearest_law(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Shares of the non-negative counts nearest to noisy ones that sum to the same; even ones if the sum is not positive."""
-    total = counts.sum()
-    if total <= 0:
-        return np.full(len(counts), 1 / len(counts))
-    descending = np.sort(counts)[::-1]
-    over = (np.cumsum(descending) - total) / np.arange(1, len(counts) + 1)
-    kept = np.maximum(counts - over[np.flatnonzero(descending > over)[-1]], 0)
-    law: npt.NDArray[np.float64] = kept / kept.sum()
-    return law
 
 
 def real(task: Task) -> tuple[Codes, dict[str, Any]]:
@@ -152,7 +141,7 @@ def _peer(name: str, task: Task) -> tuple[Codes, dict[str, Any]]:
     """
     interpreter = PEERS / "bin" / "python"
     if not interpreter.exists():
-        raise RuntimeError("The peers' virtual environment is missing: run `make build/peers`.")
+        raise RuntimeError("The peers' virtual environment is missing: run `make build/peers/.installed`.")
     with TemporaryDirectory() as folder:
         given, made = Path(folder) / "given.npz", Path(folder) / "made.npz"
         np.savez(

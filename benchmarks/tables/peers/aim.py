@@ -14,7 +14,8 @@ from typing import Any
 import mbi
 import numpy as np
 
-from benchmarks.tables.peers.graphical import Clique, Codes, Counts, Fitted, counts_of, draw, fit, megabytes
+from benchmarks.tables.peers.graphical import Fitted, draw, fit
+from benchmarks.tables.peers.marginals import Clique, Codes, Counts, counts_of, megabytes
 
 ALPHA = 0.9
 """Share of a round's budget that measures; the rest selects (the paper's)."""

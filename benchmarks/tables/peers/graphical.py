@@ -4,7 +4,6 @@ Columns are attributes 0, 1, ...; a marginal is named by its tuple of columns an
 """
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,54 +12,15 @@ import jax.numpy as jnp
 import mbi
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 import opt_einsum
 from mbi import junction_tree, marginal_oracles
 
-Clique = tuple[int, ...]
-Counts = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+from benchmarks.tables.peers.marginals import Clique, Codes, Counts
+
 _STEP_GROWTH = 1.05
 
 # Counts of 10^5 rows with a step of 10^-3 need more digits than float32 has; methods.py sets JAX_ENABLE_X64.
 assert jax.config.jax_enable_x64, "the peers count in float64"
-
-
-def counts_of(codes: Codes, cardinalities: Sequence[int], clique: Clique) -> Counts:
-    """Exact counts of a marginal; one axis for each column of the clique."""
-    shape = [cardinalities[column] for column in clique]
-    flat = np.ravel_multi_index(tuple(codes[:, column] for column in clique), shape)
-    return np.bincount(flat, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
-
-
-def megabytes(cliques: Sequence[Clique], cardinalities: Sequence[int]) -> float:
-    """Size of a junction tree that holds the cliques, in MiB of float64; elimination by the smallest table first."""
-    neighbours = [0] * len(cardinalities)
-    for clique in cliques:
-        mask = sum(1 << column for column in clique)
-        for column in clique:
-            neighbours[column] |= mask
-    left = {column for column in range(len(cardinalities)) if neighbours[column]}
-    sizes = {column: _cells(neighbours[column], cardinalities) for column in left}
-    tables: list[int] = []
-    while left:
-        column = min(left, key=sizes.__getitem__)
-        table = neighbours[column]
-        if not any(table & other == table for other in tables):
-            tables.append(table)
-        left.remove(column)
-        for other in _members(table & ~(1 << column)):
-            neighbours[other] = (neighbours[other] | table) & ~(1 << column)
-            sizes[other] = _cells(neighbours[other], cardinalities)
-    return sum(_cells(table, cardinalities) for table in tables) * 8 / 2**20
-
-
-def _members(mask: int) -> list[int]:
-    return [column for column in range(mask.bit_length()) if mask >> column & 1]
-
-
-def _cells(mask: int, cardinalities: Sequence[int]) -> int:
-    return math.prod(cardinalities[column] for column in _members(mask))
 
 
 class _State(NamedTuple):

@@ -12,9 +12,10 @@ from typing import Any
 import mbi
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 
-from benchmarks.tables.peers.graphical import Clique, Codes, Counts, counts_of, draw, fit
+from benchmarks.tables.peers.graphical import draw, fit
+from benchmarks.tables.peers.marginals import Clique, Codes, Counts, counts_of, nearest
+from benchmarks.tables.peers.merging import merged, unmerged
 
 _THIRDS = 3
 _SIGNIFICANT = 3.0
@@ -44,7 +45,7 @@ def synthesize(
     small = np.column_stack([merging[column][codes[:, column]] for column in range(columns)])
     fewer = [int(merging[column].max()) + 1 for column in range(columns)]
     laws = [
-        projected(np.bincount(merging[column], noisy, fewer[column]).astype(np.float64), total)
+        nearest(np.bincount(merging[column], noisy, fewer[column]).astype(np.float64), total)
         for column, noisy in enumerate(ones)
     ]
     tree = spanning_tree(small, fewer, laws, rho / _THIRDS, rng)
@@ -59,29 +60,6 @@ def synthesize(
     return np.column_stack(
         [unmerged(merging[column], made[:, column], rng) for column in range(columns)]
     ), facts
-
-
-def merged(significant: npt.NDArray[np.bool_]) -> Codes:
-    """New codes: significant ones in order, then one for all others; (codes,)."""
-    found: Codes = np.where(significant, np.cumsum(significant) - 1, int(significant.sum()))
-    return found
-
-
-def unmerged(merging: Codes, codes: Codes, rng: np.random.Generator) -> Codes:
-    """Old codes of new ones, drawn evenly among those that were merged."""
-    made = np.empty_like(codes)
-    for new in range(int(merging.max()) + 1):
-        rows = codes == new
-        made[rows] = rng.choice(np.flatnonzero(merging == new), int(rows.sum()))
-    return made
-
-
-def projected(counts: Counts, total: float) -> Counts:
-    """The nearest counts that are not negative and sum to `total`."""
-    descending = np.sort(counts)[::-1]
-    over = (np.cumsum(descending) - total) / np.arange(1, len(counts) + 1)
-    lowered: Counts = np.maximum(counts - over[np.flatnonzero(descending > over)[-1]], 0)
-    return lowered
 
 
 def spanning_tree(
