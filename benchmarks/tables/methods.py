@@ -108,7 +108,7 @@ def independent(task: Task) -> tuple[Codes, dict[str, Any]]:
     made = np.empty_like(task.codes)
     for column, cells in enumerate(task.cardinalities):
         noisy = np.bincount(task.codes[:, column], minlength=cells) + rng.normal(0, deviation, cells)
-        counts = nearest(noisy, float(rows))
+        counts = nearest(noisy, max(noisy.sum(), 1.0))
         made[:, column] = rng.choice(cells, rows, p=counts / counts.sum())
     return made, {}
 
