@@ -15,12 +15,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_INSTALLED := $(VENV)/.installed-run
 DEV_INSTALLED := $(VENV)/.installed-dev
+PEERS_INSTALLED := build/peers/.installed
 # Threads that wait sleep instead of spinning: with other work on the machine spinning made steps forty times slower.
 export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-charged bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
+.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,6 +42,12 @@ $(RUN_INSTALLED): $(VENV)/bin/python requirements.lock pyproject.toml
 
 $(DEV_INSTALLED): $(RUN_INSTALLED) requirements-dev.lock
 	$(LOCKED) requirements-dev.lock
+	@touch $@
+
+# The methods that benchmarks/tables compares with bring JAX, which nothing of the project needs.
+$(PEERS_INSTALLED): benchmarks/tables/requirements-peers.txt
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/pip install --quiet --no-deps --requirement $<
 	@touch $@
 
 install: $(DEV_INSTALLED) ## create the virtual environment with everything, for developers
@@ -110,6 +117,9 @@ bench-adult: $(DEV_INSTALLED) ## utility of synthetic Adult rows (needs UNDERSTU
 
 bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.poker
+
+bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many shapes beside AIM, MST and independent columns; goes on where it was (needs UNDERSTUDY_DATA; hours)
+	$(BIN)/python -m benchmarks.tables --all
 
 bench-charged: $(DEV_INSTALLED) ## what charged reports say of real data beside what is true (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.charged

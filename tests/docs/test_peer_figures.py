@@ -1,0 +1,42 @@
+from docs.peer_figures import comparison
+
+MACHINE = {"processor": "a processor", "cores": 2, "python": "3.11.7", "date": "2026-11-23"}
+SCORES = {
+    "one_way": 0.01, "two_way": 0.02, "three_way": 0.03, "target_pairs": 0.04, "k_marginal": 970.0, "auroc_trees": 0.9,
+    "auroc_logistic": 0.8, "balanced_accuracy_trees": 0.7, "balanced_accuracy_logistic": 0.6, "cpu_seconds": 12.0,
+}  # fmt: skip
+
+
+def cell(method: str, rows: int, seed: int = 0, facts: dict | None = None, **scores: float) -> dict:
+    head = {"table": "taxi", "columns": 12, "codes": 168, "epsilon": 1.0, "machine": MACHINE}
+    return head | SCORES | scores | {"method": method, "rows": rows, "seed": seed, "facts": facts or {}}
+
+
+def page(*cells: dict) -> list[str]:
+    return list(comparison({"cells": {str(number): one for number, one in enumerate(cells)}}))
+
+
+def test_methods_stand_in_one_order_and_seeds_are_averaged():
+    lines = page(
+        cell("real", 500),
+        cell("mst", 500, seed=1, two_way=0.04),
+        cell("mst", 500),
+        cell("real", 5147),
+        cell("understudy", 500),
+    )
+    rows = [line for line in lines if line.startswith("| 5")]
+    assert [row.split(" | ")[:3] for row in rows] == [
+        ["| 500", "understudy", "1"],
+        ["| 500", "mst", "2"],
+        ["| 500", "real", "1"],
+        ["| 5,147", "real", "1"],
+    ]
+    assert rows[1].split(" | ")[3:6] == ["0.0100", "0.0300", "0.0300"]
+
+
+def test_the_limit_of_aim_s_models_is_told():
+    lines = page(
+        cell("aim", 500, facts={"most_megabytes": 80.0, "megabytes": 0.2}),
+        cell("aim", 5147, facts={"most_megabytes": 10.0, "megabytes": 3.14}),
+    )
+    assert "AIM's models were allowed 10, 80 MB and grew to at most 3.1 MB.\n" in lines
