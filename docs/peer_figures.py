@@ -37,6 +37,25 @@ def comparison(result: Mapping[str, Any]) -> Iterable[str]:
     yield _machines(cells)
 
 
+def trials(result: Mapping[str, Any]) -> Iterable[str]:
+    """One table of scores for every real table and size: a row for each trial, means over seeds."""
+    yield (
+        "`python -m benchmarks.tables.trials`: which counts are measured, what is believed of them, and a mixture of product laws that is "
+        "fitted to them. Scored as above; noise from numpy, so a trial is not a release. *sweep*: all pairs at once, equal noise; *raw*, *pair "
+        "by pair* (James-Stein), *shrunk* (eigenvalues of all residuals, then pair by pair): what is believed of them. *chosen*: in each "
+        "round the noisy errors of all pairs under the model so far, and the pairs that promise most measured.\n"
+    )
+    cells = list(result["trials"].values())
+    for (name, rows, epsilon), group in _grouped(cells, "table", "rows", "epsilon"):
+        yield f"**{name}**, {rows:,} rows, epsilon {epsilon:g}\n"
+        lines = [
+            [trial, str(len(found)), str(found[0]["pairs_measured"]), *_means(found)]
+            for (trial,), found in _grouped(group, "trial")
+        ]
+        yield from table(["trial", "seeds", "pairs", *_HEADER[3:]], lines)
+        yield ""
+
+
 def _grouped(
     cells: Sequence[Mapping[str, Any]], *keys: str
 ) -> Iterable[tuple[tuple[Any, ...], list[Mapping[str, Any]]]]:
@@ -50,10 +69,13 @@ def _grouped(
 
 def _row(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     first = cells[0]
-    means = [
+    return [f"{first['rows']:,}", first["method"], str(len(cells)), *_means(cells)]
+
+
+def _means(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
         f"{statistics.mean(cell[name] for cell in cells):.{digits}f}" for name, digits in _DIGITS.items()
     ]
-    return [f"{first['rows']:,}", first["method"], str(len(cells)), *means]
 
 
 def _limits(cells: Iterable[Mapping[str, Any]]) -> str:
@@ -62,7 +84,8 @@ def _limits(cells: Iterable[Mapping[str, Any]]) -> str:
     if not facts:
         return ""
     allowed = ", ".join(f"{size:g}" for size in sorted({one["most_megabytes"] for one in facts}))
-    return f"AIM's models were allowed {allowed} MB and grew to at most {max(one['megabytes'] for one in facts):.1f} MB.\n"
+    largest = max(one["megabytes"] for one in facts)
+    return f"AIM's models were allowed {allowed} MB and grew to at most {largest:.2g} MB.\n"
 
 
 def _machines(cells: Iterable[Mapping[str, Any]]) -> str:
