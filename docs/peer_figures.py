@@ -73,9 +73,7 @@ def _row(cells: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _means(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [
-        f"{statistics.mean(cell[name] for cell in cells):.{digits}f}" for name, digits in _DIGITS.items()
-    ]
+    return [f"{statistics.mean(cell[name] for cell in cells):.{digits}f}" for name, digits in _DIGITS.items()]
 
 
 def _limits(cells: Iterable[Mapping[str, Any]]) -> str:
