@@ -164,6 +164,7 @@ class Stage:
         dataset_id = world.declare(domain=DOMAIN, declared_size=DECLARED_SIZE, name="admissions")
         answer = world.upload(dataset_id, rows)
         assert answer.status_code == 201, answer.text
+        world.clock.advance(seconds=1)  # datasets of the same moment are listed in any order
         waiting = world.declare(domain=DOMAIN, declared_size=DECLARED_SIZE, name="readmissions")
         answer = world.upload(waiting, rows + REFUSED_LINE * (rows.count(b"\n") // 20))
         assert answer.json()["waiting"], "its rows wait for their owner, and to everybody else there are none"
