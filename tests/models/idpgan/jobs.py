@@ -9,7 +9,7 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.encoding import PrivateTable
-from models.synthesizer import TrainedGenerator
+from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
 SMALL: dict[str, Any] = {
     "critic_width": 16,
@@ -72,8 +72,9 @@ class StubbornHost:
         self.saved += 1
 
 
-def generator_bytes(trained: TrainedGenerator) -> bytes:
-    """The weights, the label law and the counts, as bytes."""
+def generator_bytes(trained: TrainedGenerator | TrainedImageGenerator) -> bytes:
+    """The weights, the label law and, of a table, the counts, as bytes."""
     law = b"" if trained.label_probabilities is None else trained.label_probabilities.tobytes()
-    counts = b"" if trained.counts is None else trained.counts.to_bytes()
-    return safetensors.torch.save(dict(trained.network.state_dict())) + law + counts
+    counts = trained.counts if isinstance(trained, TrainedGenerator) else None
+    counted = b"" if counts is None else counts.to_bytes()
+    return safetensors.torch.save(dict(trained.network.state_dict())) + law + counted
