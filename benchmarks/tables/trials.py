@@ -3,7 +3,7 @@
     python -m benchmarks.tables.trials --table adult --size 2000 --epsilon 1 --trial "sweep, shrunk" --save
 
 A trial is one Gaussian release of counts, or a few, then post-processing. Its noise comes from numpy, so nothing that is made
-here is private; what a trial shows is what an engine of its kind would score. docs/rules-study.md says what they showed.
+here is private. docs/rules-study.md says what the trials showed.
 """
 
 import argparse

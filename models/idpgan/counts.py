@@ -8,9 +8,9 @@ import numpy.typing as npt
 from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments, moment_layout
+from models.anchor import MomentLayout, Moments
 from models.encoding import PrivateTable
-from models.idpgan.measurement import Measurement
+from models.idpgan.measurement import Measurement, layout_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,13 +23,9 @@ def released_counts(measured: Measurement, table: PrivateTable, plan: Plan) -> R
     """
     if measured.moments is None or not isinstance(plan.anchor, AnchorPlan):
         return None
-    layout = moment_layout(
-        table.cardinalities,
-        table.target_index,
-        declared_size=plan.declared_size,
-        noise_std=plan.anchor.noise_std,
+    return count_tables(
+        measured.moments, layout_of(table, plan), plan.anchor, declared_size=plan.declared_size
     )
-    return count_tables(measured.moments, layout, plan.anchor, declared_size=plan.declared_size)
 
 
 def count_tables(

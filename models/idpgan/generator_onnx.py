@@ -1,7 +1,7 @@
 """The generator of a table as an ONNX model, written layer by layer.
 
-PyTorch's exporter traces and compiles any network, which takes longer than a small table's training. This network has
-five kinds of layers, so its graph is written here; its weights keep their names.
+PyTorch's exporter takes any network, and seconds to import and trace. This network has few kinds of layers, so its graph is
+written here. Its weights keep their names.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from torch import nn
 from models.idpgan.generator import EXCLUDED, GIVEN, SLOPE, Generator, ResidualBlock
 
 IR_VERSION: Final = 10
-"""Of the file format; the first that knows operator set 20 and below 23."""
+"""Of the file format; what PyTorch's exporter writes."""
 ROWS: Final = "rows"
 
 

@@ -66,7 +66,7 @@ def measure(table: PrivateTable, plan: Plan, streams: KeyedStreams) -> Measureme
     """Release what the plan says: the anchor's moments, or the label histogram."""
     moments = law = None
     if isinstance(plan.anchor, AnchorPlan):
-        moments = noisy_moments(table, _layout(table, plan), plan.anchor, streams)
+        moments = noisy_moments(table, layout_of(table, plan), plan.anchor, streams)
     if plan.label_histogram is not None:
         law = noisy_label_law(table, plan.label_histogram, streams)
     return Measurement(moments=moments, law=law)
@@ -92,7 +92,7 @@ class Anchor:
 def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
     """Make the noisy moments consistent and ready for the generator; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "moments come from an anchor of tables"
-    layout = _layout(table, plan)
+    layout = layout_of(table, plan)
     targets = moment_targets(moments, layout, plan.anchor)
     shares = targets.ones.sum(axis=0)
     law = targets.law if layout.by_class else None
@@ -104,7 +104,8 @@ def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
     return Anchor(loss=MomentLoss(layout, targets), law=law, shares=shares, variety=variety)
 
 
-def _layout(table: PrivateTable, plan: Plan) -> MomentLayout:
+def layout_of(table: PrivateTable, plan: Plan) -> MomentLayout:
+    """Which counts the anchor of a plan holds; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
     return moment_layout(
         table.cardinalities,
