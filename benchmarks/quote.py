@@ -27,7 +27,7 @@ from core.synthesis.spec import SynthesisSpec
 HERE = Path(__file__).parent
 RESULT = HERE / "results" / "quote.json"
 OPTIONS: dict[str, dict[str, Any]] = {
-    "default": {},
+    "anchor and critic": {"critic": True},
     "anchor only": {"critic": False},
     "critic only": {"anchor": False},
     "dpba+acts+wc": {"ablation": "dpba+acts+wc"},

@@ -14,10 +14,13 @@ from core.privacy.mechanism import Mechanism
 DIGITS = 6
 """Significant digits of a noise multiplier in a plan; the rest is rounded up."""
 SMALLEST_SCALE, LARGEST_SCALE = 0.05, 1e6
+"""Range of noise multipliers. The verifier can recompute epsilon down to about 0.035."""
 _WIDTH = 4e-4
 """The search ends when the logarithm of the scale is known to this."""
 _CLOSE = 2e-5
 """Or when the reported epsilon is this close, relatively, below the target."""
+_FARTHEST = 100.0
+"""Largest absolute logarithm of epsilon over the target that the search steps by: epsilon can be zero."""
 
 
 def round_up(value: float, digits: int = DIGITS) -> float:
@@ -75,10 +78,11 @@ def smallest_scale(
     def evaluate(scale: float) -> _Point:
         scale = round_up(min(max(scale, SMALLEST_SCALE), LARGEST_SCALE))
         reported = epsilons(build(scale), delta=guarantee.delta).reported
-        return _Point(scale=scale, excess=math.log(reported / guarantee.epsilon))
+        share = reported / guarantee.epsilon
+        return _Point(scale=scale, excess=math.log(share) if share > 0 else -math.inf)
 
     point = evaluate(guess)
-    stride = abs(point.excess) / slope * 1.05 + _WIDTH / 4
+    stride = min(abs(point.excess), _FARTHEST) / slope * 1.05 + _WIDTH / 4
     low: _Point | None = None
     high: _Point | None = None
     while True:
@@ -114,5 +118,5 @@ class _Point:
 
 def _between(low: _Point, high: _Point) -> float:
     """Return the scale where a chord in logarithms meets just below the target, kept off both ends."""
-    position = (low.excess + _CLOSE / 2) / (low.excess - high.excess)
+    position = (low.excess + _CLOSE / 2) / (low.excess - max(high.excess, -_FARTHEST))
     return low.scale * math.exp(math.log(high.scale / low.scale) * min(max(position, 0.02), 0.98))

@@ -204,10 +204,7 @@ def _deltas(composed: Tilted, spacing: float) -> tuple[Floats, Floats, Floats, F
     indices = np.arange(first, len(composed.masses), dtype=np.float64) + composed.lowest
     # Far below where delta is decided the scale may leave float64's range; any large number says as much.
     scale = np.exp(np.minimum(composed.log_scale - composed.order * indices, _LARGEST_EXPONENT))
-    below_top = np.minimum(spacing * (indices[-1] - indices), _LARGEST_EXPONENT)
-    weighted = np.cumsum((composed.masses[first:] * scale * np.exp(below_top))[::-1])[::-1] * np.exp(
-        -below_top
-    )
+    weighted = _discounted(composed.masses[first:] * scale, spacing)
     deltas = composed.lost - math.expm1(-spacing) * np.append(np.cumsum(weighted[:0:-1])[::-1], 0.0)
     # The error weighs on delta at point i by its norm times that of (1 - exp(-(j - i) spacing)) / tilt over j > i.
     ratio = math.exp(-2 * composed.order)
@@ -217,6 +214,22 @@ def _deltas(composed: Tilted, spacing: float) -> tuple[Floats, Floats, Floats, F
             math.sqrt(ratio / (1 - ratio)), spacing * math.sqrt(ratio * (1 + ratio) / (1 - ratio) ** 3)
         )
     return indices, deltas, weighted, composed.error * reach * scale
+
+
+def _discounted(probabilities: Floats, spacing: float) -> Floats:
+    """Return the sum of P(j) exp(-(j - k) spacing) over j >= k, for each k.
+
+    From above, in blocks that no exponential leaves float64's range in, however far the losses reach.
+    """
+    length = max(int(_LARGEST_EXPONENT / spacing), 1)
+    sums, above = np.empty_like(probabilities), 0.0
+    for end in range(len(probabilities), 0, -length):
+        block = probabilities[max(end - length, 0) : end]
+        below_top = spacing * np.arange(len(block) - 1, -1, -1, dtype=np.float64)
+        inside = np.cumsum((block * np.exp(below_top))[::-1])[::-1] + above
+        sums[max(end - length, 0) : end] = inside * np.exp(-below_top)
+        above = float(sums[max(end - length, 0)]) * math.exp(-spacing)
+    return sums
 
 
 def _epsilon(composed: Tilted, aim: float, spacing: float) -> float:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from core.privacy import gaussian
 from core.privacy.calibration import (
+    SMALLEST_SCALE,
     gaussian_noise_multiplier,
     round_up,
     sampled_gaussian_guess,
@@ -140,7 +141,9 @@ def calibrated_stages(question: PlanQuestion) -> PrivateStages:
         guess=guess,
         slope=1 - taken,
     )
-    return answer(scale)
+    # Where delta exceeds the probability that a unit is sampled at all, no noise would be needed; keep the least.
+    last = min(relative for _steps, relative in schedule_blocks(question.options))
+    return answer(max(scale, round_up(SMALLEST_SCALE / last)))
 
 
 def _squares(stages: PrivateStages) -> float:

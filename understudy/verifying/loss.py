@@ -13,12 +13,16 @@ in absolute value, but for a probability of eta. As (1 - exp(-x))+ rises with x 
 
 Three more errors are added on the safe side of each bound: losses of noise beyond `reach` standard deviations (taken as
 infinite above, as absent below), the tails of the sum that a finite Fourier transform wraps around (by Chernoff), and the
-rounding of float64. Both directions, a unit added and a unit removed, are composed; the larger epsilon counts.
+rounding of float64. What a transform rounds is relative to the largest of its sums, not to delta. So the law is composed
+twice, as it is and with each probability multiplied by exp(order * loss): the order of the best Chernoff bound lifts the
+losses that decide delta above all others. Each value keeps the probability that is rounded less.
+
+Both directions, a unit added and a unit removed, are composed; the larger epsilon counts.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -39,8 +43,12 @@ _RARE = 1e-3
 _MOST_POINTS, _MOST_IN_ALL = 2**21, 2**24
 """Points of one transform, and of all in one direction: what a hostile certificate can make this work."""
 _BLOCKS = 2**14
-_ROUNDING = 8 * 2.0**-53
-"""What float64 may change of delta, for each run."""
+_ROUNDING = 2.0**-43
+"""What float64 may change of one frequency of one run's transform: of 2^21 points, whose exponents are below 600."""
+_WRAPPED = 1e-9
+"""The probability under the tilted law that may wrap around, on either side."""
+_SLOPES = np.geomspace(0.05, 20.0, 40)
+"""Of Chernoff's bounds, over the deviation of the sum."""
 _LARGE = 30.0
 """From here on exp(x) - 1 is exp(x) to the last digit."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -55,12 +63,14 @@ class Rounded:
         probabilities: they sum to one: of the losses within reach.
         shift: what the rounding took from the mean.
         count: runs.
+        log_moment: if tilted, of E[exp(order * index)], by which the probabilities were divided.
     """
 
     lowest: int
     probabilities: Floats
     shift: float
     count: int
+    log_moment: float = 0.0
 
 
 def epsilon_bounds(parts: Sequence[Part], delta: float, *, scale: float) -> Bounds | None:
@@ -107,7 +117,7 @@ class LossLaw:
         values: of the loss, rising.
         probabilities: of each.
         off: by how much a loss may be off.
-        error: by how much delta may be, besides.
+        error: by how much delta may be, besides, from where it is twice the one that the law was made for.
         lost: the probability of what was left away.
     """
 
@@ -201,22 +211,35 @@ def _directed(grid: Grid, delta: float, *, removed: bool) -> Bounds:
 
 def _law(grid: Grid, delta: float, *, removed: bool) -> LossLaw:
     parts, spacing = grid.parts, grid.spacing
-    runs = sum(part.count for part in parts)
     rare = _RARE * delta
     lost = rare / 1000
     while True:
         singles = [_rounded(part, reach=grid.reach, spacing=spacing, removed=removed) for part in parts]
-        lowest, highest = _window(singles, tail=rare / 1000)
-        points = max(highest - lowest + 1, *(len(one.probabilities) for one in singles))
+        order = _best_order(singles, delta)
+        tilted = [_tilted(one, order) for one in singles]
+        windows = _window(singles, tail=rare / 1000), _window(tilted, tail=_WRAPPED)
+        lowest, highest = min(low for low, _ in windows), max(high for _, high in windows)
+        points = highest - lowest + 1
         if points <= _most_points(parts):
             break
         spacing *= 2 * points / _most_points(parts)
-    values, probabilities = _sum_of(singles, lowest, points, spacing)
+    plain, lifted = _sum_of(singles, lowest, points), _sum_of(tilted, lowest, points)
+    index = np.arange(lowest, lowest + len(plain.probabilities))
+    values = np.asarray(
+        index * spacing + math.fsum(one.count * one.shift for one in singles), dtype=np.float64
+    )
+    weights = np.exp(np.minimum(math.fsum(one.count * one.log_moment for one in tilted) - order * index, 0.0))
+    probabilities = np.where(weights < 1, lifted.probabilities * weights, plain.probabilities)
+    # From where delta is at most twice the one asked for: the errors of each value, by Cauchy and Schwarz.
+    first = min(int(np.searchsorted(values, _epsilon(values, probabilities, 2 * delta))), len(values) - 1)
+    rounding = float(weights[first]) * (lifted.error / math.sqrt(-math.expm1(-2 * order)) + 2 * _WRAPPED)
+    if weights[first] == 1:
+        rounding += plain.error * math.sqrt(len(values))
     return LossLaw(
         values=values,
         probabilities=probabilities,
         off=spacing * grid.spread,
-        error=rare + lost + 2 * rare / 1000 + runs * _ROUNDING,
+        error=rare + lost + 2 * rare / 1000 + rounding,
         lost=lost,
     )
 
@@ -299,17 +322,47 @@ def _rounded_discrete(part: Part, *, reach: float, spacing: float) -> Rounded:
     )
 
 
-def _window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
-    """Return indices below and above which the sum has at most probability `tail` each, by Chernoff.
+def _best_order(singles: Sequence[Rounded], delta: float) -> float:
+    """Return the order, over one spacing, whose Chernoff bound on the sum's loss at `delta` is the smallest."""
+    slopes = _SLOPES / _deviation(singles)
+    upper, _ = _log_moments(singles, slopes)
+    return float(slopes[np.argmin((upper - math.log(delta)) / slopes)])
 
-    Moments are taken of at most `_BLOCKS` blocks of losses, each block's mass at the end that makes the moment larger.
-    """
+
+def _tilted(one: Rounded, order: float) -> Rounded:
+    """Multiply each probability by exp(order * index), and divide all by their sum."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(one.probabilities) + order * (np.arange(len(one.probabilities)) + one.lowest)
+    log_moment = _log_sum(logs)
+    return replace(one, probabilities=np.exp(logs - log_moment), log_moment=log_moment)
+
+
+def _window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
+    """Return indices below and above which the sum has at most probability `tail` each, by Chernoff."""
+    slopes = _SLOPES / _deviation(singles)
+    upper, lower = _log_moments(singles, slopes)
+    highest = math.ceil(float(np.min((upper - math.log(tail)) / slopes)))
+    lowest = math.floor(float(np.max((math.log(tail) - lower) / slopes)))
+    tops = [one.count * (one.lowest + len(one.probabilities) - 1) for one in singles]
+    bottoms = [one.count * one.lowest for one in singles]
+    return max(lowest, sum(bottoms)), min(highest, sum(tops))
+
+
+def _deviation(singles: Sequence[Rounded]) -> float:
+    """Of the sum, in spacings; at least one."""
     variance = 0.0
     for one in singles:
         index = np.arange(len(one.probabilities))
         mean = float(index @ one.probabilities)
         variance += one.count * float((index - mean) ** 2 @ one.probabilities)
-    slopes = np.geomspace(0.5, 20.0, 24) / math.sqrt(max(variance, 1.0))
+    return math.sqrt(max(variance, 1.0))
+
+
+def _log_moments(singles: Sequence[Rounded], slopes: Floats) -> tuple[Floats, Floats]:
+    """Bound log E[exp(slope * index)] of the sum from above, and with minus the slope.
+
+    Moments are taken of at most `_BLOCKS` blocks of losses, each block's mass at the end that makes the moment larger.
+    """
     upper = np.zeros_like(slopes)
     lower = np.zeros_like(slopes)
     for one in singles:
@@ -322,11 +375,7 @@ def _window(singles: Sequence[Rounded], *, tail: float) -> tuple[int, int]:
         for each, slope in enumerate(slopes):
             upper[each] += one.count * _log_sum(logs + slope * (one.lowest + ends[kept]))
             lower[each] += one.count * _log_sum(logs - slope * (one.lowest + starts[kept]))
-    highest = math.ceil(float(np.min((upper - math.log(tail)) / slopes)))
-    lowest = math.floor(float(np.max((math.log(tail) - lower) / slopes)))
-    tops = [one.count * (one.lowest + len(one.probabilities) - 1) for one in singles]
-    bottoms = [one.count * one.lowest for one in singles]
-    return max(lowest, sum(bottoms)), min(highest, sum(tops))
+    return upper, lower
 
 
 def _log_sum(exponents: Floats) -> float:
@@ -334,18 +383,35 @@ def _log_sum(exponents: Floats) -> float:
     return largest + math.log(float(np.exp(exponents - largest).sum()))
 
 
-def _sum_of(singles: Sequence[Rounded], lowest: int, points: int, spacing: float) -> tuple[Floats, Floats]:
-    """Return values and probabilities of the sum of all runs within the window, its mean made exact."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """The sum of all runs on the window.
+
+    Attributes:
+        probabilities: of each point.
+        error: a bound on the Euclidean norm of what float64 changed of them.
+    """
+
+    probabilities: Floats
+    error: float
+
+
+def _sum_of(singles: Sequence[Rounded], lowest: int, points: int) -> Composed:
+    """Compose all runs; what lies outside the window wraps around into it."""
     size = fft.next_fast_len(points, real=True)
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
+    largest = np.ones(size // 2 + 1)
     for one in singles:
-        wrapped = np.zeros(size)
-        wrapped[np.arange(one.lowest, one.lowest + len(one.probabilities)) % size] = one.probabilities
-        spectrum *= fft.rfft(wrapped) ** one.count
-    index = np.arange(lowest, lowest + size)
-    probabilities = np.maximum(fft.irfft(spectrum, size)[index % size], 0.0)
-    shift = math.fsum(one.count * one.shift for one in singles)
-    return np.asarray(index * spacing + shift, dtype=np.float64), np.asarray(probabilities, dtype=np.float64)
+        at = np.arange(one.lowest, one.lowest + len(one.probabilities)) % size
+        transform = fft.rfft(np.bincount(at, weights=one.probabilities, minlength=size))
+        spectrum *= transform**one.count
+        largest *= (np.abs(transform) + _ROUNDING) ** one.count
+    doubt = np.maximum(largest - np.abs(spectrum), 0.0)
+    probabilities = fft.irfft(spectrum, size)[np.arange(lowest, lowest + size) % size]
+    return Composed(
+        probabilities=np.maximum(probabilities, 0.0),
+        error=math.sqrt(2 * float(doubt @ doubt) / size) + _ROUNDING * float(np.linalg.norm(probabilities)),
+    )
 
 
 def _epsilon(values: Floats, probabilities: Floats, delta: float) -> float:

@@ -8,6 +8,7 @@ import pytest
 from core.privacy.composition import Outline, Tilted, _compose, _epsilon, composed_epsilon
 from core.privacy.connected_dots import Losses, connect_dots
 from core.privacy.hockey_stick import Direction
+from core.privacy.loss import epsilon_of_leaves
 from tests.core.privacy.builders import sampled
 
 
@@ -73,3 +74,10 @@ def test_a_sketch_is_only_for_looking_around_and_keeps_the_mass():
     assert len(fine.probabilities) > 2**14
     assert fine.sketch().probabilities.sum() == pytest.approx(fine.probabilities.sum())
     assert np.count_nonzero(fine.sketch().probabilities) < 2**13 + 1
+
+
+def test_rare_losses_far_above_the_others_are_discounted_by_their_whole_distance():
+    """No run samples the unit but with probability rate * runs, however large the loss is where one does."""
+    rate, runs = 2.048e-6, 2000
+
+    assert epsilon_of_leaves({sampled(rate, 0.0817166): runs}, 1.03 * rate * runs) == 0.0
