@@ -43,6 +43,7 @@ from understudy.governance.results import BudgetRequest, Grant, Identity, Member
 from understudy.jobs.results import Job, Progress, Quote
 from understudy.keys import NewKey
 from understudy.releasing.results import Release
+from understudy.rules import RulesCheck, check_rules
 
 if TYPE_CHECKING:
     from understudy.local import fit as fit
@@ -79,6 +80,7 @@ __all__ = [
     "Refused",
     "Release",
     "Repetitions",
+    "RulesCheck",
     "ServiceFailed",
     "ServiceUnreachable",
     "Statement",
@@ -91,6 +93,7 @@ __all__ = [
     "WhatIf",
     "ask",
     "async_dummy",
+    "check_rules",
     "dummy",
 ]
 

@@ -11,14 +11,16 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, BinaryIO, Final, Self
 
 import numpy as np
 
 from core.asking import codes
 from core.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
-from core.asking.estimates import Estimates, Weights
+from core.asking.estimates import CONFIDENCE, DEVIATIONS, Estimates, Weights
 from core.asking.question import Condition, Measure, Question, read_question
+from core.asking.rules_check import RulesCheck, check_rules
 from core.domain.columns import Modelled, NumericColumn
 from core.domain.images import SCHEMA as IMAGES
 from core.domain.table import TableDomain
@@ -27,9 +29,6 @@ from core.releases.counts import MOST_COLUMNS, ReleasedCounts
 from core.releases.errors import BundleInvalid
 
 MOST_ROWS: Final = 10_000
-CONFIDENCE: Final = 0.95
-_DEVIATIONS: Final = 1.959963984540054
-"""Standard deviations that hold 95 % of a Gaussian."""
 _NAMED: Final = 20
 """Columns that an error names."""
 
@@ -83,7 +82,7 @@ class Answer:
         return facts | {"columns": list(self.columns), "rows": rows, "notes": list(self.notes)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenedCounts:
     """The counts of a release, ready to be asked.
 
@@ -127,6 +126,11 @@ class OpenedCounts:
         """
         return _Asked(self, read_question(text)).answer()
 
+    @cached_property
+    def rules_check(self) -> RulesCheck:
+        """The declared rules held against the counts."""
+        return check_rules(self.domain, self.estimates)
+
 
 class _Asked:
     """One question held against the domain.
@@ -156,12 +160,11 @@ class _Asked:
             rows, drawn = self._share()
         else:
             rows, drawn = self._count()
-        unit = self._domain.privacy_unit
         return Answer(
             measure=question.measure,
             columns=tuple(self._column(place).name for place in self._rows),
             rows=rows,
-            counted="records" if unit is None else f"records, each divided by the records of its '{unit}'",
+            counted=codes.counted_by(self._domain),
             drawn_rows=drawn,
             notes=(*self._notes, *_comparison(drawn)),
         )
@@ -174,8 +177,8 @@ class _Asked:
             Row(
                 values=values,
                 estimate=max(estimate, 0.0),
-                low=max(estimate - _DEVIATIONS * error, 0.0),
-                high=max(estimate + _DEVIATIONS * error, 0.0),
+                low=max(estimate - DEVIATIONS * error, 0.0),
+                high=max(estimate + DEVIATIONS * error, 0.0),
                 standard_error=error,
                 unbiased=estimate,
             )
@@ -352,7 +355,7 @@ def _ratio(
         low: the least that is possible.
         high: the most that is possible.
     """
-    squared = _DEVIATIONS**2
+    squared = DEVIATIONS**2
     above, both, below = variances
     if whole <= 0 or whole**2 <= squared * below:
         return Row(values=values, estimate=None, low=low, high=high, standard_error=None, unbiased=None)

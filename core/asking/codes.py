@@ -10,6 +10,7 @@ from core.asking.errors import QuestionInvalid
 from core.asking.question import Condition
 from core.domain.calendar import day_number, day_text, second_number, second_text
 from core.domain.columns import LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.domain.table import TableDomain
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -28,6 +29,12 @@ class Selected:
 
     codes: Mask
     note: str | None = None
+
+
+def counted_by(domain: TableDomain) -> str:
+    """What one of the counts is, in words."""
+    unit = domain.privacy_unit
+    return "records" if unit is None else f"records, each divided by the records of its '{unit}'"
 
 
 def labels_of(column: Modelled) -> list[str]:

@@ -15,11 +15,16 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from core.releases.counts import CountTable, ReleasedCounts
+
+CONFIDENCE: Final = 0.95
+DEVIATIONS: Final = 1.959963984540054
+"""Standard deviations that hold 95 % of a Gaussian."""
 
 Floats = npt.NDArray[np.float64]
 Weights = Mapping[int, Floats]
@@ -36,6 +41,9 @@ class Estimates:
     def __init__(self, counts: ReleasedCounts) -> None:
         self._counts = counts
         self._cells = counts.cardinalities
+        # Kept once computed: all tables have a say in the total, and all tables of a column in its margin.
+        self._margins: dict[tuple[int, ...], Floats] = {}
+        self._variances: dict[tuple[int, ...], float] = {}
         self._holding: defaultdict[int, set[int]] = defaultdict(set)
         for number, table in enumerate(counts.tables):
             for column in table.columns:
@@ -83,20 +91,42 @@ class Estimates:
             total += product
         return max(total, 0.0) if left is right else total
 
-    def _part(self, part: Sequence[int]) -> Floats:
+    def variance(self, columns: Sequence[int], weights: npt.ArrayLike) -> float:
+        """Variance of a weighted sum over the estimated table, in squared records; any weights will do.
+
+        Args:
+            columns: places of columns that were counted together.
+            weights: of every combination of codes, one axis a column in the given order.
+        """
+        whole = np.asarray(weights)
+        total = 0.0
+        for part in _subsets(range(len(columns))):
+            rest = tuple(axis for axis in range(len(columns)) if axis not in part)
+            along = _centred(whole.mean(axis=rest))
+            total += self._variance(tuple(sorted(columns[axis] for axis in part))) * float((along**2).sum())
+        return total
+
+    def _part(self, part: tuple[int, ...]) -> Floats:
         """The centred margin on some columns, from all tables that hold them."""
+        if len(part) > 1:
+            return self._centred_margin(part)
+        if part not in self._margins:
+            self._margins[part] = self._centred_margin(part)
+        return self._margins[part]
+
+    def _centred_margin(self, part: tuple[int, ...]) -> Floats:
         total = np.zeros([self._cells[column] for column in part])
         for table in self._tables(part):
             rest = tuple(axis for axis, column in enumerate(table.columns) if column not in part)
             total += table.cells.sum(axis=rest, dtype=np.int64) / self._margin_variance(table, part)
-        total *= self._counts.step * self._variance(part)
-        for axis in range(total.ndim):
-            total -= total.mean(axis=axis, keepdims=True)
-        return total
+        return _centred(total * (self._counts.step * self._variance(part)))
 
-    def _variance(self, part: Sequence[int]) -> float:
+    def _variance(self, part: tuple[int, ...]) -> float:
         """Variance of every cell of that margin before it is centred."""
-        return 1.0 / math.fsum(1.0 / self._margin_variance(table, part) for table in self._tables(part))
+        if part not in self._variances:
+            weights = (1.0 / self._margin_variance(table, part) for table in self._tables(part))
+            self._variances[part] = 1.0 / math.fsum(weights)
+        return self._variances[part]
 
     def _margin_variance(self, table: CountTable, part: Sequence[int]) -> float:
         return (
@@ -110,6 +140,13 @@ class Estimates:
             return list(self._counts.tables)
         numbers = set.intersection(*(self._holding[column] for column in columns))
         return [self._counts.tables[number] for number in sorted(numbers)]
+
+
+def _centred(table: Floats) -> Floats:
+    """Take the mean along every axis away."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
 
 
 def _subsets(columns: Sequence[int]) -> list[tuple[int, ...]]:

@@ -5,11 +5,9 @@ rules forbid only together is not found.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.domain.columns import LabelColumn, Modelled, OrderedColumn
 from core.domain.rule_classes import Classes, Flags, Floats, Values
@@ -29,25 +27,6 @@ from core.domain.table import TableDomain
 Pair = tuple[int, int]
 LARGEST_TABLE: Final = 2**24
 """Cells of a pair above which nothing is said of it: a table of that size is not measured."""
-SIGNIFICANT: Final = 6.0
-"""Standard deviations above zero from which noisy mass on forbidden cells is told: by chance once in 1e9."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Contradiction:
-    """Measured counts say that records break a declared rule.
-
-    Attributes:
-        rule: Place of the rule in the domain document.
-        columns: Names of the two columns that were counted.
-        mass: Noisy count of all cells that the rule forbids.
-        deviation: Standard deviation of that sum's noise.
-    """
-
-    rule: int
-    columns: tuple[str, str]
-    mass: float
-    deviation: float
 
 
 def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
@@ -61,41 +40,31 @@ def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
         forbidden. Pairs without such a cell are left out.
     """
     found: dict[Pair, Flags] = {}
-    for by_pair in _by_rule(domain):
+    for by_pair in forbidden_by_rule(domain):
         for pair, cells in by_pair.items():
             found[pair] = found[pair] | cells if pair in found else cells
     return dict(sorted(found.items()))
 
 
-def contradictions(
-    domain: TableDomain, counts: Mapping[Pair, tuple[NDArray[np.float64], float]]
-) -> list[Contradiction]:
-    """Name the rules that noisy counts contradict. Post-processing of released numbers: free.
+def forbidden_by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
+    """Yield what each rule forbids by itself, in the order of the document.
 
     Args:
         domain: The declared domain.
-        counts: By places of two columns, the smaller first: noisy counts (codes, codes), and the standard deviation of the
-            independent noise of each.
 
     Returns:
-        One for each rule and pair whose forbidden cells hold more than `SIGNIFICANT` standard deviations.
+        Of every rule one mapping, as `forbidden_pairs` gives it; empty where the rule forbids no cell of a pair.
     """
-    names = [column.name for column in domain.modelled]
-    found = []
-    for rule, by_pair in enumerate(_by_rule(domain)):
-        for pair, cells in by_pair.items():
-            if pair not in counts:
-                continue
-            noisy, deviation = counts[pair]
-            mass, spread = float(noisy[cells].sum()), deviation * float(np.sqrt(cells.sum()))
-            if mass > SIGNIFICANT * spread:
-                first, second = pair
-                found.append(
-                    Contradiction(
-                        rule=rule, columns=(names[first], names[second]), mass=mass, deviation=spread
-                    )
-                )
-    return found
+    if domain.kept is None:
+        return
+    keeper = domain.kept.keeper
+    codes = {place: _Codes(domain.modelled[place]) for place in keeper.values}
+    for rule in keeper.declared:
+        found: dict[Pair, Flags] = {}
+        for (first, second), cells in _FORBIDDEN[type(rule)](rule, codes):
+            if cells.any():
+                found[min(first, second), max(first, second)] = cells if first < second else cells.T
+        yield found
 
 
 class _Codes:
@@ -156,20 +125,6 @@ class _Codes:
         single = self.missing | (self.lows == self.highs)
         found: Flags = np.where(single[:, None], flags[first], sums[last + 1] > sums[first])
         return found
-
-
-def _by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
-    """What each rule forbids, in the order of the document."""
-    if domain.kept is None:
-        return
-    keeper = domain.kept.keeper
-    codes = {place: _Codes(domain.modelled[place]) for place in keeper.values}
-    for rule in keeper.declared:
-        found: dict[Pair, Flags] = {}
-        for (first, second), cells in _FORBIDDEN[type(rule)](rule, codes):
-            if cells.any():
-                found[min(first, second), max(first, second)] = cells if first < second else cells.T
-        yield found
 
 
 Found = Iterator[tuple[Pair, Flags]]

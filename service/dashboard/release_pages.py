@@ -1,8 +1,8 @@
 """Releases: the list, and one with its pictures, its answers, its certificate in plain words, and what can be downloaded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
@@ -11,7 +11,7 @@ from core.asking.question import LONGEST
 from core.errors import Conflict, InvalidInput, UnderstudyError
 from core.releases.bundle import COUNTS
 from core.releases.generator_check import MEMBER
-from service.dashboard import certificate_words
+from service.dashboard import certificate_words, domain_words
 from service.dashboard.charged_report_pages import charged_part
 from service.dashboard.overview import dataset_names
 from service.dashboard.release_drawing import ROWS, Pictures
@@ -20,11 +20,13 @@ from service.dashboard.rendering import PAGE_HEADERS, page
 from service.dashboard.sealed_report_pages import sealed_part
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
+from service.datasets.schemas import DatasetView
 from service.jobs.endpoints import read_job
 from service.jobs.schemas import JobWarning
 from service.releases import repository
 from service.releases.endpoints import (
     ask_counts,
+    check_rules,
     download_bundle,
     draw_samples,
     list_releases,
@@ -32,11 +34,13 @@ from service.releases.endpoints import (
     read_release,
 )
 from service.releases.errors import ReleaseNotFound
-from service.releases.schemas import AnswerView
+from service.releases.schemas import AnswerView, CheckedRuleView, ContradictionView, RulesCheckView
 from service.wire import Before
 
 RELEASES: Final = 25
 ANSWER_ROWS: Final = 100
+CONTRADICTIONS: Final = 3
+"""Pairs of columns that are shown of a contradicted rule."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -74,6 +78,7 @@ def release_page(
         pictures=pictures,
         warning=JobWarning.of(certificate.get(MEMBER)),
         asked=_asked(visit, release_id, certificate, question),
+        checked=_checked(visit, release_id, certificate, dataset),
         charged=charged_part(visit, release_id, dataset),
         sealed=sealed_part(visit, release_id, dataset),
         rows=ROWS,
@@ -114,6 +119,58 @@ def _asked(visit: Visit, release_id: UUID, certificate: Mapping[str, Any], quest
     except (InvalidInput, Conflict) as problem:
         return Asked(question=question, problem=problem)
     return Asked(question=question, answer=answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContradictedRule:
+    """A rule that the counts contradict.
+
+    Attributes:
+        words: What the rule says.
+        shown: The pairs of columns that hold most records that break it, the most first.
+        further: How many pairs are not shown.
+    """
+
+    words: str
+    shown: Sequence[ContradictionView]
+    further: int
+
+    @classmethod
+    def of(cls, words: str, rule: CheckedRuleView) -> Self:
+        """Choose what is shown of a rule."""
+        most = sorted(rule.contradictions, key=lambda found: -found.estimate)
+        return cls(words=words, shown=most[:CONTRADICTIONS], further=len(most[CONTRADICTIONS:]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The declared rules held against the counts.
+
+    Attributes:
+        check: What was found.
+        contradicted: The rules that the counts contradict.
+        unchecked: The rules of which the counts say nothing, in words.
+    """
+
+    check: RulesCheckView
+    contradicted: Sequence[ContradictedRule]
+    unchecked: Sequence[str]
+
+
+def _checked(
+    visit: Visit, release_id: UUID, certificate: Mapping[str, Any], dataset: DatasetView | None
+) -> Checked | None:
+    """The check, or None where there are no counts, no rules, or no right to see them."""
+    declared = () if dataset is None else dataset.domain.get("rules", ())
+    if not declared or COUNTS not in certificate.get("artefacts", {}) or not visit.may(check_rules):
+        return None
+    check = visit.ask(check_rules, release_id=release_id)
+    told = [(domain_words.rule(one), rule) for one, rule in zip(declared, check.rules, strict=True)]
+    return Checked(
+        check=check,
+        contradicted=[ContradictedRule.of(words, rule) for words, rule in told if rule.contradictions],
+        unchecked=[words for words, rule in told if rule.finding == "not-checked"],
+    )
 
 
 @router.get("/releases/{release_id}/sheet.png")

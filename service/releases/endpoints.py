@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from core.asking.answer import OpenedCounts
 from core.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
 from core.asking.question import LONGEST
+from core.db.tables.release import Release
 from core.releases import formats, image_formats
 from core.releases.errors import (
     ConditionTooRare,
@@ -25,7 +26,7 @@ from service.parts import Parts
 from service.problem import problems
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound
-from service.releases.schemas import AnswerView, ReleaseList, ReleaseView, SampleFormat
+from service.releases.schemas import AnswerView, ReleaseList, ReleaseView, RulesCheckView, SampleFormat
 from service.releases.streaming import Pieces
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
@@ -208,9 +209,19 @@ def ask_counts(
     Counts are of records, weighted so that all records of a privacy unit together count as one.
     """
     release = repository.visible(session, release_id, principal)
-    bundle_key = release.bundle_key
-    counts = parts.counts.get(release.id, lambda: _open_counts(parts, bundle_key))
-    return AnswerView.of(counts.answer(question))
+    return AnswerView.of(_opened_counts(parts, release).answer(question))
+
+
+@router.get("/{release_id}/rules", summary="Check the rules", responses=problems(ReleaseNotFound, NoCounts))
+def check_rules(
+    release_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+) -> RulesCheckView:
+    """Which declared rules between columns the noisy counts of the release contradict. This costs no privacy.
+
+    Computed from the released counts and the declared domain alone: no record is looked at.
+    """
+    release = repository.visible(session, release_id, principal)
+    return RulesCheckView.of(_opened_counts(parts, release).rules_check)
 
 
 def condition_of(where: str | None) -> dict[str, Any]:
@@ -234,9 +245,14 @@ def _open(parts: Parts, bundle_key: str) -> Samples:
     return open_samples(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)
 
 
-def _open_counts(parts: Parts, bundle_key: str) -> OpenedCounts:
-    with parts.store.open(bundle_key) as file:
-        return OpenedCounts.open(file)
+def _opened_counts(parts: Parts, release: Release) -> OpenedCounts:
+    bundle_key = release.bundle_key
+
+    def opened() -> OpenedCounts:
+        with parts.store.open(bundle_key) as file:
+            return OpenedCounts.open(file)
+
+    return parts.counts.get(release.id, opened)
 
 
 def _object_pieces(file: BinaryIO) -> Pieces:

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from core.asking.answer import Answer
+from core.asking.rules_check import Finding, RulesCheck
 from core.db.tables.release import Release
 from service.wire import coarse
 
@@ -86,6 +87,47 @@ class AnswerView(BaseModel):
     def of(cls, answer: Answer) -> Self:
         """Show an answer."""
         return cls.model_validate(answer.to_json())
+
+
+class ContradictionView(BaseModel):
+    """Two columns whose counts say that records break a rule."""
+
+    columns: list[str] = Field(description="The two columns.")
+    estimate: float = Field(
+        description="Records whose values of the two columns the rule forbids; others may break it unseen."
+    )
+    low: float = Field(description="Lower end of the 95 % interval.")
+    high: float = Field(description="Upper end of it.")
+    standard_error: float
+
+
+class CheckedRuleView(BaseModel):
+    """What the counts say of one rule."""
+
+    pointer: str = Field(description="Where the rule stands in the domain document, as a JSON pointer.")
+    kind: str
+    columns: list[str] = Field(description="All columns that the rule ties together.")
+    finding: Finding = Field(
+        description="not-checked: the rule forbids no pair of codes of two columns that were counted together."
+    )
+    contradictions: list[ContradictionView] = Field(
+        description="One for each two columns whose count of forbidden records is more than six standard errors above zero."
+    )
+
+
+class RulesCheckView(BaseModel):
+    """The declared rules between columns, held against noisy counts."""
+
+    schema_: Literal["understudy.rules-check/1"] = Field(alias="schema")
+    rules: list[CheckedRuleView] = Field(description="In the order of the domain; empty where it has none.")
+    counted: str = Field(description="What a count counts.")
+    confidence: float = Field(description="Share of releases whose intervals hold the truth.")
+    remedy: str | None = Field(description="What to do; null where no rule is contradicted.")
+
+    @classmethod
+    def of(cls, check: RulesCheck) -> Self:
+        """Show a check."""
+        return cls.model_validate(check.to_json())
 
 
 Certificate = dict[str, Any]

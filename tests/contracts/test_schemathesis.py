@@ -65,6 +65,7 @@ ACCEPTED_REFUSALS: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("409", "422"),
         "any short text is a question to the document, and a release may hold no counts",
     ),
+    "check_rules": (("409",), "a release may hold no counts"),
     "create_session": (("401", "422"), "any short text is a key to the document"),
 }
 """Which statuses an operation may answer to what its schema allows, and why the schema cannot say it."""

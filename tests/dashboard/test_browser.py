@@ -253,7 +253,8 @@ def _upload(tab: Any, rows: Path) -> None:
 
     tab.route("**/v1/uploads/*/parts/*", pass_on)
     tab.locator("input[type=file]").set_input_files(str(rows))
-    with tab.expect_event("requestfailed", lambda failed: failed.url.endswith("/parts/3")):
+    # Two parts and a retry with its pause come first; a loaded machine needs more than the usual wait.
+    with tab.expect_event("requestfailed", lambda failed: failed.url.endswith("/parts/3"), timeout=90_000):
         tab.get_by_role("button", name="Upload").click()
     tab.get_by_text("The connection broke").wait_for()
     tab.reload()

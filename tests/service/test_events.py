@@ -140,7 +140,9 @@ def test_a_reader_that_comes_back_is_not_told_again_what_it_knows(world: World, 
 def test_whoever_may_not_see_the_job_is_told_what_polling_tells(world: World) -> None:
     job_id = world.job()["id"]
     path = f"/v1/jobs/{job_id}/events"
-    require_problem(world.stranger.get(path), status=404, code="job-not-found")
+    hidden = world.stranger.get(path)
+    assert "data:" not in hidden.text
+    require_problem(hidden, status=404, code="job-not-found")
     require_problem(world.analyst.get(f"/v1/jobs/{uuid4()}/events"), status=404, code="job-not-found")
     require_problem(world.client.get(path), status=401, code="key-missing")
 

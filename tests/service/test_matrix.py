@@ -128,7 +128,13 @@ def test_an_auditor_reads_facts_and_changes_nothing(world: World) -> None:
             keys = {"create_key", "rotate_key", "revoke_key", "cancel_enrolment"}
             may_do = {"close_session", "verify_ledger"} | keys
             assert served(world)[name].method in SAFE or own or name in may_do, name
-            assert name not in {"download_bundle", "draw_samples", "ask_counts", "read_intake_report"}
+            assert name not in {
+                "download_bundle",
+                "draw_samples",
+                "ask_counts",
+                "check_rules",
+                "read_intake_report",
+            }
 
 
 def test_what_is_sealed_to_owners_is_for_owners(world: World) -> None:

@@ -161,21 +161,24 @@ class World:
         headers = {"Idempotency-Key": key or str(uuid4())}
         return (caller or self.analyst).post("/v1/jobs", body, headers=headers)
 
-    def job(self) -> dict[str, Any]:
+    def job(self, **changes: Any) -> dict[str, Any]:
         """A queued job on a new dataset."""
-        answer = self.order(self.ready())
+        answer = self.order(self.ready(**changes))
         assert answer.status_code == 202, answer.text
         document: dict[str, Any] = answer.json()
         return document
 
-    def release(self, made: Bundle | None = None, **stated: Any) -> str:
+    def release(
+        self, made: Bundle | None = None, *, domain: Mapping[str, Any] = DOMAIN, **stated: Any
+    ) -> str:
         """A release as a worker would have left it, of rows where no bundle is given. Returns its id.
 
         Args:
             made: its bundle.
+            domain: declared for the dataset.
             **stated: further members of its certificate.
         """
-        job = self.job()
+        job = self.job(domain=domain)
         release_id = uuid4()
         key = f"releases/{release_id}/bundle.zip"
         self.store.put_bytes(key, pack(made or bundle(), readme="read me"))

@@ -24,6 +24,7 @@ def test_the_commands_are_the_promised_ones() -> None:
         "audit",
         "backup",
         "budget",
+        "check-rules",
         "demo",
         "doctor",
         "domain",

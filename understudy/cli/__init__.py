@@ -10,6 +10,7 @@ from understudy.cli import demo, jobs, publish, sample, stack
 from understudy.cli.ask import ask
 from understudy.cli.audit import app as audit_app
 from understudy.cli.budget import app as budget_app
+from understudy.cli.check_rules import check_rules
 from understudy.cli.doctor import doctor
 from understudy.cli.domain import app as domain_app
 from understudy.cli.dossier import dossier
@@ -42,6 +43,7 @@ app.command("quote")(jobs.quote)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
 app.command("ask")(ask)
+app.command("check-rules")(check_rules)
 app.command("report")(report)
 app.command("dummy")(dummy)
 app.command("verify")(verify)

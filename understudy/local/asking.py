@@ -3,6 +3,8 @@
 Needs the extra ``understudy[offline]``. No private row is reachable from here.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,31 @@ from understudy.errors import InputUnusable, refusal
 
 def answered_from(bundle: Path | str | bytes, question: str) -> dict[str, Any]:
     """Answer a question from a bundle's counts; see `understudy.asking.ask`."""
+    with _refusing():
+        return _opened(bundle).answer(question).to_json()
+
+
+def checked_rules(bundle: Path | str | bytes) -> dict[str, Any]:
+    """Hold a bundle's rules against its counts; see `understudy.rules.check_rules`."""
+    with _refusing():
+        return _opened(bundle).rules_check.to_json()
+
+
+def _opened(bundle: Path | str | bytes) -> OpenedCounts:
+    if isinstance(bundle, bytes):
+        return OpenedCounts.open(bundle)
+    if not Path(bundle).is_file():
+        message = f"there is no file {Path(bundle)}"
+        raise InputUnusable(message)
+    with Path(bundle).open("rb") as file:
+        return OpenedCounts.open(file)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Give the engine's refusals as the client's."""
     try:
-        if isinstance(bundle, bytes):
-            return OpenedCounts.open(bundle).answer(question).to_json()
-        if not Path(bundle).is_file():
-            message = f"there is no file {Path(bundle)}"
-            raise InputUnusable(message)
-        with Path(bundle).open("rb") as file:
-            return OpenedCounts.open(file).answer(question).to_json()
+        yield
     except EngineError as error:
         problem = {"code": error.code, "title": error.title, "detail": error.detail, "remedy": error.remedy}
         raise refusal(error.status, problem | {"facts": error.facts}) from None

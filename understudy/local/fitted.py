@@ -10,6 +10,7 @@ from understudy.asking import Answer, ask
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.local.accounts import answered
+from understudy.rules import RulesCheck, check_rules
 from understudy.tables import drawn, require_form
 
 
@@ -63,6 +64,10 @@ class Fitted:
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `understudy.ask`."""
         return ask(self.bundle, question)
+
+    def check_rules(self) -> RulesCheck:
+        """Hold the declared rules against the noisy counts. It costs nothing; see `understudy.check_rules`."""
+        return check_rules(self.bundle)
 
     @property
     def _of_images(self) -> bool:

@@ -14,6 +14,7 @@ from understudy.exchange import Seen, unseen
 from understudy.releasing import calls
 from understudy.releasing.async_results import AsyncRelease
 from understudy.releasing.keeping import verifying_keeper
+from understudy.rules import RulesCheck
 from understudy.tables import drawn, require_form
 
 
@@ -46,6 +47,10 @@ class AsyncReleasing(AsyncCharging):
     async def ask_counts(self, release_id: str, question: str) -> Answer:
         """Answer a question from a release's noisy counts; as `Client.ask_counts`."""
         return await self.run(calls.ask_counts(release_id, question))
+
+    async def check_rules(self, release_id: str) -> RulesCheck:
+        """Hold the declared rules against a release's noisy counts; as `Client.check_rules`."""
+        return await self.run(calls.check_rules(release_id))
 
     async def download_bundle(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from understudy.asking import Answer
 from understudy.documents import Json, facts
 from understudy.releasing.results import Release
+from understudy.rules import RulesCheck
 
 if TYPE_CHECKING:
     from understudy.charged.results import ReportJob
@@ -31,6 +32,9 @@ class AsyncOffering(Protocol):
 
     async def ask_counts(self, release_id: str, question: str) -> Answer:
         """Answer a question from a release's noisy counts."""
+
+    async def check_rules(self, release_id: str) -> RulesCheck:
+        """Hold the declared rules against a release's noisy counts."""
 
     reports: Any
     """Sealed reports, for owners; see `understudy.sealed_reporting`."""
@@ -71,6 +75,10 @@ class AsyncRelease(Release):
     async def ask(self, question: str) -> Answer:  # type: ignore[override]  # awaited
         """Answer a question from the noisy counts; see `Release.ask`."""
         return await self.client.ask_counts(self.id, question)
+
+    async def check_rules(self) -> RulesCheck:  # type: ignore[override]  # awaited
+        """Hold the declared rules against the noisy counts; see `Release.check_rules`."""
+        return await self.client.check_rules(self.id)
 
     async def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:  # type: ignore[override]  # awaited
         """Write the generator bundle to a file; see `Release.save`."""

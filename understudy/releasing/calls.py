@@ -7,6 +7,7 @@ from understudy.calls import Call, items, read_nothing, read_object
 from understudy.documents import Json
 from understudy.errors import InputUnusable
 from understudy.releasing.results import Release
+from understudy.rules import RulesCheck
 from understudy.sample_formats import FORMATS
 
 
@@ -29,6 +30,11 @@ def ask_counts(release_id: str, question: str) -> Call[Answer]:
     """Ask a question of a release's noisy counts."""
     path = f"/v1/releases/{release_id}/counts"
     return Call(method="GET", path=path, read=Answer.from_json, query={"question": question})
+
+
+def check_rules(release_id: str) -> Call[RulesCheck]:
+    """Ask which declared rules a release's noisy counts contradict."""
+    return Call(method="GET", path=f"/v1/releases/{release_id}/rules", read=RulesCheck.from_json)
 
 
 def download_bundle(release_id: str) -> Call[None]:

@@ -13,6 +13,7 @@ from understudy.exchange import Seen, unseen
 from understudy.releasing import calls
 from understudy.releasing.keeping import verifying_keeper
 from understudy.releasing.results import Release
+from understudy.rules import RulesCheck
 from understudy.tables import drawn, require_form
 
 
@@ -51,6 +52,14 @@ class Releasing(Charging):
             Conflict: the release holds no counts, or these columns were not counted together.
         """
         return self.run(calls.ask_counts(release_id, question))
+
+    def check_rules(self, release_id: str) -> RulesCheck:
+        """Hold the declared rules between columns against a release's noisy counts. It costs nothing.
+
+        Raises:
+            Conflict: the release holds no counts.
+        """
+        return self.run(calls.check_rules(release_id))
 
     def download_bundle(
         self,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from understudy.asking import Answer
 from understudy.documents import Json, handled, take
+from understudy.rules import RulesCheck
 
 if TYPE_CHECKING:
     from understudy.charged.results import ReportJob
@@ -28,6 +29,9 @@ class Offering(Protocol):
 
     def ask_counts(self, release_id: str, question: str) -> Answer:
         """Answer a question from a release's noisy counts."""
+
+    def check_rules(self, release_id: str) -> RulesCheck:
+        """Hold the declared rules against a release's noisy counts."""
 
     reports: Any
     """Sealed reports, for owners; see `understudy.sealed_reporting`."""
@@ -90,6 +94,10 @@ class Release:
     def ask(self, question: str) -> Answer:
         """Answer a question from the noisy counts, with 95 % intervals. It costs nothing; see `Client.ask_counts`."""
         return handled(self.client).ask_counts(self.id, question)
+
+    def check_rules(self) -> RulesCheck:
+        """Hold the declared rules against the noisy counts. It costs nothing; see `Client.check_rules`."""
+        return handled(self.client).check_rules(self.id)
 
     def save(self, target: Path | str, *, public_keys: Collection[bytes] | None = None) -> Path:
         """Write the generator bundle to a file, whole or not at all.

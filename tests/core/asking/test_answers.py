@@ -116,6 +116,10 @@ def test_estimates_are_the_best_linear_unbiased_ones():
     assert estimates.covariance((0, 1, 2), left, left) == pytest.approx(
         whole(left) @ covariance @ whole(left)
     )
+    for columns in ((0, 1, 2), (2, 0), (1,)):
+        any_weights = rng.normal(size=[cells[c] for c in columns])
+        summed = np.array([any_weights[tuple(p[c] for c in columns)] for p in places])
+        assert estimates.variance(columns, any_weights) == pytest.approx(summed @ covariance @ summed)
 
 
 def test_pairs_make_one_way_counts_better_than_their_own_noise():

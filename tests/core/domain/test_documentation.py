@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from core.asking.rules_check import FALSE_ALARM, SIGNIFICANT
 from core.domain import TableDomain
 from core.domain.cleaned import Change, Refusal
 from core.domain.codec import batch_of
-from core.domain.forbidden import SIGNIFICANT
 from core.domain.images import ImageDomain
 from core.domain.keeping import PASSES, REDRAWS
 from core.domain.rule_kinds import KINDS
@@ -58,6 +58,7 @@ def test_what_the_page_says_of_rules_is_so():
     assert re.findall(r"`(\w+)`", order) == list(KINDS)
     assert (REDRAWS, PASSES, MAXIMUM_RULES, SIGNIFICANT) == (8, 16, 128, 6)
     assert f"{MAXIMUM_CELLS:,}" in section
+    assert f"probability {FALSE_ALARM:.1e}" in section
     for words in ("at most eight times", "at most 16 times", "more than 128", "six standard deviations"):
         assert words in section
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.domain import TableDomain
-from core.domain.codec import batch_of, codes_of
+from core.domain.codec import codes_of
 from core.domain.errors import DomainInvalid
-from core.domain.forbidden import LARGEST_TABLE, contradictions, forbidden_pairs
+from core.domain.forbidden import LARGEST_TABLE, forbidden_by_rule, forbidden_pairs
 from tests.core.domain.ruled import TOGETHER, broken, document, flag, number, words
 from tests.core.domain.test_keeping import COLUMNS, drawn, rules
 
@@ -116,41 +116,18 @@ def test_of_tables_that_nobody_measures_nothing_is_said() -> None:
     assert forbidden_pairs(TableDomain.from_json(found)) == {}
 
 
-def counted(domain: TableDomain, rows: list[np.ndarray]) -> dict[tuple[int, int], np.ndarray]:
-    codes = codes_of(domain, rows).astype(int)
-    sizes = domain.cardinalities
-    return {
-        (first, second): np.bincount(
-            codes[:, first] * sizes[second] + codes[:, second], minlength=sizes[first] * sizes[second]
-        ).reshape(sizes[first], sizes[second])
-        for first, second in itertools.combinations(range(len(sizes)), 2)
-    }
-
-
-def test_counts_of_rows_that_keep_the_rules_contradict_none() -> None:
-    """False alarms by chance: about 10 tables at 6 deviations, below 1e-8."""
+def test_each_rule_forbids_its_own_cells_and_together_they_forbid_all() -> None:
     domain = TableDomain.from_json(TOGETHER)
-    rng = np.random.default_rng()
-    counts = counted(domain, drawn(domain, 5000, 1))
-    noisy = {pair: (table + rng.normal(0, 30, table.shape), 30.0) for pair, table in counts.items()}
-    assert contradictions(domain, noisy) == []
-
-
-def test_counts_of_rows_that_break_a_rule_are_told() -> None:
-    """One row in four breaks the fourth rule; 6 deviations are 30 x sqrt(cells) x 6, below 700 for every pair of it."""
-    domain = TableDomain.from_json(TOGETHER)
-    rows = drawn(domain, 8000, 2)
-    rows[4][:2000] = 2  # "none", which no cap allows
-    counts = counted(domain, rows)
-    rng = np.random.default_rng(3)
-    noisy = {pair: (table + rng.normal(0, 30, table.shape), 30.0) for pair, table in counts.items()}
-    (told,) = contradictions(domain, noisy)
-    assert (told.rule, told.columns) == (3, ("cap", "kind"))
-    assert told.mass > 6 * told.deviation
-    forbidden = forbidden_pairs(domain)[3, 4]
-    assert told.deviation == pytest.approx(30 * forbidden.sum() ** 0.5)
-    assert [row["kind"] for row in batch_of(domain, rows).to_pylist()[:3]] == ["none"] * 3
-
-
-def test_pairs_that_were_not_counted_are_passed_over() -> None:
-    assert contradictions(TableDomain.from_json(TOGETHER), {}) == []
+    by_rule = list(forbidden_by_rule(domain))
+    assert len(by_rule) == len(domain.rules)
+    together: dict[tuple[int, int], np.ndarray] = {}
+    for place, by_pair in enumerate(by_rule):
+        alone = TableDomain.from_json(TOGETHER | {"rules": [TOGETHER["rules"][place]]})
+        expected = forbidden_pairs(alone)
+        assert by_pair.keys() == expected.keys()
+        for pair, cells in by_pair.items():
+            assert np.array_equal(cells, expected[pair])
+            together[pair] = together.get(pair, np.zeros_like(cells)) | cells
+    assert together.keys() == forbidden_pairs(domain).keys()
+    for pair, cells in forbidden_pairs(domain).items():
+        assert np.array_equal(cells, together[pair])

@@ -1,0 +1,151 @@
+"""Which declared rules between columns the noisy counts of a release contradict. Post-processing, free.
+
+Where all records keep a rule, the cells that it forbids hold nothing, and their estimated sum is Gaussian noise around zero
+of known variance. The estimate is the best linear unbiased one from all released tables (`core.asking.estimates`): tables of
+the pair itself, tables of three columns summed over the third, and the margins that they share with others, each weighted by
+inverse variance. The most precise table alone would be unbiased too, but noisier; and this is the number that a question
+about the same cells is answered with. Only released numbers and the public domain are read.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from core.asking.codes import counted_by
+from core.asking.estimates import CONFIDENCE, DEVIATIONS, Estimates
+from core.domain.forbidden import Pair, forbidden_by_rule
+from core.domain.rule_classes import Flags
+from core.domain.rules import Rule
+from core.domain.table import TableDomain
+
+SIGNIFICANT: Final = 6.0
+"""Standard errors above zero from which records on forbidden cells are told of."""
+FALSE_ALARM: Final = math.erfc(SIGNIFICANT / math.sqrt(2.0)) / 2.0
+"""Probability that noise alone passes `SIGNIFICANT`, of one rule and two columns: 9.9e-10."""
+REMEDY: Final = (
+    "Either the rule or the rows are wrong, or intake changed values, for example clamped them to bounds. Correct the rule, the "
+    "rows or the bounds, and declare a new version of the dataset with this one as its parent."
+)
+
+Finding = Literal["contradicted", "not-contradicted", "not-checked"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Two columns whose counts say that records break a rule.
+
+    Attributes:
+        columns: names of the two columns.
+        estimate: records on the cells that the rule forbids, as `RulesCheck.counted` says; others may break it unseen.
+        low: lower end of the 95 % interval.
+        high: upper end of it.
+        standard_error: of the estimate.
+    """
+
+    columns: tuple[str, str]
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRule:
+    """What the counts say of one rule.
+
+    Attributes:
+        pointer: JSON pointer to the rule in the domain document.
+        kind: of the rule.
+        columns: names of all columns that it ties together.
+        finding: "not-checked" where the rule forbids no cell of two columns that were counted together.
+        contradictions: one for each two columns that contradict the rule.
+    """
+
+    pointer: str
+    kind: str
+    columns: tuple[str, ...]
+    finding: Finding
+    contradictions: tuple[Contradiction, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        found = [asdict(one) | {"columns": list(one.columns)} for one in self.contradictions]
+        return asdict(self) | {"columns": list(self.columns), "contradictions": found}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesCheck:
+    """What the counts say of all rules.
+
+    Attributes:
+        rules: in the order of the domain document; empty where none is declared.
+        counted: what one of the counts is.
+    """
+
+    rules: tuple[CheckedRule, ...]
+    counted: str
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do; None where no rule is contradicted."""
+        return REMEDY if any(rule.contradictions for rule in self.rules) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "schema": "understudy.rules-check/1",
+            "rules": [rule.to_json() for rule in self.rules],
+            "counted": self.counted,
+            "confidence": CONFIDENCE,
+            "remedy": self.remedy,
+        }
+
+
+def check_rules(domain: TableDomain, estimates: Estimates) -> RulesCheck:
+    """Check the declared rules against released counts.
+
+    Args:
+        domain: the declared domain.
+        estimates: from the released tables of its modelled columns.
+    """
+    forbidden = zip(domain.rules, forbidden_by_rule(domain), strict=True)
+    names = [column.name for column in domain.modelled]
+    return RulesCheck(
+        rules=tuple(
+            _checked(number, rule, by_pair, names, estimates)
+            for number, (rule, by_pair) in enumerate(forbidden)
+        ),
+        counted=counted_by(domain),
+    )
+
+
+def _checked(
+    number: int, rule: Rule, by_pair: Mapping[Pair, Flags], names: Sequence[str], estimates: Estimates
+) -> CheckedRule:
+    counted = {pair: cells for pair, cells in by_pair.items() if estimates.are_counted(pair)}
+    found = tuple(
+        Contradiction(
+            columns=(names[first], names[second]),
+            estimate=estimate,
+            low=estimate - DEVIATIONS * error,
+            high=estimate + DEVIATIONS * error,
+            standard_error=error,
+        )
+        for (first, second), cells in counted.items()
+        for estimate, error in [_records(estimates, (first, second), cells)]
+        if estimate > SIGNIFICANT * error
+    )
+    return CheckedRule(
+        pointer=f"/rules/{number}",
+        kind=rule.kind,
+        columns=rule.columns,
+        finding="contradicted" if found else "not-contradicted" if counted else "not-checked",
+        contradictions=found,
+    )
+
+
+def _records(estimates: Estimates, pair: Pair, cells: Flags) -> tuple[float, float]:
+    """Estimated records on some cells of two columns, and the standard error."""
+    estimate = float(estimates.table(pair)[cells].sum())
+    return estimate, math.sqrt(estimates.variance(pair, cells))

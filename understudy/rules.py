@@ -1,0 +1,152 @@
+"""Which declared rules between columns the noisy counts of a release contradict: of a bundle file, or of a service's release.
+
+    for rule in understudy.check_rules("bundle.zip").contradicted:
+        print(rule.pointer, rule.columns, rule.contradictions)
+
+Checking costs no privacy: docs/domain.md, "Rules between columns".
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from understudy.documents import Json, take
+from understudy.errors import NotInstalled
+from understudy.plain_text import one_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Two columns whose counts say that records break a rule.
+
+    Attributes:
+        columns: names of the two columns.
+        estimate: records whose values of the two columns the rule forbids; others may break it unseen.
+        low: lower end of the 95 % interval.
+        high: upper end of it.
+        standard_error: of the estimate.
+    """
+
+    columns: tuple[str, str]
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRule:
+    """What the counts say of one rule.
+
+    Attributes:
+        pointer: JSON pointer to the rule in the domain document.
+        kind: of the rule.
+        columns: names of all columns that it ties together.
+        finding: "contradicted", "not-contradicted", or "not-checked": the counts say nothing of it.
+        contradictions: one for each two columns that contradict the rule.
+    """
+
+    pointer: str
+    kind: str
+    columns: tuple[str, ...]
+    finding: str
+    contradictions: tuple[Contradiction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesCheck:
+    """What the counts say of all rules.
+
+    Attributes:
+        rules: in the order of the domain document; empty where none is declared.
+        counted: what a count counts.
+        remedy: what to do; None where no rule is contradicted.
+        document: the whole answer.
+    """
+
+    rules: tuple[CheckedRule, ...]
+    counted: str
+    remedy: str | None
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer's document."""
+        rules, counted, remedy = take(document, "rules", "counted", "remedy")
+        return cls(
+            rules=tuple(_rule(rule) for rule in rules), counted=counted, remedy=remedy, document=document
+        )
+
+    @property
+    def contradicted(self) -> tuple[CheckedRule, ...]:
+        """The rules that the counts contradict."""
+        return tuple(rule for rule in self.rules if rule.contradictions)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the check as lines of text."""
+        if not self.rules:
+            yield "The domain has no rules between columns."
+            return
+        for rule in self.rules:
+            tied = ", ".join(map(one_line, rule.columns))
+            yield f"{one_line(rule.pointer)}  {one_line(rule.kind)} of {tied}: {_FINDINGS.get(rule.finding, one_line(rule.finding))}"
+            for found in rule.contradictions:
+                pair = " and ".join(map(one_line, found.columns))
+                yield f"    {pair}: about {found.estimate:,.0f} break it ({found.low:,.0f} to {found.high:,.0f})"
+        yield ""
+        if self.remedy is None:
+            yield "The noisy counts contradict no rule."
+        else:
+            yield one_line(self.remedy)
+            yield f"95 % intervals; counted are {one_line(self.counted)}. More may break a rule unseen."
+
+
+_FINDINGS = {
+    "contradicted": "contradicted by the counts",
+    "not-contradicted": "not contradicted",
+    "not-checked": "not checked, the counts say nothing of it",
+}
+
+
+def _rule(document: Json) -> CheckedRule:
+    pointer, kind, columns, finding, contradictions = take(
+        document, "pointer", "kind", "columns", "finding", "contradictions"
+    )
+    return CheckedRule(
+        pointer=pointer,
+        kind=kind,
+        columns=tuple(columns),
+        finding=finding,
+        contradictions=tuple(_contradiction(found) for found in contradictions),
+    )
+
+
+def _contradiction(document: Json) -> Contradiction:
+    columns, estimate, low, high, standard_error = take(
+        document, "columns", "estimate", "low", "high", "standard_error"
+    )
+    return Contradiction(
+        columns=tuple(columns), estimate=estimate, low=low, high=high, standard_error=standard_error
+    )
+
+
+def check_rules(bundle: Path | str | bytes) -> RulesCheck:
+    """Check the declared rules of a bundle against its noisy counts, offline.
+
+    Args:
+        bundle: the file, or its content. Verify it first (`understudy verify`) if it comes from somebody else.
+
+    Raises:
+        InputUnusable: there is no such bundle.
+        InvalidInput: the bundle is damaged.
+        Conflict: the bundle holds no counts.
+        NotInstalled: the engine is missing.
+    """
+    try:
+        from understudy.local.asking import checked_rules
+    except ImportError as error:
+        message = f"checking rules offline needs {error.name}: pip install 'understudy[offline]'"
+        raise NotInstalled(message) from None
+    document: dict[str, Any] = checked_rules(bundle)
+    return RulesCheck.from_json(document)
