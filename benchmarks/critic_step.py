@@ -91,7 +91,9 @@ def plan_of(table: Table, *, declared_size: int, options: dict[str, Any]) -> Pla
 
 def by_rules(cardinalities: tuple[int, ...], declared_size: int) -> tuple[Table, Plan]:
     """A table with the critic and batch that the rules choose."""
-    plan = plan_of(Table(cardinalities, width=1, batch=1), declared_size=declared_size, options={})
+    plan = plan_of(
+        Table(cardinalities, width=1, batch=1), declared_size=declared_size, options={"critic": True}
+    )
     options = plan.options
     table = Table(cardinalities, options.critic_width, options.expected_batch_size, options.critic_layers)
     return table, plan

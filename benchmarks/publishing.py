@@ -25,7 +25,11 @@ from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost, TrainedGenerator
 
-VARIANTS: dict[str, dict[str, Any]] = {"both": {}, "anchor": {"critic": False}, "critic": {"anchor": False}}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "both": {"critic": True},
+    "anchor": {"critic": False},
+    "critic": {"anchor": False},
+}
 SAMPLED_ROWS = 100_000
 _CHUNK = 10_000
 

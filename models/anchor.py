@@ -5,7 +5,9 @@ pair of columns off it. Where a target with few classes is declared, the statist
 the three-way counts with the target as well, at the same sensitivity: a record touches the cells of its own class
 only. It then touches `k - 1` diagonal cells, each standing for the one-way count (weight `w`) and for the pair with
 the target (weight 1) at once, so of weight `sqrt(w^2 + 1)`, one count of its class (weight `w`), and the
-`(k - 1)(k - 2) / 2` pairs of other columns. Either way the squared L2 sensitivity is
+`(k - 1)(k - 2) / 2` pairs of other columns. Where a target is declared but counts are not per class, pairs with it have
+`TARGET_WEIGHT` times the squared weight of the others, and all squared weights still average one. Either way the squared
+L2 sensitivity is
 
     w^2 k + k (k - 1) / 2
 
@@ -34,6 +36,8 @@ MOST_CLASSES = 16
 """Classes of the target up to which the statistic is taken per class."""
 SIGNAL_PER_CLASS = 20.0
 """Least declared units per class, in standard deviations of one count's noise, for a statistic per class."""
+TARGET_WEIGHT = 8.0
+"""Squared weight of a pair with the target over that of another pair, where counts are not taken per class."""
 _LABEL_STREAM = 2**32  # the noise of the class counts; slices use the steps below
 
 Floats = npt.NDArray[np.float64]
@@ -84,10 +88,31 @@ class MomentLayout:
         """Weight of a diagonal cell relative to a pair's cell; see the module docstring."""
         return math.sqrt(diagonal_weight**2 + 1.0) if self.by_class else diagonal_weight
 
+    def pair_weight(self, first: int, second: int) -> float:
+        """Weight of the cells of a pair of columns, by their places in the table; squared weights of all pairs average one."""
+        if self.by_class or self.target_index is None:
+            return 1.0
+        columns = len(self.features)
+        squared = columns / (2 * TARGET_WEIGHT + columns - 2)
+        return math.sqrt(squared * TARGET_WEIGHT if self.target_index in (first, second) else squared)
+
+    @property
+    def cell_weights(self) -> Floats:
+        """(cells, cells) weights of the cells of all pairs; one inside the diagonal blocks, where nothing is released."""
+        weights = np.ones((self.cells, self.cells))
+        for (column, block), (other, across) in itertools.combinations(
+            zip(self.features, self.blocks, strict=True), 2
+        ):
+            weights[block, across] = weights[across, block] = self.pair_weight(column, other)
+        return weights
+
     def sensitivity(self, diagonal_weight: float) -> float:
         """L2 sensitivity of the weighted statistic under adding or removing one unit, counted cell by cell."""
         columns = len(self.features)
-        squared = columns * self.diagonal_factor(diagonal_weight) ** 2 + columns * (columns - 1) / 2
+        squared = columns * self.diagonal_factor(diagonal_weight) ** 2
+        squared += math.fsum(
+            self.pair_weight(*pair) ** 2 for pair in itertools.combinations(self.features, 2)
+        )
         return math.sqrt(squared + (diagonal_weight**2 if self.by_class else 0.0))
 
 
@@ -169,7 +194,7 @@ def noisy_moments(
         raise ValueError("the plan's sensitivity is below that of the statistic")
     if layout.slices * layout.cells**2 > LARGEST_STATISTIC:
         raise ValueError("the domain has too many codes for an anchor")
-    exact = exact_moments(table, layout)
+    exact, weights = exact_moments(table, layout), layout.cell_weights
     one_std = anchor.noise_std / layout.diagonal_factor(anchor.diagonal_weight)
     class_std = anchor.noise_std / anchor.diagonal_weight
     streams.releases.exact(
@@ -178,7 +203,7 @@ def noisy_moments(
         (
             (torch.from_numpy(values), std)
             for values, std in (
-                (np.triu(exact.pairs), anchor.noise_std),
+                (np.triu(exact.pairs * weights), anchor.noise_std),
                 (exact.ones, one_std),
                 (exact.classes, class_std),
             )
@@ -189,7 +214,7 @@ def noisy_moments(
     for index in range(layout.slices):
         drawn = streams.normals(Purpose.ANCHOR_NOISE, index, (layout.cells, layout.cells))
         ones[index] = exact.ones[index] + _on_grid(drawn.diagonal() * one_std)
-        upper = np.triu(_on_grid(drawn * anchor.noise_std), 1)
+        upper = np.triu(_on_grid(drawn * (anchor.noise_std / weights)), 1)
         pairs[index] = exact.pairs[index] + upper + upper.T
         for block in layout.blocks:
             pairs[index, block, block] = 0.0

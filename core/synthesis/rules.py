@@ -40,6 +40,14 @@ WIDE_TABLE_CELLS = 400
 """From this many one-hot cells on, both networks are wide."""
 NARROW, WIDE = (64, 128), (128, 256)
 """Critic and generator width of narrow and of wide tables: noise grows with the critic's size."""
+WITHOUT_CRITIC = frozenset(
+    {
+        "anchor", "critic", "anchor_diagonal_weight", "generator_width", "generator_blocks", "latent_dimension",
+        "generator_learning_rate", "generator_batch_size", "pretraining_steps", "anchor_weight", "ema_decay",
+    }
+)  # fmt: skip
+"""Options of the anchor and the generator. A table is trained with a critic only if its order sets `critic`, another option,
+or `"anchor": false` (docs/rules-study.md has the measurements)."""
 CRITIC_STEPS = {True: 1, False: 5}
 """Critic steps per generator step, with and without an anchor that holds the generator."""
 WIDEST_ANCHOR = 4096
@@ -155,6 +163,9 @@ def sampled_batch_cap(expected_batch_size: int) -> int:
 
 
 def _wants_critic(chosen: Mapping[str, Any], facts: PublicFacts) -> bool:
-    return facts.image is None or image_rules.wants_critic(
-        chosen, facts.image, declared_size=facts.declared_size, epsilon=facts.epsilon
-    )
+    """Return whether to train a critic where the order does not set `critic`."""
+    if facts.image is not None:
+        return image_rules.wants_critic(
+            chosen, facts.image, declared_size=facts.declared_size, epsilon=facts.epsilon
+        )
+    return chosen.get("anchor") is False or not set(chosen) <= WITHOUT_CRITIC

@@ -69,7 +69,8 @@ def _tables(
     for place, (column, block) in enumerate(blocks):
         for other, across in blocks[place + 1 :]:
             counts = moments.pairs[:, block, across]
-            yield _sorted((*sliced, column, other), anchor.noise_std, counts, layout)
+            std = anchor.noise_std / layout.pair_weight(column, other)
+            yield _sorted((*sliced, column, other), std, counts, layout)
 
 
 def _sorted(

@@ -13,6 +13,7 @@ from models.anchor import MomentLayout, Moments, moment_layout, noisy_moments
 from models.encoding import PrivateTable
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
+from models.idpgan.noise_split import split_noise
 from models.idpgan.targets import moment_targets, positive_law
 from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
@@ -78,18 +79,22 @@ class Anchor:
 
     Args:
         loss: the distance to them.
+        training_loss: the distance to training counts, for the steps that early stopping ends.
+        validation_loss: the distance to validation counts.
         law: shares of the target's classes, or None without a target.
         shares: (cells without the target,) one-way shares, where the generator starts.
         variety: how much of it must vary.
     """
 
     loss: MomentLoss
+    training_loss: MomentLoss
+    validation_loss: MomentLoss
     law: npt.NDArray[np.float64] | None
     shares: npt.NDArray[np.float64]
     variety: NoisyVariety
 
 
-def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
+def make_anchor(moments: Moments, table: PrivateTable, plan: Plan, streams: KeyedStreams) -> Anchor:
     """Make the noisy moments consistent and ready for the generator; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "moments come from an anchor of tables"
     layout = layout_of(table, plan)
@@ -100,8 +105,18 @@ def make_anchor(moments: Moments, table: PrivateTable, plan: Plan) -> Anchor:
         block = layout.blocks[table.target_index]
         law = positive_law(shares[block])
         shares = np.delete(shares, np.arange(block.start, block.stop))
-    variety = noisy_variety(targets, layout)
-    return Anchor(loss=MomentLoss(layout, targets), law=law, shares=shares, variety=variety)
+    training_loss, validation_loss = (
+        MomentLoss(layout, moment_targets(part.moments, layout, part.anchor))
+        for part in split_noise(moments, layout, plan.anchor, streams)
+    )
+    return Anchor(
+        loss=MomentLoss(layout, targets),
+        training_loss=training_loss,
+        validation_loss=validation_loss,
+        law=law,
+        shares=shares,
+        variety=noisy_variety(targets, layout),
+    )
 
 
 def layout_of(table: PrivateTable, plan: Plan) -> MomentLayout:

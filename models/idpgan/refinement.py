@@ -7,15 +7,19 @@ from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
 from models.devices.placement import move_tensors
+from models.idpgan.checkpoint import inside, under
+from models.idpgan.early_stopping import EarlyStopping
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch
 from models.idpgan.learner import Learner, cosine
-from models.idpgan.moment_loss import MomentLoss
+from models.idpgan.measurement import Anchor
 from models.randomness import KeyedStreams, Purpose, normals_into
 
 WARM_UP_STEPS = 50
-LATE, LATE_BATCH = 0.7, 2
-"""From this share of the pretraining on, batches are this many times larger: less noise in the gradient."""
+COOLDOWN_BATCH = 2
+"""Batch of the cooldown, in batches: less noise in the gradient at its end."""
+EVALUATION_BATCH = 4
+"""Batch of an evaluation, in batches."""
 REFINEMENT_RATE = 0.2
 """Of the learning rate once a pre-trained generator meets the critic."""
 FAKES_AT_ONCE = 128
@@ -31,7 +35,7 @@ class Refinement(Learner):
         streams: of the job.
         cardinalities: codes of every column.
         law: noisy shares of the target's classes, or None without a target.
-        moment_loss: distance to the anchor, or None without one.
+        anchor: what the noisy moments ask of the generator, or None without them.
     """
 
     def __init__(
@@ -42,31 +46,75 @@ class Refinement(Learner):
         streams: KeyedStreams,
         cardinalities: tuple[int, ...],
         law: npt.NDArray[np.float64] | None,
-        moment_loss: MomentLoss | None,
+        anchor: Anchor | None,
     ) -> None:
         super().__init__(generator, options)
         self.generator = generator
         self._streams = streams
         self._cardinalities = cardinalities
         self._law = law
-        self._moment_loss = moment_loss
+        self._anchor = anchor
+        self._stopping = EarlyStopping(total=options.pretraining_steps)
 
     def move(self, device: torch.device) -> None:
         """See `Learner.move`."""
         super().move(device)
-        if self._moment_loss is not None:
-            move_tensors(self._moment_loss, device)
+        if self._anchor is not None:
+            for loss in (self._anchor.loss, self._anchor.training_loss, self._anchor.validation_loss):
+                move_tensors(loss, device)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All state but the number of updates."""
+        return super().tensors() | under("stopping", self._stopping.tensors())
+
+    def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
+        """Take over what `tensors` and `updates` gave."""
+        super().restore(tensors, updates=updates)
+        self._stopping.restore(inside("stopping", tensors))
+
+    def pretrained(self, steps: int) -> bool:
+        """See `Learner.pretrained`."""
+        return self._stopping.finished(steps)
 
     def pretrain(self, step: int) -> None:
         """One step towards the moments alone."""
-        assert self._moment_loss is not None, "only an anchor can be pre-trained on"
-        total = self._options.pretraining_steps
-        rows = self._options.generator_batch_size * (LATE_BATCH if step >= LATE * total else 1)
+        assert self._anchor is not None, "only an anchor can be pre-trained on"
+        stopping, rows = self._stopping, self._options.generator_batch_size
+        if not stopping.cooldown_from and stopping.stops(step):
+            best = stopping.begin_cooldown(step)
+            if best:
+                super().restore(best, updates=self._updates)
+        loss, rate = self._anchor.training_loss, min(1.0, (step + 1) / WARM_UP_STEPS)
+        if stopping.cooldown_from:
+            loss, rows = self._anchor.loss, rows * COOLDOWN_BATCH
+            rate = min(1.0, stopping.best_step / WARM_UP_STEPS)
+            rate *= cosine((step - stopping.cooldown_from) / stopping.cooldown_steps)
         batch = stratified_batch(self._law, rows).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
         shares = probabilities(self.generator(latent, batch.one_hot), self._cardinalities)
-        warm = min(1.0, (step + 1) / WARM_UP_STEPS)
-        self._update(self._moment_loss(shares, batch), warm * cosine(step / total))
+        self._update(loss(shares, batch), rate)
+        if not stopping.cooldown_from and stopping.evaluates_at(step + 1):
+            self._evaluate(step + 1)
+
+    def _evaluate(self, step: int) -> None:
+        """Compare the exponential average with the best so far on validation counts, with the same latents for both."""
+        assert self._anchor is not None, "only an anchor has validation counts"
+        batch = stratified_batch(self._law, EVALUATION_BATCH * self._options.generator_batch_size).to(
+            self._device
+        )
+        latent = self._latent(Purpose.EARLY_STOPPING, step, len(batch.weights))
+        state, given = super().tensors(), (latent, batch.one_hot)
+        improvement = deviation = 0.0
+        with torch.no_grad():
+            if self._stopping.best:
+                best = inside("average", self._stopping.best)
+                before = torch.func.functional_call(self.average, best, given)
+                improvement, deviation = self._anchor.validation_loss.improvement(
+                    probabilities(before, self._cardinalities),
+                    probabilities(self.average(*given), self._cardinalities),
+                    batch,
+                )
+        self._stopping.record(step, state, improvement=improvement, deviation=deviation)
 
     def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
         """One step against the critic, held by the anchor where there is one. Returns its scores of the records, (rows,).
@@ -87,8 +135,8 @@ class Refinement(Learner):
         scores: Tensor = critic(records)
         loss = -(scores * batch.weights).sum()
         rate = cosine(progress)
-        if self._moment_loss is not None:
-            loss = loss + self._options.anchor_weight * self._moment_loss(shares, batch)
+        if self._anchor is not None:
+            loss = loss + self._options.anchor_weight * self._anchor.loss(shares, batch)
             rate *= REFINEMENT_RATE
         self._update(loss, rate)
         return scores.detach()

@@ -18,14 +18,14 @@ class MomentTargets:
 
     Args:
         pairs: (slices, cells, cells), zero inside the diagonal blocks.
-        pair_std: of every cell of `pairs`.
+        pair_std: (cells, cells), of every slice of `pairs`.
         ones: (slices, cells) one-way shares, not negative; every block sums to its slice's share.
         one_std: (slices, cells).
         law: (slices,) shares of the slices, positive, with sum one.
     """
 
     pairs: Floats
-    pair_std: float
+    pair_std: Floats
     ones: Floats
     one_std: Floats
     law: Floats
@@ -33,7 +33,7 @@ class MomentTargets:
 
 def moment_targets(moments: Moments, layout: MomentLayout, anchor: AnchorPlan) -> MomentTargets:
     """Combine the estimates of every total and one-way count by inverse variance; project onto what is possible."""
-    pair_std = anchor.noise_std
+    pair_std = anchor.noise_std / layout.cell_weights
     one_std = anchor.noise_std / layout.diagonal_factor(anchor.diagonal_weight)
     class_std = anchor.noise_std / anchor.diagonal_weight if layout.by_class else np.inf
     blocks = layout.blocks
@@ -45,7 +45,7 @@ def moment_targets(moments: Moments, layout: MomentLayout, anchor: AnchorPlan) -
     for i, block in enumerate(blocks):
         for j, other in enumerate(blocks):
             if i != j:  # the row sums of a pair's block are one more estimate of the one-way counts
-                variance = layout.feature_cardinalities[j] * pair_std**2
+                variance = layout.feature_cardinalities[j] * pair_std[block.start, other.start] ** 2
                 ones[:, block] += moments.pairs[:, block, other].sum(axis=2) / variance
                 precision[:, block] += 1.0 / variance
     ones = ones / precision / size
@@ -78,7 +78,7 @@ def positive_law(shares: Floats) -> Floats:
 
 
 def _slice_totals(
-    moments: Moments, blocks: tuple[slice, ...], pair_std: float, one_std: float, class_std: float
+    moments: Moments, blocks: tuple[slice, ...], pair_std: Floats, one_std: float, class_std: float
 ) -> Floats:
     """Every block of counts sums to its slice's total: their average weighted by inverse variance."""
     weighted, precision = np.zeros(len(moments.ones)), 0.0
@@ -90,7 +90,7 @@ def _slice_totals(
         weighted += moments.ones[:, block].sum(axis=1) / (cells * one_std**2)
         precision += 1.0 / (cells * one_std**2)
         for other in blocks[:i]:
-            variance = cells * (other.stop - other.start) * pair_std**2
+            variance = cells * (other.stop - other.start) * pair_std[block.start, other.start] ** 2
             weighted += moments.pairs[:, block, other].sum(axis=(1, 2)) / variance
             precision += 1.0 / variance
     return weighted / precision

@@ -54,7 +54,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         generator: Generator = make_generator(self._table, self._options)
         anchor = None
         if self._measured.moments is not None:
-            anchor = make_anchor(self._measured.moments, self._table, self._plan)
+            anchor = make_anchor(self._measured.moments, self._table, self._plan, self._streams)
         generator.initialise(self._streams, shares=None if anchor is None else anchor.shares)
         self._law = self._measured.law if anchor is None else anchor.law
         self._variety = None if anchor is None else anchor.variety
@@ -64,7 +64,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
             streams=self._streams,
             cardinalities=self._table.cardinalities,
             law=self._law,
-            moment_loss=None if anchor is None else anchor.loss,
+            anchor=anchor,
         )
 
     def _private_step(self, step: int) -> None:

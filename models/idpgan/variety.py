@@ -54,7 +54,7 @@ def _within(targets: MomentTargets, layout: MomentLayout, columns: int) -> Float
     else:
         place = layout.blocks[target]
         rows, totals = targets.pairs[0, place], targets.ones[0, place]
-        std = np.full_like(rows, targets.pair_std)
+        std = targets.pair_std[place]
     within = np.zeros((len(rows), columns))
     for label, total in enumerate(totals):
         for column, block in zip(layout.features, layout.blocks, strict=True):

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from core.synthesis.stages import AnchorPlan, anchor_sensitivity
-from models.anchor import GRID, MomentLayout, Moments, exact_moments, moment_layout, noisy_moments
+from models.anchor import (
+    GRID,
+    TARGET_WEIGHT,
+    MomentLayout,
+    Moments,
+    exact_moments,
+    moment_layout,
+    noisy_moments,
+)
 from models.encoding import PrivateTable
 from tests.models.tables import small_table, streams, without_unit
 
@@ -23,7 +31,7 @@ def weighted(moments: Moments, layout: MomentLayout, weight: float) -> np.ndarra
     rows, columns = np.triu_indices(layout.cells, 1)
     return np.concatenate(
         [
-            moments.pairs[:, rows, columns].ravel(),
+            (moments.pairs * layout.cell_weights)[:, rows, columns].ravel(),
             moments.ones.ravel() * layout.diagonal_factor(weight),
             moments.classes * weight,
         ]
@@ -133,6 +141,34 @@ def test_the_noise_has_the_planned_deviation_on_every_kind_of_cell():
         low, high = chi2.ppf([1e-6 / 6, 1 - 1e-6 / 6], noise.size)
         assert noise.size >= 1800
         assert low <= np.square(noise).sum() <= high, kind
+
+
+def test_pairs_with_the_target_get_less_noise_and_the_others_as_much_more():
+    """As above: two two-sided tests, false alarms 1e-6 together."""
+    table = small_table()
+    layout, plan = layout_of(table, by_class=False), plan_of(4, multiplier=3.0)
+    exact = exact_moments(table, layout)
+    with_target = np.zeros((layout.cells, layout.cells), dtype=bool)
+    with_target[:, layout.blocks[2]] = with_target[layout.blocks[2]] = True
+    upper = np.triu(np.ones((layout.cells, layout.cells)), 1).astype(bool)
+    for block in layout.blocks:
+        upper[block, block] = False
+    squared = 4 / (2 * TARGET_WEIGHT + 2)
+    assert (3 * TARGET_WEIGHT * squared + 3 * squared) / 6 == pytest.approx(1.0), (
+        "squared weights average one"
+    )
+    for cells, weight in (
+        (upper & with_target, math.sqrt(TARGET_WEIGHT * squared)),
+        (upper & ~with_target, math.sqrt(squared)),
+    ):
+        noise = np.concatenate(
+            [
+                (noisy_moments(table, layout, plan, streams(key)).pairs - exact.pairs)[0][cells]
+                for key in range(-(-1800 // int(cells.sum())))
+            ]
+        )
+        low, high = chi2.ppf([1e-6 / 4, 1 - 1e-6 / 4], noise.size)
+        assert low <= np.square(noise * weight / plan.noise_std).sum() <= high
 
 
 def test_the_release_is_symmetric_on_the_grid_replayable_and_empty_inside_the_diagonal_blocks():

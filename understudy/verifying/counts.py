@@ -3,6 +3,7 @@
 What the cells hold is attested by the signature alone: nobody can compute noisy counts again.
 """
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,8 @@ Table = tuple[tuple[int, ...], float]
 """Places of columns, increasing, and the standard deviation of the noise on their counts."""
 _SCHEMA: Final = "understudy.counts/1"
 _BYTES_OF_CELL: Final = 4
+_TARGET_WEIGHT: Final = 8.0
+"""Squared weight of a pair with the target over that of another pair, where counts are not by class."""
 
 
 def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
@@ -51,10 +54,10 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
 
 def _table_problems(opened: Opened, head: Json, anchor: Json, declared_size: int) -> Iterator[str]:
     cells, stated = head["cardinalities"], _stated(head["groups"])
-    possible = [list(_tables(anchor, len(cells), None))]
     target = opened.manifest["label_index"]
+    possible = [list(_tables(anchor, len(cells), target, by_class=False))]
     if target is not None and len(cells) > 1:
-        possible.append(list(_tables(anchor, len(cells), target)))
+        possible.append(list(_tables(anchor, len(cells), target, by_class=True)))
     listed = [columns for columns, _std in stated]
     tables = next((one for one in possible if [columns for columns, _std in one] == listed), None)
     if tables is None:
@@ -85,17 +88,20 @@ def _stated(groups: object) -> list[Table]:
     return found
 
 
-def _tables(anchor: Json, columns: int, target: int | None) -> Iterator[Table]:
-    """What an anchor counts: columns and pairs, by class of the target where one is given."""
+def _tables(anchor: Json, columns: int, target: int | None, *, by_class: bool) -> Iterator[Table]:
+    """What an anchor counts: columns and pairs, by class of the target, or pairs with the target more precisely."""
     std, weight = anchor["noise_multiplier"] * anchor["sensitivity"], anchor["diagonal_weight"]
-    sliced = () if target is None else (target,)
-    features = [column for column in range(columns) if column != target]
-    if target is not None:
+    sliced = (target,) if by_class and target is not None else ()
+    features = [column for column in range(columns) if column not in sliced]
+    if sliced:
         yield sliced, std / weight
-    one_std = std / (weight if target is None else math.hypot(weight, 1.0))
+    one_std = std / (math.hypot(weight, 1.0) if sliced else weight)
     yield from ((tuple(sorted((*sliced, column))), one_std) for column in features)
-    for place, column in enumerate(features):
-        yield from ((tuple(sorted((*sliced, column, other))), std) for other in features[place + 1 :])
+    # One more record moves k - 1 pairs with the target and (k - 1)(k - 2) / 2 others; squared weights average one.
+    others = columns / (2 * _TARGET_WEIGHT + columns - 2) if target is not None and not sliced else 1.0
+    for first, second in itertools.combinations(features, 2):
+        squared = others * _TARGET_WEIGHT if not sliced and target in (first, second) else others
+        yield tuple(sorted((*sliced, first, second))), std / math.sqrt(squared)
 
 
 def _step(smallest_std: float, declared_size: int) -> float:

@@ -108,7 +108,8 @@ def certified(
     options: dict[str, Any] | None = None, *, unit: str | None = None, epsilon: float = 1.0
 ) -> Certified:
     """A signed bundle of a plan with these options."""
-    return _certified(tuple(sorted((options or {}).items())), unit, epsilon)
+    chosen = {"critic": True} if options is None else options
+    return _certified(tuple(sorted(chosen.items())), unit, epsilon)
 
 
 @cache

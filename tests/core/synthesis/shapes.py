@@ -24,8 +24,9 @@ def plan_of(
     shape: Shape | None = None,
     unit: str | None = None,
 ) -> Plan:
+    """A plan of anchor and critic unless options are given, so that both kinds of release are in it."""
     return make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options=options or {}),
+        spec=SynthesisSpec(synthesizer="idpgan", options={"critic": True} if options is None else options),
         guarantee=PrivacyGuarantee(epsilon=epsilon, delta=delta),
         declared_size=declared_size,
         domain=shape or Shape(),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.privacy.accountant import epsilons
+from core.privacy.calibration import SMALLEST_SCALE
 from core.privacy.charge import charge_of
 from core.privacy.errors import TargetOutOfReach
 from core.privacy.guarantee import PrivacyGuarantee
@@ -190,7 +191,7 @@ def test_a_prefix_costs_more_with_every_step_and_never_more_than_all(options: di
 
 
 def test_a_prefix_always_holds_the_measurement():
-    plan = plan_of()
+    plan = plan_of({"critic": True})
     assert plan.anchor is not None
 
     assert leaves(plan.executed(0)) == {Gaussian(noise_multiplier=plan.anchor.noise_multiplier): 1}
@@ -270,7 +271,8 @@ def test_new_parameters_are_answered_in_time():
 
 
 def test_a_guarantee_of_another_delta_gives_another_plan():
-    assert plan_of(delta=1e-9).blocks[0].noise_multiplier > plan_of(delta=1e-6).blocks[0].noise_multiplier
+    strict, usual = (plan_of({"critic": True}, delta=delta) for delta in (1e-9, 1e-6))
+    assert strict.blocks[0].noise_multiplier > usual.blocks[0].noise_multiplier
     assert plan_of().guarantee == PrivacyGuarantee(epsilon=1.0, delta=1e-6)
 
 
@@ -282,3 +284,13 @@ def test_a_plan_of_very_rare_samples_is_made():
         shape=Shape(cardinalities=(3, 4), target_index=None),
     )  # fmt: skip
     assert 0.9 < plan.epsilons.reported <= plan.guarantee.epsilon
+
+
+@pytest.mark.parametrize("shape", [Shape(), Shape(cardinalities=(3, 4), target_index=None)])
+def test_no_step_has_less_than_the_least_noise_where_a_loose_delta_asks_for_none(shape: Shape):
+    """A delta above the chance that a unit is sampled at all covers steps without noise."""
+    plan = plan_of({"anchor": False, "schedule": "exponential"}, delta=1e-2, declared_size=10**9, shape=shape)
+
+    assert min(block.noise_multiplier for block in plan.blocks) == pytest.approx(SMALLEST_SCALE, rel=1e-5)
+    assert min(block.noise_multiplier for block in plan.blocks) >= SMALLEST_SCALE
+    assert plan.epsilons.reported <= plan.guarantee.epsilon

@@ -35,8 +35,26 @@ def test_a_batch_that_would_leave_no_room_for_rounding_is_refused_before_anythin
             decided(request | {"expected_batch_size": most + 1}, declared_size=10**6, image=image)
 
 
+def test_a_table_has_a_critic_where_its_order_says_something_of_one():
+    assert not decided().critic
+    assert not decided({"pretraining_steps": 100, "generator_width": 32}).critic
+    assert decided({"critic": True}).critic
+    assert decided({"anchor": False}).critic
+    assert not decided({"critic": False, "schedule": "exponential"}).critic
+    said = {
+        "schedule": "exponential",
+        "clipping_norm": 0.5,
+        "critic_width": 32,
+        "steps": 7,
+        "anchor_share": 0.5,
+    }
+    for name, value in said.items():
+        assert decided({name: value}).critic, name
+    assert set(IdpganRequest.model_fields) > rules.WITHOUT_CRITIC
+
+
 def test_a_larger_epsilon_buys_steps_and_a_larger_share_for_the_critic():
-    small, large = decided(epsilon=0.5), decided(epsilon=10.0)
+    small, large = decided({"critic": True}, epsilon=0.5), decided({"critic": True}, epsilon=10.0)
 
     assert small.steps <= large.steps
     assert small.anchor_share >= large.anchor_share

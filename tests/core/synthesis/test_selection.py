@@ -105,12 +105,12 @@ def test_candidates_that_differ_in_nothing_private_cost_as_one_and_the_choice_ma
 @pytest.mark.parametrize("same", [{"clipping_norm": 0.1}, {"schedule": "constant", "acts": False}])
 def test_candidates_that_differ_in_words_alone_are_refused(same: dict[str, Any]):
     with pytest.raises(InvalidSelection, match="candidates 0 and 2 come to the same training"):
-        selection_of({}, {"steps": 200}, same)
+        selection_of({"critic": True}, {"steps": 200}, same)
 
 
 def test_a_candidate_that_is_another_one_on_a_part_alone_stays():
     """On a part of 16,000 units the rule takes a batch of 480, on all of them one of 1,440."""
-    plan = selection_of({}, {"expected_batch_size": 480}, declared_size=48_000)
+    plan = selection_of({"critic": True}, {"expected_batch_size": 480}, declared_size=48_000)
     assert plan.candidates[0].digest() == plan.candidates[1].digest()
     assert plan.finals[0].digest() != plan.finals[1].digest()
 

@@ -76,7 +76,7 @@ def test_whatever_is_made_for_the_critic_is_made_of_one_public_number_of_rows(mo
         streams=streams(),
         cardinalities=CARDINALITIES,
         law=np.array([0.3, 0.7]),
-        moment_loss=None,
+        anchor=None,
     )
     assert made.fakes(0, count).shape == (count, sum(CARDINALITIES))
     assert set(rows) == {FAKES_AT_ONCE}

@@ -53,6 +53,15 @@ MUTANTS = (
         killed_by=DEVIATION,
     ),
     Mutant(
+        name="target-pairs-weighted-for-free",
+        path=ANCHOR,
+        before="squared = columns / (2 * TARGET_WEIGHT + columns - 2)",
+        after="squared = 1.0",
+        bug="pairs with the target get less noise, and no other pair gets more",
+        source="weights applied after the sensitivity was computed",
+        killed_by="tests/models/test_anchor.py::test_the_sensitivity_is_the_plans_formula_either_way",
+    ),
+    Mutant(
         name="anchor-weights-not-in-sensitivity",
         path="core/synthesis/stages.py",
         before="math.sqrt(diagonal_weight**2 * columns + columns * (columns - 1) / 2)",

@@ -258,6 +258,12 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
         "schema": C, "measure": W, "columns[]": W, "rows[].values[]": D, "rows[].estimate": M, "rows[].low": M, "rows[].high": M,
         "rows[].standard_error": M, "rows[].unbiased": M, "counted": D, "confidence": C, "drawn_rows": M, "notes[]": M,
     },
+    "check_rules": {
+        "schema": C, "rules": D, "rules[].pointer": D, "rules[].kind": D, "rules[].columns[]": D, "rules[].finding": M,
+        "rules[].contradictions": M, "rules[].contradictions[].columns[]": M, "rules[].contradictions[].estimate": M,
+        "rules[].contradictions[].low": M, "rules[].contradictions[].high": M, "rules[].contradictions[].standard_error": M,
+        "counted": D, "confidence": C, "remedy": M,
+    },
     "list_charged_reports": page_of(CHARGED_ENTRY),
     "read_charged_report": CHARGED_REPORT,
     "list_signing_keys": {

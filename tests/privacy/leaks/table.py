@@ -20,6 +20,8 @@ DOMAIN: Final[dict[str, Any]] = {
         },
         {"name": "sick", "kind": "boolean", "true": "yes", "false": "no"},
     ],
+    # One of the persons with canaries breaks it.
+    "rules": [{"kind": "impossible", "columns": ["ward", "sick"], "combinations": [["elsewhere", "yes"]]}],
 }  # fmt: skip
 _ORDINARY: Final = "{person}{number},{ward},{dose},{sick}\n"
 
