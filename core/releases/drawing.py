@@ -59,9 +59,9 @@ class Network:
             raise BundleInvalid("The bundle's network does not give what its manifest says.")
 
 
-def draw_labels(law: Sequence[float], rows: int, rng: np.random.Generator) -> NDArray[np.int16]:
-    """Draw ``rows`` labels, each an index into the law."""
-    return np.searchsorted(np.cumsum(law)[:-1], rng.random(rows), side="right").astype(np.int16)
+def draw_labels(law: Sequence[float], uniforms: NDArray[np.float64]) -> NDArray[np.int16]:
+    """Draw labels, each an index into the law, by inversion of uniforms in [0, 1)."""
+    return np.searchsorted(np.cumsum(law)[:-1], uniforms, side="right").astype(np.int16)
 
 
 def in_order(tasks: Iterable[Callable[[], Drawn]], *, threads: int) -> Iterator[Drawn]:

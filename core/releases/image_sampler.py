@@ -81,7 +81,7 @@ class ImageSampler:
     def draw_labels(self, images: int, rng: np.random.Generator) -> NDArray[np.int16]:
         """Labels of ``images`` images by their law."""
         law = self._manifest.label_probabilities
-        return np.zeros(images, dtype=np.int16) if law is None else draw_labels(law, images, rng)
+        return np.zeros(images, dtype=np.int16) if law is None else draw_labels(law, rng.random(images))
 
     def draw(self, labels: NDArray[np.int16], rng: np.random.Generator | None = None) -> NDArray[np.uint8]:
         """Draw one image of each label.

@@ -5,7 +5,8 @@ The sampler opens a bundle and nothing else; it has no way to reach private rows
     label  ~ label_probabilities                      (when a target is declared)
     latent ~ N(0, I)
     logits = network(latent, one_hot(label))          (ONNX runtime)
-    code_j ~ softmax(logits of block j)               for every column j, by inversion
+    code_j ~ softmax(logits of block j)               for every column j, by inversion; balanced, unless the sample is
+                                                      large (core.releases.balanced_sampling)
     value  = a uniform draw inside the public bin of the code
     row    = the values, made to keep the declared rules between columns (core.domain.keeping)
 
@@ -25,6 +26,8 @@ from core.domain.bins import Floats
 from core.domain.codec import batch_of, codes_of, decode, draw_values
 from core.domain.rules import Kept
 from core.domain.table import TableDomain
+from core.releases.balanced_sampling import CHUNK_ROWS as BALANCED_TOGETHER
+from core.releases.balanced_sampling import balance, is_balanced, laws_of, stratified_uniforms
 from core.releases.bundle import Bundle
 from core.releases.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
 from core.releases.drawing import Network, draw_labels, in_order
@@ -68,7 +71,9 @@ class Sampler:
         Memory does not depend on ``rows``; abandoning the iterator stops the work.
         """
         sizes = (min(batch_rows, rows - start) for start in range(0, rows, batch_rows))
-        return in_order((partial(self._batch, size) for size in sizes), threads=self._threads)
+        balanced = is_balanced(rows, self._manifest.cardinalities)
+        tasks = (partial(self._batch, size, balanced=balanced) for size in sizes)
+        return in_order(tasks, threads=self._threads)
 
     def batches_where(self, rows: int, where: Where) -> Iterator[pa.RecordBatch]:
         """Yield ``rows`` synthetic rows that meet a condition (`core.releases.conditions`), in batches of any sizes.
@@ -81,7 +86,7 @@ class Sampler:
         """
         condition = table_condition(self._domain, where)
         if self._leaves_out(condition):
-            tried = self._tried(condition, TRIED_ROWS)
+            tried = self._tried(condition, TRIED_ROWS, balanced=False)
             if tried.num_rows < FEWEST_ROWS:
                 raise ConditionTooRare(tried=TRIED_ROWS, fewest=FEWEST_ROWS)
         return self._meeting(condition, rows)
@@ -92,7 +97,9 @@ class Sampler:
 
     def _meeting(self, condition: Condition, rows: int) -> Iterator[pa.RecordBatch]:
         draws = BATCH_ROWS if condition.others else min(BATCH_ROWS, rows)
-        tasks = (partial(self._tried, condition, draws) for _ in repeat(None))
+        # Of rows that are then left out, what is balanced together would not stay together.
+        balanced = not condition.others and is_balanced(rows, self._manifest.cardinalities)
+        tasks = (partial(self._tried, condition, draws, balanced=balanced) for _ in repeat(None))
         batches = in_order(tasks, threads=self._threads)
         try:
             for batch in batches:
@@ -104,24 +111,25 @@ class Sampler:
         finally:
             batches.close()  # type: ignore[attr-defined]  # a generator: closing it stops its threads
 
-    def _tried(self, condition: Condition, draws: int) -> pa.RecordBatch:
+    def _tried(self, condition: Condition, draws: int, *, balanced: bool) -> pa.RecordBatch:
         """Draw so many rows, and keep those that meet a condition."""
         rng = _fresh()
         if self._domain.kept is None:
-            generated = self._generated(draws, rng, condition.label)
+            generated = self._generated(draws, rng, condition.label, balanced=balanced)
             return decode(self._domain, generated[condition.met_by(generated)], rng)
-        values = self._keeping(self._domain.kept, draws, rng, condition.label)
+        values = self._keeping(self._domain.kept, draws, rng, condition.label, balanced=balanced)
         codes = codes_of(self._domain, values)
         met = condition.met_by(codes)
         if condition.label is not None:
             met &= codes[:, self._manifest.label_index] == condition.label
         return batch_of(self._domain, [column[met] for column in values])
 
-    def _batch(self, rows: int) -> pa.RecordBatch:
+    def _batch(self, rows: int, *, balanced: bool) -> pa.RecordBatch:
         rng = _fresh()
         if self._domain.kept is None:
-            return decode(self._domain, self._generated(rows, rng, None), rng)
-        return batch_of(self._domain, self._keeping(self._domain.kept, rows, rng, None))
+            return decode(self._domain, self._generated(rows, rng, None, balanced=balanced), rng)
+        values = self._keeping(self._domain.kept, rows, rng, None, balanced=balanced)
+        return batch_of(self._domain, values)
 
     def codes(self, rows: int, rng: np.random.Generator, *, label: int | None = None) -> NDArray[np.int16]:
         """Draw rows in coded form.
@@ -134,28 +142,31 @@ class Sampler:
         Returns:
             int16 array of shape (rows, modelled columns), values below each column's cardinality.
         """
+        balanced = is_balanced(rows, self._manifest.cardinalities)
         if self._domain.kept is None:
-            return self._generated(rows, rng, label)
-        return codes_of(self._domain, self._keeping(self._domain.kept, rows, rng, label))
+            return self._generated(rows, rng, label, balanced=balanced)
+        return codes_of(self._domain, self._keeping(self._domain.kept, rows, rng, label, balanced=balanced))
 
-    def _keeping(self, kept: Kept, rows: int, rng: np.random.Generator, label: int | None) -> list[Floats]:
+    def _keeping(
+        self, kept: Kept, rows: int, rng: np.random.Generator, label: int | None, *, balanced: bool
+    ) -> list[Floats]:
         """Values of rows that keep the rules."""
         # A row that cannot be mended takes values from its batch, so a batch is large however few rows are asked for.
-        codes = self._generated(max(rows, CHUNK_ROWS), rng, label)
+        codes = self._generated(max(rows, CHUNK_ROWS), rng, label, balanced=balanced)
         values = draw_values(self._domain, codes, rng)
         target = self._manifest.label_index
         labels = None if target is None else codes[:, target]
 
         def redraw(at: NDArray[np.int64]) -> list[Floats]:
             # With the label that the row has, so that the law of labels stays as it was measured.
-            again = self._generated(len(at), rng, None if labels is None else labels[at])
+            again = self._generated(len(at), rng, None if labels is None else labels[at], balanced=False)
             return draw_values(self._domain, again, rng)
 
         kept.keeper.keep(values, redraw, rng)
         return [column[:rows] for column in values]
 
     def _generated(
-        self, rows: int, rng: np.random.Generator, label: int | NDArray[np.int16] | None
+        self, rows: int, rng: np.random.Generator, label: int | NDArray[np.int16] | None, *, balanced: bool
     ) -> NDArray[np.int16]:
         """Codes as the generator gives them, whether they keep the rules or not.
 
@@ -163,27 +174,55 @@ class Sampler:
             rows: Number of rows.
             rng: Where their randomness comes from.
             label: The target's code, of all rows or of each; None to draw it by its law.
+            balanced: Whether each chunk of rows is a balanced sample.
         """
+        fill, chunk = (self._fill_balanced, BALANCED_TOGETHER) if balanced else (self._fill, CHUNK_ROWS)
         codes = np.empty((rows, len(self._manifest.cardinalities)), dtype=np.int16)
-        for start in range(0, rows, CHUNK_ROWS):
-            some = label[start : start + CHUNK_ROWS] if isinstance(label, np.ndarray) else label
-            self._fill(codes[start : start + CHUNK_ROWS], rng, some)
+        for start in range(0, rows, chunk):
+            some = label[start : start + chunk] if isinstance(label, np.ndarray) else label
+            fill(codes[start : start + chunk], rng, some)
         return codes
 
     def _fill(
         self, codes: NDArray[np.int16], rng: np.random.Generator, label: int | NDArray[np.int16] | None
     ) -> None:
-        rows = len(codes)
-        manifest = self._manifest
-        labels, one_hot = self._labels(rows, rng, label)
-        latent = rng.standard_normal((rows, manifest.latent_dimension), dtype=np.float32)
-        logits = self._network(latent, one_hot)
-        uniforms = rng.random((len(manifest.cardinalities), rows), dtype=np.float32)
-        by_cell = np.ascontiguousarray(logits.T)
-        drawn = np.empty((len(manifest.cardinalities), rows), dtype=np.int16)
+        labels, one_hot = self._labels(rng.random(len(codes)), label)
+        by_cell = np.ascontiguousarray(self._logits(one_hot, rng).T)
+        self._draw_all(by_cell, labels, codes, rng)
+
+    def _fill_balanced(
+        self, codes: NDArray[np.int16], rng: np.random.Generator, label: int | NDArray[np.int16] | None
+    ) -> None:
+        cardinalities = self._manifest.cardinalities
+        labels, one_hot = self._labels(stratified_uniforms(len(codes), rng), label)
+        logits = self._logits(one_hot, rng)
+        redrawn = np.empty_like(codes)
+        for drawn in (codes, redrawn):
+            self._draw_all(logits.T.copy(), labels, drawn, rng)
+        laws = laws_of(logits, cardinalities)
+        if self._manifest.label_index is not None:
+            start = sum(cardinalities[: self._manifest.label_index])
+            laws[:, start : start + one_hot.shape[1]] = one_hot
+        balance(codes, redrawn, laws, cardinalities, rng)
+
+    def _logits(self, one_hot: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+        latent = rng.standard_normal((len(one_hot), self._manifest.latent_dimension), dtype=np.float32)
+        return self._network(latent, one_hot)
+
+    def _draw_all(
+        self,
+        by_cell: NDArray[np.float32],
+        labels: NDArray[np.int16],
+        codes: NDArray[np.int16],
+        rng: np.random.Generator,
+    ) -> None:
+        """Draw codes (rows, columns) from logits (cells, rows), which are overwritten; labels are given."""
+        cardinalities = self._manifest.cardinalities
+        uniforms = rng.random((len(cardinalities), len(codes)), dtype=np.float32)
+        drawn = np.empty((len(cardinalities), len(codes)), dtype=np.int16)
         start = 0
-        for column, cells in enumerate(manifest.cardinalities):
-            if column == manifest.label_index:
+        for column, cells in enumerate(cardinalities):
+            if column == self._manifest.label_index:
                 drawn[column] = labels
             else:
                 _draw(by_cell[start : start + cells], uniforms[column], drawn[column])
@@ -191,12 +230,12 @@ class Sampler:
         codes[:] = drawn.T
 
     def _labels(
-        self, rows: int, rng: np.random.Generator, label: int | NDArray[np.int16] | None
+        self, uniforms: NDArray[np.float64], label: int | NDArray[np.int16] | None
     ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
-        law = self._manifest.label_probabilities
+        rows, law = len(uniforms), self._manifest.label_probabilities
         if law is None:
             return np.zeros(rows, dtype=np.int16), np.zeros((rows, 0), dtype=np.float32)
-        labels = draw_labels(law, rows, rng) if label is None else np.full(rows, label, dtype=np.int16)
+        labels = draw_labels(law, uniforms) if label is None else np.full(rows, label, dtype=np.int16)
         return labels, np.eye(len(law), dtype=np.float32)[labels]
 
 

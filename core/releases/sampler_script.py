@@ -1,9 +1,9 @@
 """The script inside every bundle, `sample.py`: draws whole synthetic records with numpy and onnxruntime alone.
 
 What codes mean - the words of a category, the grid and the bins of a number - is worked out here, by the code that coded
-the records, and stands in the script as data; so the script needs no declaration. Where there are rules between
-columns it contains the modules that keep them. A test runs it without this package, and compares what it decodes with
-`core.domain.codec`.
+the records, and stands in the script as data; so the script needs no declaration. It contains
+`core.releases.balanced_sampling` and, where there are rules between columns, the modules that keep them. A test runs it
+without this package, and compares what it decodes with `core.domain.codec`.
 """
 
 import ast
@@ -19,9 +19,11 @@ from core.domain.columns import LabelColumn, Modelled
 from core.domain.rules import Kept
 from core.domain.schema import is_plain_boolean
 from core.domain.table import TableDomain
+from core.releases import balanced_sampling
 from core.releases.manifest import Manifest, TableManifest
 
-_DATA, _RULES, _KEEPS = "@DATA@", "@RULES@", "@KEEP@"
+_DATA, _RULES, _KEEPS, _FEWEST = "@DATA@", "@RULES@", "@KEEP@", "@FEWEST@"
+_BALANCING = "@BALANCING@"
 
 _ROWS = '''\
 """Draws synthetic rows from the files beside this one: unzip the bundle, then
@@ -41,26 +43,36 @@ import numpy
 import onnxruntime
 
 COLUMNS = json.loads(@DATA@)
-CHUNK_ROWS = 2048
+@BALANCING@
 @RULES@
 
-def draw_codes(manifest, network, rows, rng, label=None):
+def draw_codes(manifest, network, rows, rng, balanced, label=None):
     """Codes (rows, columns): labels as given or by their law, other columns from the softmax of their blocks of logits."""
-    law = manifest["label_probabilities"] or []
-    if label is None:
-        label = rng.choice(len(law), size=rows, p=law) if law else numpy.zeros(rows, dtype=int)
+    law, cardinalities = manifest["label_probabilities"] or [], manifest["cardinalities"]
+    if label is None and law:
+        uniforms = stratified_uniforms(rows, rng) if balanced else rng.random(rows)
+        label = numpy.searchsorted(numpy.cumsum(law)[:-1], uniforms, side="right")
     one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((rows, 0), numpy.float32)
     latent = rng.standard_normal((rows, manifest["latent_dimension"]), dtype=numpy.float32)
-    logits = network.run(None, {"latent": latent, "label": one_hot})[0]
-    codes, start = [], 0
+    laws = laws_of(network.run(None, {"latent": latent, "label": one_hot})[0], cardinalities)
+    if law:
+        start = sum(cardinalities[: manifest["label_index"]])
+        laws[:, start : start + len(law)] = one_hot
+    codes = draw_from(laws, manifest, label, rng)
+    if balanced:
+        balance(codes, draw_from(laws, manifest, label, rng), laws, cardinalities, rng)
+    return codes
+
+
+def draw_from(laws, manifest, label, rng):
+    """Codes (rows, columns) by inversion; labels are given."""
+    codes, start = numpy.empty((len(laws), len(manifest["cardinalities"])), dtype=int), 0
     for place, cells in enumerate(manifest["cardinalities"]):
-        block = logits[:, start : start + cells]
-        weights = numpy.exp(block - block.max(axis=1, keepdims=True)).cumsum(axis=1)
-        threshold = rng.random((rows, 1)) * weights[:, -1:]
-        drawn = (weights[:, :-1] <= threshold).sum(axis=1)
-        codes.append(label if place == manifest["label_index"] else drawn)
+        sums = laws[:, start : start + cells].cumsum(axis=1)
+        drawn = (sums[:, :-1] <= rng.random((len(laws), 1)) * sums[:, -1:]).sum(axis=1)
+        codes[:, place] = label if place == manifest["label_index"] else drawn
         start += cells
-    return numpy.stack(codes, axis=1)
+    return codes
 
 
 def numbers(column, bins, uniforms):
@@ -111,13 +123,13 @@ def written(column, value):
     return int(value) if kind == "integer" else value
 
 
-def draw_rows(manifest, network, rng):
-    """Values of CHUNK_ROWS rows by column."""
+def draw_rows(manifest, network, rows, rng, balanced):
+    """Values of a chunk of rows by column."""
 
     def decoded(codes):
         return [decode(column, codes[:, place], rng.random(len(codes))) for place, column in enumerate(COLUMNS)]
 
-    codes = draw_codes(manifest, network, CHUNK_ROWS, rng)
+    codes = draw_codes(manifest, network, rows, rng, balanced)
     values = decoded(codes)
 @KEEP@    return values
 
@@ -129,11 +141,14 @@ def main():
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     network = onnxruntime.InferenceSession(str(folder / "generator.onnx"))
     rng = numpy.random.default_rng()
+    balanced = is_balanced(rows, manifest["cardinalities"])
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([column["name"] for column in COLUMNS])
         for start in range(0, rows, CHUNK_ROWS):
-            drawn = [own[: rows - start] for own in draw_rows(manifest, network, rng)]
+            count = min(CHUNK_ROWS, rows - start)
+            chunk = draw_rows(manifest, network, @FEWEST@, rng, balanced)
+            drawn = [own[:count] for own in chunk]
             told = [[written(column, value) for value in own.tolist()] for column, own in zip(COLUMNS, drawn)]
             writer.writerows(zip(*told))
 
@@ -147,7 +162,7 @@ _KEEP = """\
 
     def redraw(at):
         label = None if place is None else codes[at, place]
-        return decoded(draw_codes(manifest, network, len(at), rng, label))
+        return decoded(draw_codes(manifest, network, len(at), rng, False, label))
 
     KEEPER.keep(values, redraw, rng)
 """
@@ -213,16 +228,22 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
     if isinstance(manifest, TableManifest):
         table = TableDomain.from_json(domain)
         # The data last: a declared word may look like a place of the script.
-        script = _with_rules(table.kept) if table.kept else _ROWS.replace(_RULES, "").replace(_KEEPS, "")
+        script = _with_rules(table.kept) if table.kept else _without_rules()
+        script = script.replace(_BALANCING, f"\n\n{_source(balanced_sampling)}")
         return script.replace(_DATA, _data([_meaning(column) for column in table.modelled]))
     return _IMAGES.replace(_DATA, _data(domain["labels"]))
+
+
+def _without_rules() -> str:
+    return _ROWS.replace(_KEEPS, "").replace(_RULES, "").replace(_FEWEST, "count")
 
 
 def _with_rules(kept: Kept) -> str:
     """The script for rows with rules: it contains the modules that keep them here, as they are."""
     modules = "".join(f"\n\n{_source(module)}" for module in (rule_classes, rule_kinds, keeping))
     rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
-    return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules)
+    # A row that cannot be mended takes values from its chunk, so every chunk is a whole one.
+    return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "CHUNK_ROWS")
 
 
 def _source(module: ModuleType) -> str:

@@ -4,6 +4,7 @@ Steps are counted from one. The generator is evaluated after step `FIRST_EVALUAT
 by `EVALUATION_RATIO`. It replaces the best one if it is nearer to the validation counts by more than one standard deviation of
 the difference. Training ends after `PATIENCE` evaluations without a new best, or after `TRAINING_SHARE` of all steps. A
 cooldown follows: the best generator trains on all counts, with a falling rate, for `COOLDOWN_SHARE` of the steps it had taken.
+At last it trains for `SHRINKAGE_STEPS` on the counts shrunk towards its own (`models.idpgan.shrinkage`).
 """
 
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from torch import Tensor
 FIRST_EVALUATION, EVALUATION_RATIO = 50, 2**0.5
 PATIENCE = 3
 TRAINING_SHARE, COOLDOWN_SHARE = 0.8, 0.25
+SHRINKAGE_STEPS = 300
 _FEWEST_COOLDOWN_STEPS = 10
 
 
@@ -22,7 +24,7 @@ class EarlyStopping:
     """The state of early stopping.
 
     Args:
-        total: most steps, cooldown included.
+        total: most steps of all three parts.
         best_step: step of the best evaluation; 0 before the first.
         without_improvement: evaluations since.
         cooldown_from: steps before the cooldown; 0 until it begins.
@@ -71,12 +73,26 @@ class EarlyStopping:
     @property
     def cooldown_steps(self) -> int:
         """Length of the cooldown."""
-        wanted = max(_FEWEST_COOLDOWN_STEPS, round(COOLDOWN_SHARE * self.best_step))
-        return min(wanted, self.total - self.cooldown_from)
+        wanted, left = round(COOLDOWN_SHARE * self.best_step), self.total - self.cooldown_from
+        return min(max(_FEWEST_COOLDOWN_STEPS, wanted), left - min(SHRINKAGE_STEPS, left // 2))
+
+    @property
+    def shrinkage_from(self) -> int:
+        """Steps before training on shrunken counts, once the cooldown has begun."""
+        return self.cooldown_from + self.cooldown_steps
+
+    @property
+    def shrinkage_steps(self) -> int:
+        """Length of the training on shrunken counts."""
+        return min(SHRINKAGE_STEPS, self.total - self.shrinkage_from)
+
+    def shrinks(self, step: int) -> bool:
+        """Return whether a step is on shrunken counts."""
+        return self.cooldown_from > 0 and step >= self.shrinkage_from
 
     def finished(self, step: int) -> bool:
-        """Return whether the cooldown has ended after a step."""
-        return step >= self.total or 0 < self.cooldown_from <= step - self.cooldown_steps
+        """Return whether all three parts have ended after a step."""
+        return step >= self.total or self.shrinks(step - self.shrinkage_steps)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the state for a checkpoint."""

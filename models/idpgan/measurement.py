@@ -14,7 +14,8 @@ from models.encoding import PrivateTable
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
 from models.idpgan.noise_split import split_noise
-from models.idpgan.targets import moment_targets, positive_law
+from models.idpgan.shrinkage import shrink
+from models.idpgan.targets import MomentTargets, moment_targets, positive_law
 from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
 from models.synthesizer import NoisyVariety
@@ -78,6 +79,8 @@ class Anchor:
     """What the generator takes from the noisy moments.
 
     Args:
+        layout: which counts there are.
+        targets: the noisy moments, made consistent.
         loss: the distance to them.
         training_loss: the distance to training counts, for the steps that early stopping ends.
         validation_loss: the distance to validation counts.
@@ -86,12 +89,18 @@ class Anchor:
         variety: how much of it must vary.
     """
 
+    layout: MomentLayout
+    targets: MomentTargets
     loss: MomentLoss
     training_loss: MomentLoss
     validation_loss: MomentLoss
     law: npt.NDArray[np.float64] | None
     shares: npt.NDArray[np.float64]
     variety: NoisyVariety
+
+    def shrunk_loss(self, made: npt.NDArray[np.float64]) -> MomentLoss:
+        """Return the distance to the moments, shrunk towards two-way shares (slices, cells, cells) of the generator."""
+        return MomentLoss(self.layout, shrink(self.targets, made, self.layout))
 
 
 def make_anchor(moments: Moments, table: PrivateTable, plan: Plan, streams: KeyedStreams) -> Anchor:
@@ -110,6 +119,8 @@ def make_anchor(moments: Moments, table: PrivateTable, plan: Plan, streams: Keye
         for part in split_noise(moments, layout, plan.anchor, streams)
     )
     return Anchor(
+        layout=layout,
+        targets=targets,
         loss=MomentLoss(layout, targets),
         training_loss=training_loss,
         validation_loss=validation_loss,

@@ -76,6 +76,15 @@ class MomentLoss:
             moved += float(squares)
         return decrease, 2.0 * math.sqrt(moved)
 
+    def made(self, shares: Tensor, batch: LabelledBatch) -> Tensor:
+        """Return the two-way shares of a batch; (slices, cells, cells).
+
+        Args:
+            shares: (rows, cells) probabilities of every column's codes.
+            batch: whose labels `shares` was made with.
+        """
+        return torch.stack([weighted.T @ part for weighted, part in self._slices(shares, batch)])
+
     def _slices(self, shares: Tensor, batch: LabelledBatch) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield, per slice, the shares of its rows times their weights, and the shares; (rows, cells) each."""
         inside = shares.index_select(1, self._cells)

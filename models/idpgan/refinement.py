@@ -13,6 +13,7 @@ from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch
 from models.idpgan.learner import Learner, cosine
 from models.idpgan.measurement import Anchor
+from models.idpgan.moment_loss import MomentLoss
 from models.randomness import KeyedStreams, Purpose, normals_into
 
 WARM_UP_STEPS = 50
@@ -20,6 +21,8 @@ COOLDOWN_BATCH = 2
 """Batch of the cooldown, in batches: less noise in the gradient at its end."""
 EVALUATION_BATCH = 4
 """Batch of an evaluation, in batches."""
+SHRINKAGE_BATCHES = 16
+"""Batches whose two-way shares counts are shrunk towards."""
 REFINEMENT_RATE = 0.2
 """Of the learning rate once a pre-trained generator meets the critic."""
 FAKES_AT_ONCE = 128
@@ -55,6 +58,8 @@ class Refinement(Learner):
         self._law = law
         self._anchor = anchor
         self._stopping = EarlyStopping(total=options.pretraining_steps)
+        self._made: Tensor | None = None
+        self._shrunk: MomentLoss | None = None
 
     def move(self, device: torch.device) -> None:
         """See `Learner.move`."""
@@ -65,12 +70,15 @@ class Refinement(Learner):
 
     def tensors(self) -> dict[str, Tensor]:
         """All state but the number of updates."""
-        return super().tensors() | under("stopping", self._stopping.tensors())
+        made = {} if self._made is None else {"made": self._made}
+        return super().tensors() | under("stopping", self._stopping.tensors()) | made
 
     def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
         """Take over what `tensors` and `updates` gave."""
         super().restore(tensors, updates=updates)
         self._stopping.restore(inside("stopping", tensors))
+        if "made" in tensors:
+            self._shrink_towards(tensors["made"])
 
     def pretrained(self, steps: int) -> bool:
         """See `Learner.pretrained`."""
@@ -85,7 +93,13 @@ class Refinement(Learner):
             if best:
                 super().restore(best, updates=self._updates)
         loss, rate = self._anchor.training_loss, min(1.0, (step + 1) / WARM_UP_STEPS)
-        if stopping.cooldown_from:
+        if stopping.shrinks(step):
+            if self._shrunk is None:
+                self._shrink_towards(self._average_pairs())
+            assert self._shrunk is not None, "just made"
+            loss, taken = self._shrunk, step - stopping.shrinkage_from
+            rate = min(1.0, (taken + 1) / WARM_UP_STEPS) * cosine(taken / stopping.shrinkage_steps)
+        elif stopping.cooldown_from:
             loss, rows = self._anchor.loss, rows * COOLDOWN_BATCH
             rate = min(1.0, stopping.best_step / WARM_UP_STEPS)
             rate *= cosine((step - stopping.cooldown_from) / stopping.cooldown_steps)
@@ -95,6 +109,23 @@ class Refinement(Learner):
         self._update(loss(shares, batch), rate)
         if not stopping.cooldown_from and stopping.evaluates_at(step + 1):
             self._evaluate(step + 1)
+
+    def _average_pairs(self) -> Tensor:
+        """The two-way shares of the exponential average's records; (slices, cells, cells)."""
+        assert self._anchor is not None, "only an anchor has counts"
+        batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
+        pieces = []
+        with torch.no_grad():
+            for number in range(SHRINKAGE_BATCHES):
+                latent = self._latent(Purpose.SHRINKAGE, number, len(batch.weights))
+                shares = probabilities(self.average(latent, batch.one_hot), self._cardinalities)
+                pieces.append(self._anchor.loss.made(shares, batch))
+        return torch.stack(pieces).mean(dim=0).cpu()
+
+    def _shrink_towards(self, made: Tensor) -> None:
+        assert self._anchor is not None, "only an anchor has counts"
+        self._made, self._shrunk = made, self._anchor.shrunk_loss(made.double().numpy())
+        move_tensors(self._shrunk, self._device)
 
     def _evaluate(self, step: int) -> None:
         """Compare the exponential average with the best so far on validation counts, with the same latents for both."""
@@ -136,7 +167,8 @@ class Refinement(Learner):
         loss = -(scores * batch.weights).sum()
         rate = cosine(progress)
         if self._anchor is not None:
-            loss = loss + self._options.anchor_weight * self._anchor.loss(shares, batch)
+            held = self._shrunk or self._anchor.loss
+            loss = loss + self._options.anchor_weight * held(shares, batch)
             rate *= REFINEMENT_RATE
         self._update(loss, rate)
         return scores.detach()

@@ -75,7 +75,7 @@ def test_rows_of_a_domain_without_rules_are_drawn_as_before() -> None:
     """The same stream gives the generator's own codes, and their values."""
     sampler = Sampler(stand_in.bundle())
     codes = sampler.codes(3000, np.random.default_rng(2))
-    assert np.array_equal(codes, sampler._generated(3000, np.random.default_rng(2), None))
+    assert np.array_equal(codes, sampler._generated(3000, np.random.default_rng(2), None, balanced=True))
     assert "Keeper" not in render_script(stand_in.bundle().manifest, stand_in.DOMAIN)
 
 

@@ -9,7 +9,7 @@ import torch
 from core.synthesis.stages import AnchorPlan, anchor_sensitivity
 from models.anchor import MomentLayout, noisy_moments
 from models.encoding import PrivateTable
-from models.idpgan.early_stopping import FIRST_EVALUATION, PATIENCE, EarlyStopping
+from models.idpgan.early_stopping import FIRST_EVALUATION, PATIENCE, SHRINKAGE_STEPS, EarlyStopping
 from models.idpgan.labels import stratified_batch
 from models.idpgan.moment_loss import MomentLoss
 from models.idpgan.noise_split import SPLIT_RATIO, split_noise
@@ -136,15 +136,20 @@ def test_training_stops_without_improvement_and_the_best_state_cools_down():
     assert (again.best_step, again.without_improvement) == (50, PATIENCE)
     assert again.begin_cooldown(63)["weight"].tolist() == [1.0, 1.0]
     assert again.cooldown_steps == round(50 / 4)
-    assert [again.finished(63 + step) for step in (11, 12)] == [False, True]
+    assert [again.shrinks(63 + step) for step in (11, 12)] == [False, True]
+    assert [again.finished(63 + 12 + step) for step in (SHRINKAGE_STEPS - 1, SHRINKAGE_STEPS)] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("total", [1, 3, 10, 60, 4000])
-def test_training_without_a_stop_leaves_the_last_fifth_for_the_cooldown(total: int):
+def test_training_without_a_stop_leaves_the_last_fifth_for_cooldown_and_shrinkage(total: int):
     stopping = EarlyStopping(total=total)
     ended = next(step for step in range(total + 1) if stopping.stops(step))
     assert stopping.begin_cooldown(ended) == {}
-    assert ended + stopping.cooldown_steps == total
+    assert ended + stopping.cooldown_steps + stopping.shrinkage_steps == total
+    assert stopping.cooldown_steps >= stopping.shrinkage_steps
     assert stopping.finished(total)
     assert not stopping.finished(total - 1)
 
@@ -187,12 +192,12 @@ def test_a_table_of_independent_columns_stops_early_and_nearer_to_the_truth(monk
     patient = StubbornHost()
     whole = distance(fit(table, patient), table)
 
-    assert host.saved < 400
-    assert patient.saved > 500
+    assert host.saved < 100 + SHRINKAGE_STEPS + PATIENCE * 100
+    assert patient.saved == 600
     assert stopped < 0.75 * whole
 
 
-def test_training_killed_around_an_evaluation_or_in_the_cooldown_resumes_to_the_same_bytes():
+def test_training_killed_in_any_part_resumes_to_the_same_bytes():
     table = independent(records=400)
     undisturbed = StubbornHost()
     expected = generator_bytes(fit(table, undisturbed))
@@ -200,7 +205,9 @@ def test_training_killed_around_an_evaluation_or_in_the_cooldown_resumes_to_the_
         FIRST_EVALUATION - 2,
         FIRST_EVALUATION - 1,
         FIRST_EVALUATION + 30,
-        undisturbed.saved - 11,
+        undisturbed.saved - SHRINKAGE_STEPS - 3,
+        undisturbed.saved - SHRINKAGE_STEPS,
+        undisturbed.saved - SHRINKAGE_STEPS + 1,
         undisturbed.saved - 1,
     ):
         dying = StubbornHost(kill_at=cut)
