@@ -56,7 +56,7 @@ def adult_shaped_bundle() -> bytes:
         target_index=domain.target_index,
     )
     network = make_generator(nobody, plan.options)
-    network.initialise(KeyedStreams(bytes(range(32))), shares=None)
+    network.initialise(KeyedStreams(bytes(range(32))), columns=None)
     generator = TrainedGenerator(
         network=network,
         latent_dimension=plan.options.latent_dimension,

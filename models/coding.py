@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.domain.codec import encode
+from core.domain.columns import OrderedColumn
 from core.domain.images import LABEL, PIXELS, ImageDomain
 from core.domain.table import TableDomain
 from models.encoding import PrivateImages, PrivateTable
@@ -32,7 +33,13 @@ def coded_table(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> Priva
         unit_of_record=np.arange(len(records)) if domain.privacy_unit is None else _numbered(units),
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
+        ordered=ordered_columns(domain),
     )
+
+
+def ordered_columns(domain: TableDomain) -> tuple[bool, ...]:
+    """Whether the codes of each modelled column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
+    return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in domain.modelled)
 
 
 def coded_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> PrivateImages:

@@ -17,14 +17,19 @@ class PrivateTable:
         unit_of_record: (records,) int64, the privacy unit of every record; values 0..units-1.
         cardinalities: codes of every column; public.
         target_index: the column that is predicted from the others, or None; public.
+        ordered: whether the codes of each column stand in an order in which neighbours are alike; public. Empty if none do.
     """
 
     codes: npt.NDArray[np.int16]
     unit_of_record: npt.NDArray[np.int64]
     cardinalities: tuple[int, ...]
     target_index: int | None
+    ordered: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
+        if not self.ordered:
+            object.__setattr__(self, "ordered", (False,) * len(self.cardinalities))
+        assert len(self.ordered) == len(self.cardinalities), "every column is ordered or not"
         assert self.codes.ndim == 2 and self.codes.shape[1] == len(self.cardinalities), "one code per column"  # noqa: PLR2004, PT018
         assert self.unit_of_record.shape == (len(self.codes),), "every record has a unit"
         assert self.target_index is None or 0 <= self.target_index < len(self.cardinalities), "a known target"

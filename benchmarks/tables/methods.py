@@ -42,6 +42,7 @@ class Task:
         codes: (rows, columns) of the training rows; private.
         cardinalities: codes of every column; public.
         target: the column that is predicted from the others; public.
+        ordered: whether the codes of each column are bins in their order; public.
         epsilon: of the guarantee.
         delta: of the guarantee.
         seed: of the noise; results with a seed are not private.
@@ -51,6 +52,7 @@ class Task:
     codes: Codes
     cardinalities: tuple[int, ...]
     target: int
+    ordered: tuple[bool, ...]
     epsilon: float
     delta: float
     seed: int

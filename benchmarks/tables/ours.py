@@ -41,6 +41,7 @@ def synthesize(task: Task) -> tuple[Codes, dict[str, Any]]:
         unit_of_record=np.arange(rows, dtype=np.int64),
         cardinalities=task.cardinalities,
         target_index=task.target,
+        ordered=task.ordered,
     )
     generator = make_synthesizer("idpgan").fit(private, plan, KeyedStreams(key_of(task.seed)), NullHost())
     facts = {"options": plan.options.model_dump(mode="json"), "spent_epsilon": plan.epsilons.pld}

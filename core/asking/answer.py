@@ -25,7 +25,7 @@ from core.domain.columns import Modelled, NumericColumn
 from core.domain.images import SCHEMA as IMAGES
 from core.domain.table import TableDomain
 from core.releases.bundle import unpack_counts
-from core.releases.counts import MOST_COLUMNS, ReleasedCounts
+from core.releases.counts import MOST_COLUMNS, Groups, ReleasedCounts
 from core.releases.errors import BundleInvalid
 
 MOST_ROWS: Final = 10_000
@@ -149,6 +149,7 @@ class _Asked:
             self._restrict(self._kept, *self._selected(condition))
         self._columns = list(self._rows)
         self._columns += [place for place in self._kept if place not in self._columns]
+        self._groups: dict[int, Groups] = {}
 
     def answer(self) -> Answer:
         """Answer it."""
@@ -170,6 +171,7 @@ class _Asked:
         )
 
     def _count(self) -> tuple[tuple[Row, ...], int | None]:
+        self._settle()
         self._require_counted()
         estimates = self._sums(self._kept)
         error = math.sqrt(self._covariance(self._kept, self._kept))
@@ -192,8 +194,9 @@ class _Asked:
         assert condition is not None, "a share is of a condition"
         place, codes_of = self._selected(condition)
         self._beside(place)
+        self._settle()
         held = dict(self._kept)
-        self._restrict(held, place, codes_of)
+        self._restrict(held, place, self._merged(place, codes_of))
         rows, wholes = self._ratios(held, self._kept, low=0.0, high=1.0)
         best = int(np.argmax(wholes))
         error, share = rows[best].standard_error, rows[best].estimate
@@ -208,10 +211,14 @@ class _Asked:
             raise QuestionInvalid(f"'{name}' is no number, so it has no mean.", column=name)
         numbers, count, half = codes.numbers_of(column)
         self._beside(place)
-        held = dict(self._kept)
-        self._restrict(held, place, count)
-        if not held[place].any():
+        if place in self._kept:
+            count = count & (self._kept[place] > 0)
+        if not count.any():
             raise QuestionInvalid(f"No value of '{name}' that is asked for is a number.", column=name)
+        self._settle()
+        numbers, half = self._middles(place, numbers, count, half)
+        held = dict(self._kept)
+        self._restrict(held, place, self._merged(place, count))
         if half:
             self._notes.append(
                 f"'{name}' was counted in bins, and each counts as its middle: the mean of the values themselves lies up to "
@@ -262,11 +269,43 @@ class _Asked:
     def _covariance(self, left: Weights, right: Weights) -> float:
         """Covariance of two sums in one row; the same in every row, since a row is one code of each of its columns."""
         first = {
-            place: np.eye(1, self._domain.cardinalities[place], int(np.flatnonzero(self._codes(place))[0]))[0]
+            place: np.eye(1, len(self._codes(place)), int(np.flatnonzero(self._codes(place))[0]))[0]
             for place in self._rows
         }
         a = {**left, **first}
         return self._estimates.covariance(self._columns, a, a if left is right else {**right, **first})
+
+    def _settle(self) -> None:
+        """Go over from codes to what was counted of these columns together, once all of them are known."""
+        self._groups = self._estimates.groups(self._columns)
+        self._kept = {
+            place: self._merged(place, kept > 0).astype(float) for place, kept in self._kept.items()
+        }
+
+    def _merged(self, place: int, mask: codes.Mask) -> codes.Mask:
+        """The groups that a selection of codes touches. A group that it touches in part is noted, and counts whole."""
+        groups = self._groups[place]
+        touched = np.bincount(groups, weights=mask) > 0
+        if (touched[groups] & ~mask).any():
+            column = self._column(place)
+            labels = codes.labels_of(column)
+            whole = [codes.name_of_group(labels, groups, group) for group in np.flatnonzero(touched).tolist()]
+            self._notes.append(
+                f"Together with other columns '{column.name}' was counted in groups of values, and whole groups are answered: "
+                f"{'; '.join(whole[:_NAMED])}{' and others' if len(whole) > _NAMED else ''}."
+            )
+        return touched
+
+    def _middles(
+        self, place: int, numbers: codes.Floats, count: codes.Mask, half: float
+    ) -> tuple[codes.Floats, float]:
+        """The number that each group stands for in a mean, that of its codes by their own counts; and how far off it may be."""
+        groups = self._groups[place]
+        weights = np.maximum(self._estimates.table((place,)), 1.0) * count
+        sums = np.bincount(groups, weights=weights)
+        middles = np.bincount(groups, weights=weights * numbers) / np.maximum(sums, 1e-9)
+        off = float(np.abs(numbers - middles[groups])[count].max(initial=0.0))
+        return middles, half + off
 
     def _total(self) -> float:
         return float(self._estimates.table(()))
@@ -274,12 +313,13 @@ class _Asked:
     def _labels(self) -> Sequence[tuple[str, ...]]:
         shown = []
         for place in self._rows:
-            labels = codes.labels_of(self._column(place))
-            shown.append([labels[code] for code in np.flatnonzero(self._codes(place))])
+            labels, groups = codes.labels_of(self._column(place)), self._groups[place]
+            kept = np.flatnonzero(self._codes(place)).tolist()
+            shown.append([codes.name_of_group(labels, groups, group) for group in kept])
         return list(itertools.product(*shown))
 
     def _codes(self, place: int) -> codes.Floats:
-        return self._kept.get(place, np.ones(self._domain.cardinalities[place]))
+        return self._kept.get(place, np.ones(int(self._groups[place].max()) + 1))
 
     def _beside(self, place: int) -> None:
         """Take one more column in, whose values are summed over."""

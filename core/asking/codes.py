@@ -1,6 +1,6 @@
 """What the codes of a declared column are called, which of them a condition means, and what number each stands for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from core.domain.table import TableDomain
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 MISSING = "(missing)"
+_LISTED = 2
 _MISSING_WORDS = frozenset({"missing", "null", MISSING})
 
 
@@ -50,6 +51,20 @@ def labels_of(column: Modelled) -> list[str]:
             for low, high, below in zip(lows, highs, is_open, strict=True)
         ]
     return labels if column.null_code is None else [*labels, MISSING]
+
+
+def name_of_group(labels: Sequence[str], groups: npt.NDArray[np.int64], group: int) -> str:
+    """What a group of codes is called: its codes, or the first and the last of a row of neighbours.
+
+    Args:
+        labels: of every code.
+        groups: (codes,) the group of each code.
+        group: which one.
+    """
+    members = np.flatnonzero(groups == group).tolist()
+    if len(members) > _LISTED and members[-1] - members[0] == len(members) - 1:
+        return f"{labels[members[0]]} ... {labels[members[-1]]}"
+    return ", ".join(labels[code] for code in members)
 
 
 def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:

@@ -9,6 +9,9 @@ squares estimate of the part A is the average of what all tables that hold A say
 
 This is the reconstruction of ResidualPlanner (Xiao, He, Zhang and Kifer 2023, arXiv 2305.08175, section 4) for tables that
 were not measured residual by residual. Only products of one vector a column are asked for here, whose covariances factor.
+
+Tables of several columns count groups of codes where there are more codes than groups. Questions of several columns are answered
+in groups; the table of one such column counts codes and has no say in them but in the total.
 """
 
 import itertools
@@ -20,7 +23,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.releases.counts import CountTable, ReleasedCounts
+from core.releases.counts import CountTable, Groups, ReleasedCounts
 
 CONFIDENCE: Final = 0.95
 DEVIATIONS: Final = 1.959963984540054
@@ -39,30 +42,93 @@ class Estimates:
     """
 
     def __init__(self, counts: ReleasedCounts) -> None:
-        self._counts = counts
-        self._cells = counts.cardinalities
-        # Kept once computed: all tables have a say in the total, and all tables of a column in its margin.
-        self._margins: dict[tuple[int, ...], Floats] = {}
-        self._variances: dict[tuple[int, ...], float] = {}
-        self._holding: defaultdict[int, set[int]] = defaultdict(set)
-        for number, table in enumerate(counts.tables):
-            for column in table.columns:
-                self._holding[column].add(number)
+        self._groups = counts.groups
+        merged = [
+            count < codes for count, codes in zip(counts.group_counts, counts.cardinalities, strict=True)
+        ]
+        self._merged = frozenset(column for column, is_merged in enumerate(merged) if is_merged)
+        fine = [table for table in counts.tables if self._is_of_codes(table.columns)]
+        rest = [table for table in counts.tables if not self._is_of_codes(table.columns)]
+        self._by_code = _Tables(counts, counts.cardinalities, fine)
+        self._by_group = _Tables(counts, counts.group_counts, rest)
+
+    def _is_of_codes(self, columns: Sequence[int]) -> bool:
+        return len(columns) == 1 and columns[0] in self._merged
+
+    def _tables_of(self, columns: Sequence[int]) -> "_Tables":
+        return self._by_code if self._is_of_codes(columns) else self._by_group
+
+    def groups(self, columns: Sequence[int]) -> dict[int, Groups]:
+        """Return what a table of these columns counts: by column, (codes,) the group of each code.
+
+        Args:
+            columns: places of columns that are asked for together.
+        """
+        if len(columns) == 1:
+            return {column: np.arange(len(self._groups[column])) for column in columns}
+        return {column: self._groups[column] for column in columns}
 
     def are_counted(self, columns: Sequence[int]) -> bool:
         """Whether some table holds all of these columns."""
-        return bool(self._tables(columns))
+        return bool(self._tables_of(columns).tables(columns))
 
     def are_counted_with(self, column: int | None) -> bool:
         """Whether tables of three columns hold this one."""
-        return column is not None and any(len(table.columns) > 2 for table in self._tables((column,)))  # noqa: PLR2004
+        if column is None:
+            return False
+        return any(len(table.columns) > 2 for table in self._by_group.tables((column,)))  # noqa: PLR2004
 
     def table(self, columns: Sequence[int]) -> Floats:
-        """Estimate the counts of every combination of codes, in records; one axis a column, in the given order.
+        """Estimate the counts of every combination of groups, in records; one axis a column, in the given order.
 
         Args:
             columns: places of columns that were counted together.
         """
+        return self._tables_of(columns).table(columns)
+
+    def covariance(self, columns: Sequence[int], left: Weights, right: Weights) -> float:
+        """Covariance of two sums over the estimated table, in squared records.
+
+        Args:
+            columns: places of columns that were counted together.
+            left: weights of the first sum.
+            right: weights of the second sum.
+        """
+        return self._tables_of(columns).covariance(columns, left, right)
+
+    def variance(self, columns: Sequence[int], weights: npt.ArrayLike) -> float:
+        """Variance of a weighted sum over the estimated table, in squared records; any weights will do.
+
+        Args:
+            columns: places of columns that were counted together.
+            weights: of every combination of groups, one axis a column in the given order.
+        """
+        return self._tables_of(columns).variance(columns, weights)
+
+
+class _Tables:
+    """Estimates from all tables over the same cells.
+
+    Args:
+        counts: what was released.
+        cells: of every column.
+        tables: over these cells.
+    """
+
+    def __init__(self, counts: ReleasedCounts, cells: tuple[int, ...], tables: Sequence[CountTable]) -> None:
+        self._counts = counts
+        self._cells = cells
+        self._of_cells = tables
+        # Kept once computed: all tables have a say in the total, and all tables of a column in its margin.
+        self._margins: dict[tuple[int, ...], Floats] = {}
+        self._variances: dict[tuple[int, ...], float] = {}
+        self._holding: defaultdict[int, set[int]] = defaultdict(set)
+        for number, table in enumerate(tables):
+            for column in table.columns:
+                self._holding[column].add(number)
+
+    def table(self, columns: Sequence[int]) -> Floats:
+        """See `Estimates.table`."""
         ordered = sorted(columns)
         shape = [self._cells[column] for column in ordered]
         estimate = np.zeros(shape)
@@ -73,13 +139,7 @@ class Estimates:
         return estimate.transpose([ordered.index(column) for column in columns])
 
     def covariance(self, columns: Sequence[int], left: Weights, right: Weights) -> float:
-        """Covariance of two sums over the estimated table, in squared records.
-
-        Args:
-            columns: places of columns that were counted together.
-            left: weights of the first sum.
-            right: weights of the second sum.
-        """
+        """See `Estimates.covariance`."""
         total = 0.0
         for part in _subsets(columns):
             product = self._variance(part)
@@ -92,12 +152,7 @@ class Estimates:
         return max(total, 0.0) if left is right else total
 
     def variance(self, columns: Sequence[int], weights: npt.ArrayLike) -> float:
-        """Variance of a weighted sum over the estimated table, in squared records; any weights will do.
-
-        Args:
-            columns: places of columns that were counted together.
-            weights: of every combination of codes, one axis a column in the given order.
-        """
+        """See `Estimates.variance`."""
         whole = np.asarray(weights)
         total = 0.0
         for part in _subsets(range(len(columns))):
@@ -116,7 +171,7 @@ class Estimates:
 
     def _centred_margin(self, part: tuple[int, ...]) -> Floats:
         total = np.zeros([self._cells[column] for column in part])
-        for table in self._tables(part):
+        for table in self.tables(part):
             rest = tuple(axis for axis, column in enumerate(table.columns) if column not in part)
             total += table.cells.sum(axis=rest, dtype=np.int64) / self._margin_variance(table, part)
         return _centred(total * (self._counts.step * self._variance(part)))
@@ -124,22 +179,20 @@ class Estimates:
     def _variance(self, part: tuple[int, ...]) -> float:
         """Variance of every cell of that margin before it is centred."""
         if part not in self._variances:
-            weights = (1.0 / self._margin_variance(table, part) for table in self._tables(part))
+            weights = (1.0 / self._margin_variance(table, part) for table in self.tables(part))
             self._variances[part] = 1.0 / math.fsum(weights)
         return self._variances[part]
 
     def _margin_variance(self, table: CountTable, part: Sequence[int]) -> float:
-        return (
-            self._counts.variance(table)
-            * table.cells.size
-            / math.prod(self._cells[column] for column in part)
-        )
+        cells = math.prod(self._cells[column] for column in part)
+        return self._counts.variance(table) * table.cells.size / cells
 
-    def _tables(self, columns: Sequence[int]) -> list[CountTable]:
+    def tables(self, columns: Sequence[int]) -> list[CountTable]:
+        """Return the tables that hold all of these columns; without one, all tables of the release."""
         if not columns:
             return list(self._counts.tables)
         numbers = set.intersection(*(self._holding[column] for column in columns))
-        return [self._counts.tables[number] for number in sorted(numbers)]
+        return [self._of_cells[number] for number in sorted(numbers)]
 
 
 def _centred(table: Floats) -> Floats:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+import numpy as np
+
 from core.asking.codes import counted_by
 from core.asking.estimates import CONFIDENCE, DEVIATIONS, Estimates
 from core.domain.forbidden import Pair, forbidden_by_rule
@@ -58,7 +60,8 @@ class CheckedRule:
         pointer: JSON pointer to the rule in the domain document.
         kind: of the rule.
         columns: names of all columns that it ties together.
-        finding: "not-checked" where the rule forbids no cell of two columns that were counted together.
+        finding: "not-checked" where the rule forbids no cell, or no whole group of cells, of two columns that were counted
+            together.
         contradictions: one for each two columns that contradict the rule.
     """
 
@@ -123,7 +126,12 @@ def check_rules(domain: TableDomain, estimates: Estimates) -> RulesCheck:
 def _checked(
     number: int, rule: Rule, by_pair: Mapping[Pair, Flags], names: Sequence[str], estimates: Estimates
 ) -> CheckedRule:
-    counted = {pair: cells for pair, cells in by_pair.items() if estimates.are_counted(pair)}
+    merged = {
+        pair: _of_groups(estimates, pair, cells)
+        for pair, cells in by_pair.items()
+        if estimates.are_counted(pair)
+    }
+    counted = {pair: cells for pair, cells in merged.items() if cells.any()}
     found = tuple(
         Contradiction(
             columns=(names[first], names[second]),
@@ -143,6 +151,16 @@ def _checked(
         finding="contradicted" if found else "not-contradicted" if counted else "not-checked",
         contradictions=found,
     )
+
+
+def _of_groups(estimates: Estimates, pair: Pair, cells: Flags) -> Flags:
+    """The groups of codes that a rule forbids: those all of whose codes it forbids."""
+    groups = estimates.groups(pair)
+    shape = [int(groups[column].max()) + 1 for column in pair]
+    forbidden: Flags = np.ones(shape, dtype=np.bool_)
+    allowed, beside = np.nonzero(~cells)
+    forbidden[groups[pair[0]][allowed], groups[pair[1]][beside]] = False
+    return forbidden
 
 
 def _records(estimates: Estimates, pair: Pair, cells: Flags) -> tuple[float, float]:

@@ -77,7 +77,7 @@ class MechanismForm(Form):
     """One mechanism with its parameters, for people."""
 
     name: Literal[
-        "label-histogram", "anchor", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
+        "label-histogram", "anchor", "anchor-columns", "anchor-tables", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
         "threshold-histograms",
     ]  # fmt: skip
     kind: Literal["discrete-gaussian", "gaussian", "poisson-sampled-gaussian"]

@@ -1,7 +1,10 @@
 """Noisy counts in a bundle, `counts.bin`: tables of counts with the standard deviation of their noise.
 
-The first line is JSON (schema, codes of every modelled column, step, and groups of tables that share a standard
-deviation). The cells of all tables follow as little-endian int32 in the order of the line, each table in C order, in
+Tables of one column count its codes. Tables of several count groups of codes: of every column that has more codes than groups,
+`merged` lists the group of each code.
+
+The first line is JSON (schema, codes of every modelled column, merged codes, step, and groups of tables that share a
+standard deviation). The cells of all tables follow as little-endian int32 in the order of the line, each table in C order, in
 units of `step` records. The step is at most a 512th of the smallest standard deviation, unless the declared size needs a
 coarser one to fit into 32 bits; the error of rounding, `step / sqrt(12)`, is part of every stated standard error.
 """
@@ -17,21 +20,24 @@ import numpy.typing as npt
 
 from core.releases.errors import BundleInvalid
 
-SCHEMA: Final = "understudy.counts/1"
+SCHEMA: Final = "understudy.counts/2"
+_WITHOUT_GROUPS: Final = "understudy.counts/1"
+"""Of bundles whose tables of several columns count codes."""
 MOST_BYTES: Final = 2**26
 """A bundle goes without counts that would take more."""
 MOST_COLUMNS: Final = 3
 """Columns of one table."""
-_MEMBERS: Final = {"schema", "cardinalities", "step", "groups"}
+_MEMBERS: Final = {"schema", "cardinalities", "merged", "step", "groups"}
 _CELL: Final = np.dtype("<i4")
 _FINEST_BITS, _SIZE_BITS = 10, 28
 
 Cells = npt.NDArray[np.int32]
+Groups = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CountTable:
-    """Noisy counts of every combination of codes of some columns.
+    """Noisy counts of every code of a column, or of every combination of groups of codes of several columns.
 
     Attributes:
         columns: places among the modelled columns, increasing.
@@ -52,11 +58,18 @@ class ReleasedCounts:
         cardinalities: codes of every modelled column.
         step: the unit of the cells, in records.
         tables: the tables; no two have the same columns.
+        groups: of every column (codes,) the group of each code; its own number where the codes are not merged.
     """
 
     cardinalities: tuple[int, ...]
     step: float
     tables: tuple[CountTable, ...]
+    groups: tuple[Groups, ...]
+
+    @property
+    def group_counts(self) -> tuple[int, ...]:
+        """Groups of every column."""
+        return _counts_of(self.groups)
 
     def variance(self, table: CountTable) -> float:
         """Variance of every cell of a table in squared records: of its noise and of rounding to the step."""
@@ -68,8 +81,13 @@ class ReleasedCounts:
             {"noise_std": noise_std, "tables": [list(table.columns) for table in tables]}
             for noise_std, tables in itertools.groupby(self.tables, key=lambda table: table.noise_std)
         ]
+        merged = [
+            None if count == codes else of_codes.tolist()
+            for of_codes, count, codes in zip(self.groups, self.group_counts, self.cardinalities, strict=True)
+        ]
         head = {
-            "schema": SCHEMA, "cardinalities": list(self.cardinalities), "step": self.step, "groups": groups,
+            "schema": SCHEMA, "cardinalities": list(self.cardinalities), "merged": merged, "step": self.step,
+            "groups": groups,
         }  # fmt: skip
         line = json.dumps(head, sort_keys=True, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         return b"".join([line, *(table.cells.astype(_CELL).tobytes() for table in self.tables)])
@@ -88,15 +106,20 @@ class ReleasedCounts:
             head = None
         if len(content) > MOST_BYTES or not newline or not isinstance(head, dict):
             raise _invalid("is not a line of JSON with counts behind it")
+        if head.get("schema") == _WITHOUT_GROUPS and "merged" not in head:
+            codes = head.get("cardinalities")
+            head |= {"schema": SCHEMA, "merged": [None] * len(codes) if isinstance(codes, list) else None}
         if head.keys() != _MEMBERS or head["schema"] != SCHEMA:
             raise _invalid("has a version this software does not know")
         cardinalities, step = head["cardinalities"], head["step"]
         if not _are_whole(cardinalities, least=1) or not _is_positive(step):
             raise _invalid("does not say what was counted")
+        groups = _merged(head["merged"], tuple(cardinalities))
         return cls(
             cardinalities=tuple(cardinalities),
             step=step,
-            tables=_tables(head["groups"], tuple(cardinalities), body),
+            tables=_tables(head["groups"], tuple(cardinalities), _counts_of(groups), body),
+            groups=groups,
         )
 
 
@@ -121,11 +144,34 @@ def in_steps(counts: npt.NDArray[np.float64], step: float) -> Cells:
     return whole
 
 
-def _tables(groups: object, cardinalities: tuple[int, ...], body: bytes) -> tuple[CountTable, ...]:
+def _counts_of(groups: tuple[Groups, ...]) -> tuple[int, ...]:
+    return tuple(int(of_codes.max()) + 1 for of_codes in groups)
+
+
+def _merged(merged: object, cardinalities: tuple[int, ...]) -> tuple[Groups, ...]:
+    """The group of every code of every column."""
+    if not isinstance(merged, list) or len(merged) != len(cardinalities):
+        raise _invalid("does not say which codes were merged")
+    groups: list[Groups] = []
+    for listed, codes in zip(merged, cardinalities, strict=True):
+        if listed is not None and not (
+            _are_whole(listed, least=0)
+            and len(listed) == codes
+            and set(listed) == set(range(max(listed) + 1))
+        ):
+            raise _invalid("does not say which codes were merged")
+        groups.append(np.arange(codes) if listed is None else np.array(listed, dtype=np.int64))
+    return tuple(groups)
+
+
+def _tables(
+    groups: object, cardinalities: tuple[int, ...], merged: tuple[int, ...], body: bytes
+) -> tuple[CountTable, ...]:
     tables: list[CountTable] = []
     start = 0
     for columns, noise_std in _listed(groups, len(cardinalities)):
-        shape = tuple(cardinalities[column] for column in columns)
+        sizes = cardinalities if len(columns) == 1 else merged
+        shape = tuple(sizes[column] for column in columns)
         end = start + math.prod(shape) * _CELL.itemsize
         if end > len(body):
             raise _invalid("is cut off")

@@ -101,11 +101,13 @@ class ActsForm(Form):
 
 
 class AnchorForm(Form):
-    """The noisy moments."""
+    """The noisy counts of a table. Plans of before they were released in two rounds have no sensitivity of either."""
 
     noise_multiplier: Positive
     sensitivity: Positive
     diagonal_weight: Positive
+    column_sensitivity: NotNegative = 0.0
+    table_sensitivity: NotNegative = 0.0
 
 
 class ImageAnchorForm(Form):

@@ -22,11 +22,10 @@ from core.synthesis.schedules import schedule_blocks
 from core.synthesis.stages import (
     ActsPlan,
     Anchor,
-    AnchorPlan,
     LabelPlan,
     NoiseBlock,
     PrivateStages,
-    anchor_sensitivity,
+    anchor_plan,
     training_mechanism,
 )
 
@@ -60,11 +59,10 @@ class PlanQuestion:
                 shape=(image.height, image.width, image.channels),
                 classes=len(image.labels),
             )
-        weight = self.options.anchor_diagonal_weight
-        return AnchorPlan(
+        return anchor_plan(
+            self.facts.columns,
+            diagonal_weight=self.options.anchor_diagonal_weight,
             noise_multiplier=gaussian_noise_multiplier(self.guarantee, share=self.options.anchor_share),
-            sensitivity=anchor_sensitivity(self.facts.columns, diagonal_weight=weight),
-            diagonal_weight=weight,
         )
 
     def label_histogram(self) -> LabelPlan | None:

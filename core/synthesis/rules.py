@@ -4,6 +4,7 @@ The facts are the declared size, the number of modelled columns, their one-hot c
 rule looks at a private row, so choosing by them costs nothing. The constants below are the whole table.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -48,6 +49,9 @@ WITHOUT_CRITIC = frozenset(
 )  # fmt: skip
 """Options of the anchor and the generator. A table is trained with a critic only if its order sets `critic`, another option,
 or `"anchor": false` (docs/rules-study.md has the measurements)."""
+COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.35, 0.35, 50.0
+"""The share of the anchor's squared mu for the counts of single columns: the first where much stands above the noise; up to the second
+more where little does, that is where declared size times epsilon is at most the third times the root of the number of pairs."""
 CRITIC_STEPS = {True: 1, False: 5}
 """Critic steps per generator step, with and without an anchor that holds the generator."""
 WIDEST_ANCHOR = 4096
@@ -121,6 +125,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "anchor": anchor,
         "critic": critic,
         "anchor_share": share,
+        "anchor_diagonal_weight": _column_weight(facts),
         "pretraining_steps": row_of(PRETRAINING_BY_CELLS, facts.cells),
         "steps": steps,
         "expected_batch_size": batch,
@@ -160,6 +165,17 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
 def sampled_batch_cap(expected_batch_size: int) -> int:
     """Return the public cap on the units in one sampled batch; beyond it a job fails and is charged in full."""
     return CAP_FACTOR * expected_batch_size + CAP_EXTRA
+
+
+def _column_weight(facts: PublicFacts) -> float:
+    """Return the weight of the counts of a column that gives all columns their share."""
+    pairs = facts.columns * (facts.columns - 1) / 2
+    if facts.image is not None or not pairs:
+        return 1.0
+    signal = facts.declared_size * facts.epsilon / math.sqrt(pairs)
+    share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, COLUMN_SIGNAL / signal)
+    weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
+    return min(max(round(weight, 3), 1.0), 1000.0)
 
 
 def _wants_critic(chosen: Mapping[str, Any], facts: PublicFacts) -> bool:

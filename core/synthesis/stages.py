@@ -33,11 +33,17 @@ class ActsPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorPlan:
-    """One Gaussian release of the one-hot second moments; the noise std per cell is multiplier * sensitivity."""
+    """Noisy counts of a table in two rounds (`models.anchor`); the noise std per weighted cell is multiplier * sensitivity.
+
+    Plans of before the second round have one release: both sensitivities of rounds are 0 there.
+    """
 
     noise_multiplier: float
     sensitivity: float
+    """Of both rounds together."""
     diagonal_weight: float
+    column_sensitivity: float = 0.0
+    table_sensitivity: float = 0.0
 
     @property
     def noise_std(self) -> float:
@@ -47,12 +53,14 @@ class AnchorPlan:
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
         """What is released: name, times, sensitivity, noise multiplier."""
-        return (("anchor", 1, self.sensitivity, self.noise_multiplier),)
+        rounds = (("anchor-columns", self.column_sensitivity), ("anchor-tables", self.table_sensitivity))
+        made = tuple((name, 1, size, self.noise_std / size) for name, size in rounds if size)
+        return made or (("anchor", 1, self.sensitivity, self.noise_multiplier),)
 
     @property
     def parts(self) -> tuple[Gaussian, ...]:
         """The mechanism of every release, in order."""
-        return (Gaussian(noise_multiplier=self.noise_multiplier),)
+        return tuple(Gaussian(noise_multiplier=noise) for _name, _times, _size, noise in self.releases)
 
 
 Anchor = AnchorPlan | ImageAnchorPlan
@@ -66,14 +74,26 @@ class LabelPlan:
     noise_multiplier: float
 
 
-def anchor_sensitivity(columns: int, *, diagonal_weight: float) -> float:
-    """Return the L2 sensitivity of the upper triangle of X^T X under add-or-remove-one.
+def anchor_plan(columns: int, *, diagonal_weight: float, noise_multiplier: float) -> AnchorPlan:
+    """Return the plan of an anchor with its L2 sensitivities under add-or-remove-one.
 
-    A record in one-hot form touches one cell of each of the k diagonal blocks (scaled by the weight w) and of each
-    of the k (k - 1) / 2 blocks above: sqrt(w^2 k + k (k - 1) / 2). A unit with several records contributes their
-    average, whose norm is no larger. Rounded up by one part in 10^12.
+    A record touches one cell of each of the k columns, whose weights have a mean square of w^2, and one cell of each of
+    k (k - 1) / 2 tables, whose weights have a mean square of one: sqrt(w^2 k + k (k - 1) / 2). A unit with several records
+    contributes their average, whose norm is no larger. Rounded up by one part in 10^12.
+
+    Args:
+        columns: k.
+        diagonal_weight: w.
+        noise_multiplier: of both rounds together.
     """
-    return math.sqrt(diagonal_weight**2 * columns + columns * (columns - 1) / 2) * (1 + 1e-12)
+    of_columns, of_tables = diagonal_weight**2 * columns, columns * (columns - 1) / 2
+    return AnchorPlan(
+        noise_multiplier=noise_multiplier,
+        sensitivity=math.sqrt(of_columns + of_tables) * (1 + 1e-12),
+        diagonal_weight=diagonal_weight,
+        column_sensitivity=math.sqrt(of_columns) * (1 + 1e-12),
+        table_sensitivity=math.sqrt(of_tables) * (1 + 1e-12),
+    )
 
 
 def refreshes(first_step: int, steps: int, interval: int) -> int:

@@ -1,4 +1,4 @@
-"""The anchor's noisy moments as tables of counts for the bundle. Post-processing of a release, free of charge."""
+"""The anchor's noisy counts as tables for the bundle. Post-processing of a release, free of charge."""
 
 from collections.abc import Iterator
 
@@ -8,74 +8,75 @@ import numpy.typing as npt
 from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments
+from models.anchor import MomentLayout, Moments, column_weights
 from models.encoding import PrivateTable
 from models.idpgan.measurement import Measurement, layout_of
+from models.idpgan.targets import Counted
 
 Floats = npt.NDArray[np.float64]
 
 
 def released_counts(measured: Measurement, table: PrivateTable, plan: Plan) -> ReleasedCounts | None:
-    """Write the noisy moments down as tables of counts; only public facts of the private table are read.
+    """Write the noisy counts down as tables; only public facts of the private table are read.
 
     Returns:
         The counts as they were released, unbiased; None where the plan has no anchor of a table.
     """
-    if measured.moments is None or not isinstance(plan.anchor, AnchorPlan):
+    if measured.counted is None or not isinstance(plan.anchor, AnchorPlan):
         return None
-    return count_tables(
-        measured.moments, layout_of(table, plan), plan.anchor, declared_size=plan.declared_size
-    )
+    layout = layout_of(measured.counted.groups, table, plan)
+    return count_tables(measured.counted, layout, plan.anchor, declared_size=plan.declared_size)
 
 
 def count_tables(
-    moments: Moments, layout: MomentLayout, anchor: AnchorPlan, *, declared_size: int
+    counted: Counted, layout: MomentLayout, anchor: AnchorPlan, *, declared_size: int
 ) -> ReleasedCounts:
-    """Write noisy moments down as tables of counts.
+    """Write noisy counts down as tables.
 
     Args:
-        moments: noisy.
-        layout: of the moments.
+        counted: what the anchor released.
+        layout: of its second round.
         anchor: says how large the noise is.
         declared_size: declared number of privacy units.
     """
-    tables = list(_tables(moments, layout, anchor))
+    tables = [*_columns(counted, anchor), *_tables(counted.moments, layout, anchor)]
     step = step_for(
         smallest_std=min(noise_std for _columns, noise_std, _counts in tables),
         declared_size=declared_size,
     )
     return ReleasedCounts(
-        cardinalities=layout.cardinalities,
+        cardinalities=tuple(len(counts) for counts in counted.columns),
         step=step,
         tables=tuple(
             CountTable(columns=columns, noise_std=noise_std, cells=in_steps(counts, step))
             for columns, noise_std, counts in tables
         ),
+        groups=counted.groups,
     )
 
 
-def _tables(
-    moments: Moments, layout: MomentLayout, anchor: AnchorPlan
-) -> Iterator[tuple[tuple[int, ...], float, Floats]]:
-    """Every table once: its columns, the standard deviation of its noise, and its counts with one axis a column."""
-    sliced: tuple[int, ...] = ()
-    if layout.by_class and layout.target_index is not None:
-        sliced = (layout.target_index,)
-        yield sliced, anchor.noise_std / anchor.diagonal_weight, moments.classes
-    one_std = anchor.noise_std / layout.diagonal_factor(anchor.diagonal_weight)
-    blocks = list(zip(layout.features, layout.blocks, strict=True))
-    for column, block in blocks:
-        yield _sorted((*sliced, column), one_std, moments.ones[:, block], layout)
-    for place, (column, block) in enumerate(blocks):
-        for other, across in blocks[place + 1 :]:
-            counts = moments.pairs[:, block, across]
-            std = anchor.noise_std / layout.pair_weight(column, other)
-            yield _sorted((*sliced, column, other), std, counts, layout)
+Table = tuple[tuple[int, ...], float, Floats]
 
 
-def _sorted(
-    columns: tuple[int, ...], noise_std: float, counts: Floats, layout: MomentLayout
-) -> tuple[tuple[int, ...], float, Floats]:
+def _columns(counted: Counted, anchor: AnchorPlan) -> Iterator[Table]:
+    """The tables of the first round: of every column."""
+    weights = column_weights(tuple(len(counts) for counts in counted.columns), anchor)
+    for column, (counts, weight) in enumerate(zip(counted.columns, weights.tolist(), strict=True)):
+        yield (column,), anchor.noise_std / weight, counts
+
+
+def _tables(moments: Moments, layout: MomentLayout, anchor: AnchorPlan) -> Iterator[Table]:
+    """Every table of the second round once: its columns, the standard deviation of its noise, its counts with one axis a column."""
+    target = layout.target_index
+    sliced = (target,) if layout.by_class and target is not None else ()
+    blocks = dict(zip(layout.features, layout.blocks, strict=True))
+    for columns, weight in layout.weights.items():
+        first = blocks[columns[0]]
+        counts = moments.ones[:, first] if len(columns) == 1 else moments.pairs[:, first, blocks[columns[1]]]
+        yield _sorted((*sliced, *columns), anchor.noise_std / weight, counts, layout)
+
+
+def _sorted(columns: tuple[int, ...], noise_std: float, counts: Floats, layout: MomentLayout) -> Table:
     """One table with its columns in order; the first axis is the classes', or has one place where there are none."""
     shaped = counts.reshape([layout.cardinalities[column] for column in columns])
     order = sorted(range(len(columns)), key=columns.__getitem__)

@@ -1,4 +1,10 @@
-"""The generator: a residual network with one softmax block per column, conditioned on the target."""
+"""The generator: a residual network with one softmax block per column, conditioned on the target.
+
+The network gives one logit for every group of codes (`models.grouping`). The codes of a group share it, each raised by the logarithm
+of its share in the group, so they keep their shares whatever the latent vector.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -7,6 +13,7 @@ from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
 from models.encoding import PrivateTable, block_starts
+from models.grouping import Groups, group_counts, sums_of_groups
 from models.randomness import KeyedStreams, Purpose
 
 GIVEN, EXCLUDED = 0.0, -30.0
@@ -39,7 +46,7 @@ class Generator(nn.Module):
     """(latent, label one-hot) to the logits of every column's codes.
 
     Args:
-        cardinalities: codes of every column.
+        groups: of every column (codes,) the group of each code. Those of the target are its codes.
         target_index: the column that is given, or None.
         latent_dimension: standard normal inputs.
         width: hidden units.
@@ -49,22 +56,38 @@ class Generator(nn.Module):
     def __init__(
         self,
         *,
-        cardinalities: tuple[int, ...],
+        groups: Sequence[Groups],
         target_index: int | None,
         latent_dimension: int,
         width: int,
         blocks: int,
     ) -> None:
         super().__init__()
-        starts = block_starts(cardinalities)
-        self.classes = 0 if target_index is None else cardinalities[target_index]
+        self.group_counts = group_counts(groups)
+        starts = block_starts(self.group_counts)
+        self.classes = 0 if target_index is None else self.group_counts[target_index]
         self.label_start = int(starts[-1]) if target_index is None else int(starts[target_index])
+        places = np.concatenate(
+            [of_codes + start for of_codes, start in zip(groups, starts[:-1], strict=True)]
+        )
+        self.group_of_code: Tensor
+        self.within_group: Tensor
+        self.register_buffer("group_of_code", torch.from_numpy(places))
+        self.register_buffer("within_group", torch.zeros(len(places)))
         self.enter = nn.Linear(latent_dimension + self.classes, width)
         self.blocks = nn.ModuleList(ResidualBlock(width) for _ in range(blocks))
         self.leave = nn.Linear(width, int(starts[-1]) - self.classes)
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
         """Shapes (rows, latent_dimension) and (rows, classes) to logits (rows, cells)."""
+        return self.spread(self.grouped(latent, label))
+
+    def spread(self, grouped: Tensor) -> Tensor:
+        """Logits of codes from those of their groups; shapes (rows, group cells) to (rows, cells)."""
+        return grouped.index_select(1, self.group_of_code) + self.within_group
+
+    def grouped(self, latent: Tensor, label: Tensor) -> Tensor:
+        """Shapes (rows, latent_dimension) and (rows, classes) to logits of groups (rows, group cells)."""
         hidden = self.enter(torch.cat([latent, label], dim=1))
         for block in self.blocks:
             hidden = block(hidden)
@@ -74,12 +97,12 @@ class Generator(nn.Module):
         given = label * (GIVEN - EXCLUDED) + EXCLUDED
         return torch.cat([logits[:, : self.label_start], given, logits[:, self.label_start :]], dim=1)
 
-    def initialise(self, streams: KeyedStreams, *, shares: npt.NDArray[np.float64] | None) -> None:
+    def initialise(self, streams: KeyedStreams, *, columns: Sequence[npt.NDArray[np.float64]] | None) -> None:
         """Draw fan-in scaled weights from the keyed stream; start every column at its one-way shares.
 
         Args:
             streams: of the job.
-            shares: (cells without the target,) noisy one-way shares, or None for the uniform law.
+            columns: of every column (codes,) noisy shares, or None for the uniform law.
         """
         layers = [module for module in self.modules() if isinstance(module, nn.Linear)]
         counts = [layer.weight.numel() for layer in layers]
@@ -90,14 +113,31 @@ class Generator(nn.Module):
                 gain = _BRANCH_GAIN if id(layer) in second else _OUTPUT_GAIN if layer is self.leave else 1.0
                 layer.weight.copy_(values.reshape(layer.weight.shape) * (gain * layer.in_features**-0.5))
                 layer.bias.zero_()
-            if shares is not None:
-                self.leave.bias.copy_(torch.from_numpy(np.log(np.maximum(shares, _SMALLEST_SHARE))))
+            if columns is not None:
+                self._start_at(columns)
+
+    def _start_at(self, columns: Sequence[npt.NDArray[np.float64]]) -> None:
+        """Start every column at its shares, and keep those of codes within their groups."""
+        shares = np.concatenate([np.maximum(law, _SMALLEST_SHARE) for law in columns])
+        of_group = sums_of_groups(shares, self.group_of_code.numpy())
+        within = np.log(shares / of_group[self.group_of_code.numpy()])
+        start, stop = self.label_start, self.label_start + self.classes
+        self.leave.bias.copy_(torch.from_numpy(np.log(np.delete(of_group, np.arange(start, stop)))))
+        self.within_group.copy_(torch.from_numpy(within))
 
 
-def make_generator(table: PrivateTable, options: IdpganOptions) -> Generator:
-    """The generator of a plan's options for a table's public shape."""
+def make_generator(
+    table: PrivateTable, options: IdpganOptions, groups: Sequence[Groups] | None = None
+) -> Generator:
+    """The generator of a plan's options for a table's public shape.
+
+    Args:
+        table: of which public facts are read.
+        options: of the plan.
+        groups: of every column (codes,) the group of each code; None if every code is its own.
+    """
     return Generator(
-        cardinalities=table.cardinalities,
+        groups=groups or [np.arange(codes) for codes in table.cardinalities],
         target_index=table.target_index,
         latent_dimension=options.latent_dimension,
         width=options.generator_width,

@@ -73,10 +73,13 @@ def generator_onnx(network: Generator, *, latent_dimension: int, opset: int) -> 
         label = graph.apply("Add", [raised, graph.constant("label.least", EXCLUDED, np.float32)], "given")
         before = graph.columns(leave, 0, network.label_start, "before")
         after = graph.columns(leave, network.label_start, network.leave.out_features, "after")
-        graph.apply("Concat", [before, label, after], "logits", axis=1)
-    else:
-        graph.apply("Identity", [leave], "logits")
-    cells = network.leave.out_features + network.classes
+        leave = graph.apply("Concat", [before, label, after], "grouped", axis=1)
+    places = graph.constant("group_of_code", network.group_of_code.numpy(), np.int64)
+    raised = graph.apply("Gather", [leave, places], "spread", axis=1)
+    graph.apply(
+        "Add", [raised, graph.constant("within_group", network.within_group.numpy(), np.float32)], "logits"
+    )
+    cells = len(network.group_of_code)
     widths = {"latent": latent_dimension, "label": network.classes}
     made = helper.make_graph(
         graph.nodes,

@@ -41,10 +41,6 @@ class Learner(ABC):
     def pretrain(self, step: int) -> None:
         """One step towards the moments alone."""
 
-    def pretrained(self, steps: int) -> bool:
-        """Return whether training on the moments alone ends after a number of steps."""
-        return steps >= self._options.pretraining_steps
-
     @abstractmethod
     def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
         """One step against the critic. Returns its scores of generated records, (rows,)."""

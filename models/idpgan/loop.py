@@ -131,8 +131,6 @@ class Loop(ABC, Generic[Released, Made]):
     def _pretrain(self, first: int) -> None:
         total = self._options.pretraining_steps if self._measured.anchored else 0
         for step in range(first, total):
-            if self._refinement.pretrained(step):
-                break
             if step == first or step % MARK_INTERVAL == 0:
                 self._host.advance(stage="pretrain", step=_next_mark(step, total), total=total)
             self._refinement.pretrain(step)

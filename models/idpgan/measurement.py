@@ -1,5 +1,6 @@
 """The stage "measure": everything that is released before training, made ready for use."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +10,19 @@ from torch import Tensor
 
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments, moment_layout, noisy_moments
+from models.anchor import (
+    MomentLayout,
+    Moments,
+    counts_by_class,
+    grouped,
+    noisy_columns,
+    noisy_moments,
+)
 from models.encoding import PrivateTable
+from models.grouping import Groups, group_codes, group_counts, groups_wanted
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
-from models.idpgan.noise_split import split_noise
-from models.idpgan.shrinkage import shrink
-from models.idpgan.targets import MomentTargets, moment_targets, positive_law
+from models.idpgan.targets import Counted, MomentTargets, first_laws, moment_targets
 from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
 from models.synthesizer import NoisyVariety
@@ -26,116 +33,152 @@ class Measurement:
     """Noisy releases; all of it may leave.
 
     Args:
-        moments: of the anchor, or None without one.
+        counted: by the anchor, or None without one.
         law: noisy shares of the target's classes where there is a target but no anchor.
     """
 
-    moments: Moments | None
+    counted: Counted | None
     law: npt.NDArray[np.float64] | None
 
     @property
     def anchored(self) -> bool:
-        """Whether there are moments to pre-train on."""
-        return self.moments is not None
+        """Whether there are counts to pre-train on."""
+        return self.counted is not None
 
     def tensors(self) -> dict[str, Tensor]:
         """For a checkpoint."""
         made: dict[str, Tensor] = {}
-        if self.moments is not None:
+        if self.counted is not None:
             made |= {
-                "pairs": torch.from_numpy(self.moments.pairs),
-                "ones": torch.from_numpy(self.moments.ones),
-                "classes": torch.from_numpy(self.moments.classes),
+                "columns": torch.from_numpy(np.concatenate(self.counted.columns)),
+                "groups": torch.from_numpy(np.concatenate(self.counted.groups)),
+                "pairs": torch.from_numpy(self.counted.moments.pairs),
+                "ones": torch.from_numpy(self.counted.moments.ones),
             }
         if self.law is not None:
             made["law"] = torch.from_numpy(self.law)
         return made
 
     @classmethod
-    def restore(cls, tensors: dict[str, Tensor]) -> "Measurement":
-        """Read what `tensors` gave."""
-        moments = None
+    def restore(cls, tensors: dict[str, Tensor], cardinalities: tuple[int, ...]) -> "Measurement":
+        """Read what `tensors` gave.
+
+        Args:
+            tensors: of a checkpoint.
+            cardinalities: codes of every column.
+        """
+        counted = None
         if "pairs" in tensors:
-            moments = Moments(
-                pairs=tensors["pairs"].numpy(),
-                ones=tensors["ones"].numpy(),
-                classes=tensors["classes"].numpy(),
+            stops = np.cumsum(cardinalities)[:-1]
+            counted = Counted(
+                columns=tuple(np.split(tensors["columns"].numpy(), stops)),
+                groups=tuple(np.split(tensors["groups"].numpy(), stops)),
+                moments=Moments(pairs=tensors["pairs"].numpy(), ones=tensors["ones"].numpy()),
             )
-        return cls(moments=moments, law=tensors["law"].numpy() if "law" in tensors else None)
+        return cls(counted=counted, law=tensors["law"].numpy() if "law" in tensors else None)
 
 
 def measure(table: PrivateTable, plan: Plan, streams: KeyedStreams) -> Measurement:
-    """Release what the plan says: the anchor's moments, or the label histogram."""
-    moments = law = None
+    """Release what the plan says: the anchor's counts, or the label histogram."""
+    counted = law = None
     if isinstance(plan.anchor, AnchorPlan):
-        moments = noisy_moments(table, layout_of(table, plan), plan.anchor, streams)
+        counted = _count(table, plan, plan.anchor, streams)
     if plan.label_histogram is not None:
         law = noisy_label_law(table, plan.label_histogram, streams)
-    return Measurement(moments=moments, law=law)
+    return Measurement(counted=counted, law=law)
+
+
+def _count(table: PrivateTable, plan: Plan, anchor: AnchorPlan, streams: KeyedStreams) -> Counted:
+    """Count columns, then groups of their codes; between the rounds only noisy counts and public facts are read."""
+    columns = noisy_columns(table, anchor, streams)
+    groups = groups_of(columns, table, plan)
+    layout = layout_of(groups, table, plan)
+    if not layout.weights:
+        nothing = np.zeros((layout.slices, layout.cells, layout.cells))
+        moments = Moments(pairs=nothing, ones=nothing[:0, 0])
+    else:
+        moments = noisy_moments(grouped(table, groups), layout, anchor, streams)
+    return Counted(columns=tuple(columns), groups=groups, moments=moments)
+
+
+def groups_of(
+    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable, plan: Plan
+) -> tuple[Groups, ...]:
+    """Merge the codes of every column but the target; only public facts of the table are read.
+
+    Args:
+        columns: noisy counts of the codes of every column.
+        table: whose public facts are read.
+        plan: of the job.
+    """
+    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has groups"
+    by_class = counts_by_class(
+        table.cardinalities,
+        table.target_index,
+        declared_size=plan.declared_size,
+        noise_std=plan.anchor.noise_std,
+    )
+    slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
+    most = groups_wanted(
+        declared_size=plan.declared_size,
+        noise_std=plan.anchor.noise_std,
+        columns=len(columns),
+        slices=slices,
+    )
+    return tuple(
+        np.arange(len(law))
+        if place == table.target_index
+        else group_codes(law, most=most, ordered=table.ordered[place])
+        for place, law in enumerate(first_laws(columns))
+    )
+
+
+def layout_of(groups: Sequence[Groups], table: PrivateTable, plan: Plan) -> MomentLayout:
+    """Which tables the second round of a plan's anchor counts; only public facts of the table are read."""
+    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
+    return MomentLayout(
+        cardinalities=group_counts(groups),
+        target_index=table.target_index,
+        by_class=counts_by_class(
+            table.cardinalities,
+            table.target_index,
+            declared_size=plan.declared_size,
+            noise_std=plan.anchor.noise_std,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Anchor:
-    """What the generator takes from the noisy moments.
+    """What the generator takes from the noisy counts.
 
     Args:
-        layout: which counts there are.
-        targets: the noisy moments, made consistent.
-        loss: the distance to them.
-        training_loss: the distance to training counts, for the steps that early stopping ends.
-        validation_loss: the distance to validation counts.
+        layout: which counts of groups there are.
+        targets: the counts, consistent and shrunk.
+        groups: of every column (codes,) the group of each code.
+        loss: the distance to the targets.
         law: shares of the target's classes, or None without a target.
-        shares: (cells without the target,) one-way shares, where the generator starts.
         variety: how much of it must vary.
     """
 
     layout: MomentLayout
     targets: MomentTargets
+    groups: tuple[Groups, ...]
     loss: MomentLoss
-    training_loss: MomentLoss
-    validation_loss: MomentLoss
     law: npt.NDArray[np.float64] | None
-    shares: npt.NDArray[np.float64]
     variety: NoisyVariety
 
-    def shrunk_loss(self, made: npt.NDArray[np.float64]) -> MomentLoss:
-        """Return the distance to the moments, shrunk towards two-way shares (slices, cells, cells) of the generator."""
-        return MomentLoss(self.layout, shrink(self.targets, made, self.layout))
 
-
-def make_anchor(moments: Moments, table: PrivateTable, plan: Plan, streams: KeyedStreams) -> Anchor:
-    """Make the noisy moments consistent and ready for the generator; only public facts of the table are read."""
-    assert isinstance(plan.anchor, AnchorPlan), "moments come from an anchor of tables"
-    layout = layout_of(table, plan)
-    targets = moment_targets(moments, layout, plan.anchor)
-    shares = targets.ones.sum(axis=0)
-    law = targets.law if layout.by_class else None
-    if not layout.by_class and table.target_index is not None:
-        block = layout.blocks[table.target_index]
-        law = positive_law(shares[block])
-        shares = np.delete(shares, np.arange(block.start, block.stop))
-    training_loss, validation_loss = (
-        MomentLoss(layout, moment_targets(part.moments, layout, part.anchor))
-        for part in split_noise(moments, layout, plan.anchor, streams)
-    )
+def make_anchor(counted: Counted, table: PrivateTable, plan: Plan) -> Anchor:
+    """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
+    assert isinstance(plan.anchor, AnchorPlan), "counts come from an anchor of tables"
+    layout = layout_of(counted.groups, table, plan)
+    targets = moment_targets(counted, layout, plan.anchor)
     return Anchor(
         layout=layout,
         targets=targets,
+        groups=counted.groups,
         loss=MomentLoss(layout, targets),
-        training_loss=training_loss,
-        validation_loss=validation_loss,
-        law=law,
-        shares=shares,
+        law=None if table.target_index is None else targets.columns[table.target_index],
         variety=noisy_variety(targets, layout),
-    )
-
-
-def layout_of(table: PrivateTable, plan: Plan) -> MomentLayout:
-    """Which counts the anchor of a plan holds; only public facts of the table are read."""
-    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
-    return moment_layout(
-        table.cardinalities,
-        table.target_index,
-        declared_size=plan.declared_size,
-        noise_std=plan.anchor.noise_std,
     )

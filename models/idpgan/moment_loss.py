@@ -1,7 +1,6 @@
-"""How far a generated batch is from the noisy moments: the generator's warm start and permanent loss."""
+"""How far a generated batch is from the noisy counts: the generator's warm start and permanent loss."""
 
 import itertools
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,13 +12,16 @@ from models.encoding import block_starts
 from models.idpgan.labels import LabelledBatch
 from models.idpgan.targets import MomentTargets
 
+_COLUMN_WEIGHT = 5.0
+_COLUMN_FLOOR = 1e-3
+
 
 class MomentLoss:
-    """Squared distance of the moments of generated probabilities, in units of the noise, per cell.
+    """Squared distance of the counts of generated probabilities to their targets.
 
     Given the latent vector, the columns of a generated record are independent, so the expected two-way counts are
-    the mean of products of probabilities: one matrix product per slice. Dividing by the noise makes the distance a
-    log-likelihood of the noisy release.
+    the mean of products of probabilities: one matrix product per slice. The square of a cell is divided by the root of its
+    share, which is what the share varies by from sample to sample, and the noise on it.
 
     Args:
         layout: which counts there are.
@@ -33,57 +35,36 @@ class MomentLoss:
         self._cells = torch.from_numpy(np.concatenate(chosen))
         self._pairs = torch.from_numpy(targets.pairs).float()
         self._ones = torch.from_numpy(targets.ones).float()
-        self._pair_weight = torch.from_numpy(0.5 / targets.pair_std**2).float()
+        ones, law = targets.ones, targets.law[:, None]
+        products = ones[:, :, None] * ones[:, None, :] / law[:, :, None]
+        pair_weight = 1.0 / (np.sqrt(np.maximum(products, 1e-6)) + targets.pair_std)
         for block in layout.blocks:
-            self._pair_weight[block, block] = 0.0
-        self._one_weight = torch.from_numpy(targets.one_std**-2.0).float()
-        self._scale = 1.0 / max(layout.cells, 1)
+            pair_weight[:, block, block] = 0.0
+        scale = layout.cells / max(len(layout.blocks), 1)
+        self._pair_weight = torch.from_numpy(0.5 * scale * pair_weight).float()
+        one_weight = scale / (np.sqrt(np.maximum(ones, 1e-6)) + np.minimum(targets.one_std, 1.0))
+        self._one_weight = torch.from_numpy(one_weight).float()
+        whole = ones.sum(axis=0)
+        self._whole = torch.from_numpy(whole).float()
+        self._whole_weight = torch.from_numpy(_COLUMN_WEIGHT / (whole + _COLUMN_FLOOR)).float()
 
     def __call__(self, shares: Tensor, batch: LabelledBatch) -> Tensor:
         """The distance, a scalar.
 
         Args:
-            shares: (rows, cells) probabilities of every column's codes.
+            shares: (rows, cells) probabilities of every column's groups.
             batch: whose labels `shares` was made with.
         """
         total = torch.zeros((), device=shares.device)
+        whole = torch.zeros_like(self._whole)
         for index, (weighted, part) in enumerate(self._slices(shares, batch)):
             pairs = weighted.T @ part - self._pairs[index]
-            ones = weighted.sum(dim=0) - self._ones[index]
-            total = total + (self._pair_weight * pairs.square()).sum()
-            total = total + (self._one_weight[index] * ones.square()).sum()
-        return total * self._scale
-
-    def improvement(self, first: Tensor, second: Tensor, batch: LabelledBatch) -> tuple[float, float]:
-        """Return the decrease of the squared distance to the two-way counts from the first shares to the second.
-
-        Args:
-            first: (rows, cells) probabilities of every column's codes.
-            second: likewise.
-            batch: whose labels both were made with.
-
-        Returns:
-            The decrease, in squared standard deviations of the counts' noise, and its standard deviation over that noise,
-            which must be independent of both shares.
-        """
-        decrease = moved = 0.0
-        made = zip(self._slices(first, batch), self._slices(second, batch), strict=True)
-        for index, ((before, inside), (after, inside_after)) in enumerate(made):
-            missed = before.T @ inside - self._pairs[index]
-            step = after.T @ inside_after - self._pairs[index] - missed
-            squares = (self._pair_weight * step.square()).sum(dtype=torch.float64)
-            decrease -= float(2 * (self._pair_weight * step * missed).sum(dtype=torch.float64) + squares)
-            moved += float(squares)
-        return decrease, 2.0 * math.sqrt(moved)
-
-    def made(self, shares: Tensor, batch: LabelledBatch) -> Tensor:
-        """Return the two-way shares of a batch; (slices, cells, cells).
-
-        Args:
-            shares: (rows, cells) probabilities of every column's codes.
-            batch: whose labels `shares` was made with.
-        """
-        return torch.stack([weighted.T @ part for weighted, part in self._slices(shares, batch)])
+            ones = weighted.sum(dim=0)
+            whole = whole + ones
+            total = total + (self._pair_weight[index] * pairs.square()).sum()
+            if self._layout.by_class:
+                total = total + (self._one_weight[index] * (ones - self._ones[index]).square()).sum()
+        return total + (self._whole_weight * (whole - self._whole).square()).sum()
 
     def _slices(self, shares: Tensor, batch: LabelledBatch) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield, per slice, the shares of its rows times their weights, and the shares; (rows, cells) each."""

@@ -1,27 +1,57 @@
-"""What the generator is held to: noisy moments made consistent. Post-processing of a release, free of charge."""
+"""What the generator is held to: noisy counts made consistent and shrunk. Post-processing of a release, free of charge.
 
+The noise is known, so what it explains is taken off. The residual of a pair of columns is its noisy shares less the product of its
+columns' shares. By the positive-part rule of James and Stein (Efron and Morris 1973) the residual is multiplied with
+
+    1 - f s^2 / |residual|^2
+
+where `f` is its number of free cells and `s` the standard deviation of a cell; below zero, or where the excess over `f s^2` is less
+than one standard deviation of noise alone, nothing is kept. By class of the target the product is that of the columns' shares within
+each class, and two residuals are shrunk: what all classes have in common, and what each has of its own.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments
+from models.anchor import MomentLayout, Moments, column_weights
+from models.grouping import Groups, sums_of_groups
 
 Floats = npt.NDArray[np.float64]
 _SMALLEST_SHARE = 1e-6
+_SURE = 1.0
+"""Standard deviations above what noise alone explains from which on a residual is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counted:
+    """All that an anchor released of a table.
+
+    Args:
+        columns: noisy counts of the codes of every column, in records.
+        groups: of every column (codes,) the group of each code.
+        moments: noisy counts of groups.
+    """
+
+    columns: tuple[Floats, ...]
+    groups: tuple[Groups, ...]
+    moments: Moments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MomentTargets:
-    """Moments as shares of all records, with the standard deviation of their noise.
+    """Counts as shares of all records, with the standard deviation of their noise.
 
     Args:
-        pairs: (slices, cells, cells), zero inside the diagonal blocks.
-        pair_std: (cells, cells), of every slice of `pairs`.
-        ones: (slices, cells) one-way shares, not negative; every block sums to its slice's share.
+        pairs: (slices, cells, cells), shrunk, not negative, zero inside the diagonal blocks.
+        pair_std: (cells, cells), of every slice of the noisy shares.
+        ones: (slices, cells) shares of the groups, not negative; every block sums to its slice's share.
         one_std: (slices, cells).
         law: (slices,) shares of the slices, positive, with sum one.
+        columns: of every column (codes,) shares, positive, with sum one.
     """
 
     pairs: Floats
@@ -29,35 +59,48 @@ class MomentTargets:
     ones: Floats
     one_std: Floats
     law: Floats
+    columns: tuple[Floats, ...]
 
 
-def moment_targets(moments: Moments, layout: MomentLayout, anchor: AnchorPlan) -> MomentTargets:
-    """Combine the estimates of every total and one-way count by inverse variance; project onto what is possible."""
-    pair_std = anchor.noise_std / layout.cell_weights
-    one_std = anchor.noise_std / layout.diagonal_factor(anchor.diagonal_weight)
-    class_std = anchor.noise_std / anchor.diagonal_weight if layout.by_class else np.inf
-    blocks = layout.blocks
-    totals = _slice_totals(moments, blocks, pair_std, one_std, class_std)
-    size = max(float(totals.sum()), 1.0)
-    law = positive_law(totals / size)
-    ones = moments.ones / one_std**2
-    precision = np.full_like(ones, 1.0 / one_std**2)
-    for i, block in enumerate(blocks):
-        for j, other in enumerate(blocks):
-            if i != j:  # the row sums of a pair's block are one more estimate of the one-way counts
-                variance = layout.feature_cardinalities[j] * pair_std[block.start, other.start] ** 2
-                ones[:, block] += moments.pairs[:, block, other].sum(axis=2) / variance
-                precision[:, block] += 1.0 / variance
-    ones = ones / precision / size
+def moment_targets(counted: Counted, layout: MomentLayout, anchor: AnchorPlan) -> MomentTargets:
+    """Combine all estimates of every one-way count by inverse variance, make them laws, and shrink the pairs."""
+    moments, blocks = counted.moments, layout.blocks
+    variances = (anchor.noise_std / column_weights(tuple(len(c) for c in counted.columns), anchor)) ** 2
+    pair_std = anchor.noise_std / layout.pair_weights
+    size = max(_size(counted, layout, pair_std, variances), 1.0)
+    ones, precision = _ones(moments, layout, pair_std, anchor.noise_std)
+    law = np.ones(1)
+    if layout.by_class and layout.target_index is not None:
+        target = layout.target_index
+        votes, weights = counted.columns[target] / variances[target], 1.0 / variances[target]
+        for block in blocks:
+            variance = (1.0 / precision[0, block]).sum()
+            votes, weights = votes + ones[:, block].sum(axis=1) / variance, weights + 1.0 / variance
+        law = positive_law(project_to_simplex(votes / weights / size, total=1.0))
+    columns = [positive_law(project_to_simplex(c / size, total=1.0)) for c in counted.columns]
+    for column, block in zip(layout.features, blocks, strict=True):
+        groups = counted.groups[column]
+        direct = sums_of_groups(counted.columns[column], groups)
+        of_direct = np.bincount(groups) * variances[column]
+        # What the direct counts say of the sum over all classes is spread over the classes by their variance, which is equal.
+        total, of_total = ones[:, block].sum(axis=0), (1.0 / precision[:, block]).sum(axis=0)
+        whole = (direct / of_direct + total / of_total) / (1.0 / of_direct + 1.0 / of_total)
+        ones[:, block] += (whole - total) / layout.slices
+        columns[column] = _fine(counted.columns[column], direct, whole, groups, size)
+    ones /= size
     for index in range(layout.slices):
         for block in blocks:
             ones[index, block] = project_to_simplex(ones[index, block], total=float(law[index]))
+    if layout.by_class and layout.target_index is not None:
+        columns[layout.target_index] = law
+    pairs = _shrunk(moments.pairs / size, ones, law, pair_std / size, layout)
     return MomentTargets(
-        pairs=moments.pairs / size,
+        pairs=pairs,
         pair_std=pair_std / size,
         ones=ones,
         one_std=1.0 / np.sqrt(precision) / size,
         law=law,
+        columns=tuple(columns),
     )
 
 
@@ -77,20 +120,81 @@ def positive_law(shares: Floats) -> Floats:
     return kept
 
 
-def _slice_totals(
-    moments: Moments, blocks: tuple[slice, ...], pair_std: Floats, one_std: float, class_std: float
-) -> Floats:
-    """Every block of counts sums to its slice's total: their average weighted by inverse variance."""
-    weighted, precision = np.zeros(len(moments.ones)), 0.0
-    if len(moments.classes):
-        weighted += moments.classes / class_std**2
-        precision += 1.0 / class_std**2
-    for i, block in enumerate(blocks):
-        cells = block.stop - block.start
-        weighted += moments.ones[:, block].sum(axis=1) / (cells * one_std**2)
-        precision += 1.0 / (cells * one_std**2)
-        for other in blocks[:i]:
-            variance = cells * (other.stop - other.start) * pair_std[block.start, other.start] ** 2
-            weighted += moments.pairs[:, block, other].sum(axis=(1, 2)) / variance
+def first_laws(columns: Sequence[Floats]) -> list[Floats]:
+    """Return the shares of every column from the counts of the first round alone."""
+    totals = [float(counts.sum()) for counts in columns]
+    size = max(float(np.median(totals)), 1.0)
+    return [project_to_simplex(counts / size, total=1.0) for counts in columns]
+
+
+def _size(counted: Counted, layout: MomentLayout, pair_std: Floats, variances: Floats) -> float:
+    """Every table of counts sums to the number of records: their average weighted by inverse variance."""
+    weighted = precision = 0.0
+    for counts, variance in zip(counted.columns, variances, strict=True):
+        weighted += float(counts.sum()) / (len(counts) * variance)
+        precision += 1.0 / (len(counts) * variance)
+    for i, block in enumerate(layout.blocks):
+        for other in layout.blocks[:i]:
+            table = counted.moments.pairs[:, block, other]
+            variance = table.size * pair_std[block.start, other.start] ** 2
+            weighted += float(table.sum()) / variance
             precision += 1.0 / variance
     return weighted / precision
+
+
+def _ones(
+    moments: Moments, layout: MomentLayout, pair_std: Floats, noise_std: float
+) -> tuple[Floats, Floats]:
+    """Counts of groups within each slice, from the second round, and their precision; (slices, cells) each."""
+    ones = np.zeros((layout.slices, layout.cells))
+    precision = np.full_like(ones, 1e-12)  # of a column that is in no table
+    if layout.by_class:
+        precision += (layout.one_weights / noise_std) ** 2
+        ones += moments.ones * (layout.one_weights / noise_std) ** 2
+    for i, block in enumerate(layout.blocks):
+        for j, other in enumerate(layout.blocks):
+            if i != j:  # the row sums of a pair's block are one more estimate of the one-way counts
+                variance = layout.feature_cardinalities[j] * pair_std[block.start, other.start] ** 2
+                ones[:, block] += moments.pairs[:, block, other].sum(axis=2) / variance
+                precision[:, block] += 1.0 / variance
+    return ones / precision, precision
+
+
+def _fine(counts: Floats, direct: Floats, whole: Floats, groups: Groups, size: float) -> Floats:
+    """Shares of codes: their noisy counts, corrected by what is known better of the sum of their group."""
+    corrected = counts + ((whole - direct) / np.bincount(groups))[groups]
+    return positive_law(project_to_simplex(corrected / size, total=1.0))
+
+
+def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: MomentLayout) -> Floats:
+    """Shrink the noisy shares of all pairs towards independence within the slice."""
+    shrunk = np.zeros_like(pairs)
+    for i, block in enumerate(layout.blocks):
+        for other in layout.blocks[:i]:
+            product = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
+            residual = _centred(pairs[:, block, other] - product)
+            variance = pair_std[block.start, other.start] ** 2
+            free = (residual.shape[1] - 1) * (residual.shape[2] - 1)
+            common = residual.sum(axis=0)
+            own = residual - law[:, None, None] * common
+            common = common * _kept(common, variance * layout.slices, free)
+            own = own * _kept(own, variance, free * (layout.slices - 1))
+            made = np.maximum(product + law[:, None, None] * common + own, 0.0)
+            shrunk[:, block, other] = made
+            shrunk[:, other, block] = made.transpose(0, 2, 1)
+    return shrunk
+
+
+def _kept(residual: Floats, variance: float, free: int) -> float:
+    """Return what is kept of a residual with so many free cells, each of that variance."""
+    energy = float((residual**2).sum())
+    if free == 0 or energy - free * variance <= _SURE * variance * np.sqrt(2 * free):
+        return 0.0
+    return 1.0 - free * variance / energy
+
+
+def _centred(tables: Floats) -> Floats:
+    """Take the means of rows and columns off every table; (slices, rows, columns)."""
+    centred: Floats = tables - tables.mean(axis=1, keepdims=True)
+    centred -= centred.mean(axis=2, keepdims=True)
+    return centred

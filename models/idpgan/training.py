@@ -7,7 +7,7 @@ from models.critic.network import Critic
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateTable, cells_of
 from models.idpgan.counts import released_counts
-from models.idpgan.generator import Generator, make_generator
+from models.idpgan.generator import make_generator
 from models.idpgan.loop import Loop
 from models.idpgan.measurement import Measurement, make_anchor, measure
 from models.idpgan.refinement import Refinement
@@ -48,14 +48,14 @@ class Training(Loop[Measurement, TrainedGenerator]):
         return measure(self._table, self._plan, self._streams)
 
     def _restored(self, tensors: dict[str, Tensor]) -> Measurement:
-        return Measurement.restore(tensors)
+        return Measurement.restore(tensors, self._table.cardinalities)
 
     def _prepare(self) -> Refinement:
-        generator: Generator = make_generator(self._table, self._options)
         anchor = None
-        if self._measured.moments is not None:
-            anchor = make_anchor(self._measured.moments, self._table, self._plan, self._streams)
-        generator.initialise(self._streams, shares=None if anchor is None else anchor.shares)
+        if self._measured.counted is not None:
+            anchor = make_anchor(self._measured.counted, self._table, self._plan)
+        generator = make_generator(self._table, self._options, None if anchor is None else anchor.groups)
+        generator.initialise(self._streams, columns=None if anchor is None else anchor.targets.columns)
         self._law = self._measured.law if anchor is None else anchor.law
         self._variety = None if anchor is None else anchor.variety
         return Refinement(

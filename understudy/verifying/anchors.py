@@ -1,6 +1,6 @@
 """The moments that are released of all records before training: what they must be, from guarantee and options alone.
 
-A table's anchor is one Gaussian; that of images is four kinds of Gaussians whose inverse squared multipliers add up to
+A table's anchor is two Gaussians, one for each round (one in plans of before there were rounds); that of images is four kinds of Gaussians whose inverse squared multipliers add up to
 one of the anchor's share.
 """
 
@@ -26,7 +26,14 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
     if anchor is None:
         return []
     if not is_of_images(anchor):
-        return [("anchor", 1, anchor["sensitivity"], anchor["noise_multiplier"])]
+        if not has_rounds(anchor):
+            return [("anchor", 1, anchor["sensitivity"], anchor["noise_multiplier"])]
+        std = anchor["noise_multiplier"] * anchor["sensitivity"]
+        rounds = {
+            "anchor-columns": anchor["column_sensitivity"],
+            "anchor-tables": anchor["table_sensitivity"],
+        }
+        return [(name, 1, size, std / size) for name, size in rounds.items() if size]
     with_counts = math.hypot(1.0, _COUNT_WEIGHT)
     moments = (1 + _MOMENT_COUNT_WEIGHT**2) * math.hypot(1.0, _SPREAD_WEIGHT)
     sensitivities = {
@@ -77,9 +84,18 @@ def anchor_problems(anchor: Json | None, options: Json, guarantee: Json, records
         rules = {
             "diagonal_weight": weight == options["anchor_diagonal_weight"],
             "sensitivity": close(anchor["sensitivity"], sensitivity),
+            "column_sensitivity": not has_rounds(anchor)
+            or close(anchor["column_sensitivity"], weight * math.sqrt(columns)),
+            "table_sensitivity": not has_rounds(anchor)
+            or close(anchor["table_sensitivity"], math.sqrt(columns * (columns - 1) / 2)),
             "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=_ROUNDED_UP),
         }
     yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
+
+
+def has_rounds(anchor: Json) -> bool:
+    """Whether an anchor of a table counts columns first and then groups of their codes."""
+    return bool(anchor.get("column_sensitivity", 0.0) > 0)
 
 
 def is_of_images(anchor: Json) -> bool:

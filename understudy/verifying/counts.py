@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.errors import NotABundle
-from understudy.verifying.anchors import is_of_images
+from understudy.verifying.anchors import has_rounds, is_of_images
 from understudy.verifying.bundle_file import COUNTS, Opened
 from understudy.verifying.closeness import close
 from understudy.verifying.records import described
@@ -19,10 +19,14 @@ from understudy.verifying.strict_json import read_object
 Json = Mapping[str, Any]
 Table = tuple[tuple[int, ...], float]
 """Places of columns, increasing, and the standard deviation of the noise on their counts."""
-_SCHEMA: Final = "understudy.counts/1"
+_SCHEMA: Final = "understudy.counts/2"
+_WITHOUT_GROUPS: Final = "understudy.counts/1"
 _BYTES_OF_CELL: Final = 4
 _TARGET_WEIGHT: Final = 8.0
-"""Squared weight of a pair with the target over that of another pair, where counts are not by class."""
+"""Squared weight of a pair with the target over that of another pair, where counts are not by class and are of codes."""
+_TARGET_WEIGHT_OF_GROUPS: Final = 2.0
+_COLUMN_POWER, _TABLE_POWER = 2.0 / 3.0, 0.5
+"""Squared weights of columns and of tables of groups grow by these powers of their cells."""
 
 
 def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
@@ -37,7 +41,11 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
         head = read_object(opened.counts, COUNTS)
     except NotABundle:
         head = {}
-    if head.keys() != {"schema", "cardinalities", "step", "groups"} or head["schema"] != _SCHEMA:
+    members = {"schema", "cardinalities", "step", "groups"}
+    of_groups = head.get("schema") == _SCHEMA
+    if head.keys() != (members | {"merged"} if of_groups else members) or (
+        not of_groups and head["schema"] != _WITHOUT_GROUPS
+    ):
         yield f"{COUNTS} does not begin with a line that says what was counted"
         return
     if opened.counts != json.dumps(head, sort_keys=True, separators=(",", ":")).encode():
@@ -49,15 +57,28 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
     if head["cardinalities"] != cells:
         yield f"{COUNTS} is of other columns than the manifest"
         return
+    if of_groups != has_rounds(anchor):
+        yield f"{COUNTS} is of another version than the plan"
+        return
     yield from _table_problems(opened, head, anchor, plan["declared_size"])
 
 
 def _table_problems(opened: Opened, head: Json, anchor: Json, declared_size: int) -> Iterator[str]:
     cells, stated = head["cardinalities"], _stated(head["groups"])
     target = opened.manifest["label_index"]
-    possible = [list(_tables(anchor, len(cells), target, by_class=False))]
-    if target is not None and len(cells) > 1:
-        possible.append(list(_tables(anchor, len(cells), target, by_class=True)))
+    groups = _group_counts(head["merged"], cells) if "merged" in head else cells
+    if groups is None:
+        yield f"{COUNTS} does not say which codes were merged"
+        return
+    ways = (False, True) if target is not None and len(cells) > 1 else (False,)
+    possible = [
+        list(
+            _rounds(anchor, cells, groups, target, by_class=by_class)
+            if "merged" in head
+            else _tables(anchor, len(cells), target, by_class=by_class)
+        )
+        for by_class in ways
+    ]
     listed = [columns for columns, _std in stated]
     tables = next((one for one in possible if [columns for columns, _std in one] == listed), None)
     if tables is None:
@@ -68,7 +89,10 @@ def _table_problems(opened: Opened, head: Json, anchor: Json, declared_size: int
     if head["step"] != _step(min(std for _columns, std in tables), declared_size):
         yield f"{COUNTS}: the step does not follow from the noise and the declared size"
     length = len(opened.counts or b"") + 1
-    length += _BYTES_OF_CELL * sum(math.prod(cells[column] for column in columns) for columns in listed)
+    length += _BYTES_OF_CELL * sum(
+        math.prod((cells if len(columns) == 1 else groups)[column] for column in columns)
+        for columns in listed
+    )
     if opened.files[COUNTS].bytes != length:
         yield f"{COUNTS} has not as many cells as its tables"
 
@@ -88,8 +112,45 @@ def _stated(groups: object) -> list[Table]:
     return found
 
 
+def _group_counts(merged: object, cells: list[int]) -> list[int] | None:
+    """How many groups the codes of every column are merged into; None where that is not said."""
+    if not isinstance(merged, list) or len(merged) != len(cells):
+        return None
+    counts: list[int] = []
+    for groups, codes in zip(merged, cells, strict=True):
+        if groups is None:
+            counts.append(codes)
+            continue
+        whole = isinstance(groups, list) and len(groups) == codes and all(type(one) is int for one in groups)
+        if not whole or set(groups) != set(range(max(groups) + 1)) or len(set(groups)) == codes:
+            return None
+        counts.append(max(groups) + 1)
+    return counts
+
+
+def _rounds(
+    anchor: Json, cells: list[int], groups: list[int], target: int | None, *, by_class: bool
+) -> Iterator[Table]:
+    """What an anchor of two rounds counts: the codes of columns, then groups of pairs, by class of the target or not."""
+    std = anchor["noise_multiplier"] * anchor["sensitivity"]
+    powers = [codes**_COLUMN_POWER for codes in cells]
+    for column, power in enumerate(powers):
+        yield (column,), std / (anchor["column_sensitivity"] * math.sqrt(power / math.fsum(powers)))
+    sliced = (target,) if by_class and target is not None else ()
+    features = [column for column in range(len(cells)) if column not in sliced]
+    sizes = (1, 2) if sliced else (2,)
+    tables = [table for size in sizes for table in itertools.combinations(features, size)]
+    shares = [
+        math.prod(groups[column] for column in table) ** _TABLE_POWER
+        * (_TARGET_WEIGHT_OF_GROUPS if not sliced and target in table else 1.0)
+        for table in tables
+    ]
+    for table, share in zip(tables, shares, strict=True):
+        yield tuple(sorted((*sliced, *table))), std / math.sqrt(len(tables) * share / math.fsum(shares))
+
+
 def _tables(anchor: Json, columns: int, target: int | None, *, by_class: bool) -> Iterator[Table]:
-    """What an anchor counts: columns and pairs, by class of the target, or pairs with the target more precisely."""
+    """What an anchor of one round counts: columns and pairs, by class of the target, or pairs with the target more precisely."""
     std, weight = anchor["noise_multiplier"] * anchor["sensitivity"], anchor["diagonal_weight"]
     sliced = (target,) if by_class and target is not None else ()
     features = [column for column in range(columns) if column not in sliced]

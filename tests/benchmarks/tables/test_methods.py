@@ -22,6 +22,7 @@ def task(rows: int = 3000, epsilon: float = 1.0, seed: int = 0) -> Task:
         codes=codes.astype(np.int16),
         cardinalities=(5, 3, 2),
         target=2,
+        ordered=(False, False, False),
         epsilon=epsilon,
         delta=1e-6,
         seed=seed,

@@ -1,0 +1,79 @@
+"""Groups of codes: how finely pairs of columns are counted.
+
+The noise on a cell of a table of counts does not depend on how many records the cell holds, so a table of few large cells has
+less error than one of many small cells, until the cells hide what differs inside them. The codes of a column are merged into
+groups of about equal share: neighbours where the codes are ordered, rare with rare where they are not. A code with more than a
+group's share stays alone. Inside a group the codes keep the shares that they have in the column.
+
+Everything here follows from noisy counts and public facts: post-processing, free of charge.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+GROUPS_FACTOR: Final = 0.6
+"""Groups of a column over the root of the records that stand above the noise of one table's cell (docs/rules-study.md)."""
+FEWEST_GROUPS: Final = 2
+MOST_GROUP_CELLS: Final = 2048
+"""Groups of all columns together: memory grows with their square."""
+
+Floats = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.int64]
+
+
+def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices: int) -> int:
+    """Return how many groups a column gets at most, by public facts.
+
+    A cell of two columns of `g` groups holds `n / g^2` records if the groups are even. The number lets that be some multiple
+    of the noise.
+
+    Args:
+        declared_size: declared number of units.
+        noise_std: standard deviation of the noise on a cell of a table whose weight is one, in records.
+        columns: of the table.
+        slices: classes that pairs are counted by; 1 if they are not.
+    """
+    wanted = round(GROUPS_FACTOR * math.sqrt(declared_size / noise_std))
+    room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns
+    return max(FEWEST_GROUPS, min(wanted, room))
+
+
+def group_codes(law: Floats, *, most: int, ordered: bool) -> Groups:
+    """Merge the codes of a column into groups of about equal share.
+
+    Args:
+        law: (codes,) noisy shares.
+        most: how many groups an even law gets; an uneven one may get a few more.
+        ordered: whether neighbouring codes are alike; else codes are merged in the order of their shares.
+
+    Returns:
+        (codes,) the group of every code, from 0 without a gap.
+    """
+    if len(law) <= most:
+        return np.arange(len(law))
+    sequence = np.arange(len(law)) if ordered else np.argsort(-law, kind="stable")
+    share, group, held = 1.0 / most, 0, 0.0
+    groups = np.empty(len(law), dtype=np.int64)
+    for code in sequence.tolist():
+        if held > 0 and (law[code] >= share or held + law[code] / 2 > share):
+            group, held = group + 1, 0.0
+        groups[code] = group
+        held += law[code]
+        if held >= share:
+            group, held = group + 1, 0.0
+    return np.unique(groups, return_inverse=True)[1].reshape(-1)
+
+
+def sums_of_groups(values: Floats, groups: Groups) -> Floats:
+    """Sum values of codes into those of their groups."""
+    sums = np.bincount(groups, weights=values, minlength=int(groups.max(initial=-1)) + 1)
+    return sums.astype(np.float64)
+
+
+def group_counts(groups: Sequence[Groups]) -> tuple[int, ...]:
+    """Return how many groups every column has."""
+    return tuple(int(of_column.max(initial=-1)) + 1 for of_column in groups)
