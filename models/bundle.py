@@ -20,6 +20,8 @@ from core.releases.manifest import ImageManifest, Manifest, TableManifest
 from core.releases.readme import render_readme
 from models.idpgan.generator import Generator
 from models.idpgan.generator_onnx import generator_onnx
+from models.idpgan.mixture import Mixture
+from models.idpgan.mixture_onnx import mixture_onnx
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
 AnyGenerator = TrainedGenerator | TrainedImageGenerator
@@ -83,6 +85,8 @@ def export_onnx(generator: AnyGenerator) -> bytes:
         return generator_onnx(
             generator.network.float().cpu(), latent_dimension=generator.latent_dimension, opset=ONNX_OPSET
         )
+    if isinstance(generator.network, Mixture):
+        return mixture_onnx(generator.network.float().cpu(), opset=ONNX_OPSET)
     classes = 0 if generator.label_probabilities is None else len(generator.label_probabilities)
     # Two rows: with one the exporter would fix the batch size to one.
     example = (torch.zeros(2, generator.latent_dimension), torch.zeros(2, classes))

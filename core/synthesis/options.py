@@ -98,6 +98,8 @@ class IdpganOptions(BaseModel):
     generator_width: Width = 128
     generator_blocks: Depth = 2
     latent_dimension: Width = 32
+    generator: Literal["network", "mixture"] = "network"
+    """What is fitted to the noisy counts of a table: a network, or a mixture of product laws, which has no critic."""
     generator_learning_rate: Positive = 2e-3
     generator_batch_size: Count = 1000
     pretraining_steps: CountOrNone = 4000
@@ -174,6 +176,7 @@ class IdpganRequest(BaseModel):
     generator_width: Width | None = None
     generator_blocks: Depth | None = None
     latent_dimension: Width | None = None
+    generator: Literal["network", "mixture"] | None = None
     generator_learning_rate: Positive | None = None
     generator_batch_size: Count | None = None
     pretraining_steps: CountOrNone | None = None

@@ -41,9 +41,21 @@ WIDE_TABLE_CELLS = 400
 """From this many one-hot cells on, both networks are wide."""
 NARROW, WIDE = (64, 128), (128, 256)
 """Critic and generator width of narrow and of wide tables: noise grows with the critic's size."""
+OF_NETWORKS = frozenset(
+    {
+        "generator_width",
+        "generator_blocks",
+        "latent_dimension",
+        "generator_learning_rate",
+        "generator_batch_size",
+    }
+)
+"""Options of a network as generator."""
+MIXTURE_STEPS = 400
+"""Steps of the fit of a mixture."""
 WITHOUT_CRITIC = frozenset(
     {
-        "anchor", "critic", "anchor_diagonal_weight", "generator_width", "generator_blocks", "latent_dimension",
+        "anchor", "critic", "anchor_diagonal_weight", "generator", "generator_width", "generator_blocks", "latent_dimension",
         "generator_learning_rate", "generator_batch_size", "pretraining_steps", "anchor_weight", "ema_decay",
     }
 )  # fmt: skip
@@ -136,6 +148,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "clipping_norm": ACTS_CLIPPING_NORM if acts else CLIPPING_NORM,
         "critic_width": critic_width,
         "critic_steps": CRITIC_STEPS[anchor],
+        "generator": _generator(chosen, facts, anchor=anchor, critic=critic),
         "generator_width": generator_width,
     }
     if facts.image is not None:
@@ -146,6 +159,13 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
                 "only images with labels have a critic of labels", remedy='leave out the option "critic_asks"'
             )
         rules |= image_rules.label_defaults(facts.image, declared_size=facts.declared_size)
+    if (chosen.get("generator") or rules["generator"]) == "mixture":
+        if critic or not anchor or facts.image is not None:
+            raise InvalidSpec(
+                "a mixture is fitted to the counts of a table's anchor, without a critic",
+                remedy='leave out the option "generator", or set "critic" to false',
+            )
+        rules |= {"pretraining_steps": MIXTURE_STEPS}
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
     try:
@@ -165,6 +185,12 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
 def sampled_batch_cap(expected_batch_size: int) -> int:
     """Return the public cap on the units in one sampled batch; beyond it a job fails and is charged in full."""
     return CAP_FACTOR * expected_batch_size + CAP_EXTRA
+
+
+def _generator(chosen: Mapping[str, Any], facts: PublicFacts, *, anchor: bool, critic: bool) -> str:
+    """Return what is fitted to the counts: a network for a critic, for images, or if the order sets an option of networks."""
+    plain = anchor and not critic and facts.image is None and not set(chosen) & OF_NETWORKS
+    return "mixture" if plain else "network"
 
 
 def _column_weight(facts: PublicFacts) -> float:

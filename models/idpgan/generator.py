@@ -118,12 +118,24 @@ class Generator(nn.Module):
 
     def _start_at(self, columns: Sequence[npt.NDArray[np.float64]]) -> None:
         """Start every column at its shares, and keep those of codes within their groups."""
-        shares = np.concatenate([np.maximum(law, _SMALLEST_SHARE) for law in columns])
-        of_group = sums_of_groups(shares, self.group_of_code.numpy())
-        within = np.log(shares / of_group[self.group_of_code.numpy()])
+        of_group, within = laws_of_groups(columns, self.group_of_code.numpy())
         start, stop = self.label_start, self.label_start + self.classes
         self.leave.bias.copy_(torch.from_numpy(np.log(np.delete(of_group, np.arange(start, stop)))))
         self.within_group.copy_(torch.from_numpy(within))
+
+
+def laws_of_groups(
+    columns: Sequence[npt.NDArray[np.float64]], group_of_code: Groups
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the shares of all groups, and the logarithm of the share that each code has in its group.
+
+    Args:
+        columns: of every column (codes,) shares.
+        group_of_code: (cells,) the group of every code among those of all columns.
+    """
+    shares = np.concatenate([np.maximum(law, _SMALLEST_SHARE) for law in columns])
+    of_groups = sums_of_groups(shares, group_of_code)
+    return of_groups, np.log(shares / of_groups[group_of_code])
 
 
 def make_generator(

@@ -21,15 +21,25 @@ class Learner(ABC):
     Args:
         generator: initialised.
         options: of the plan.
+        learning_rate: at its highest; None for that of the options.
+        betas: of Adam.
     """
 
-    def __init__(self, generator: nn.Module, options: IdpganOptions) -> None:
+    def __init__(
+        self,
+        generator: nn.Module,
+        options: IdpganOptions,
+        *,
+        learning_rate: float | None = None,
+        betas: tuple[float, float] = (0.5, 0.99),
+    ) -> None:
         self.average = copy.deepcopy(generator)
         self._module = generator
         self._options = options
         self._device = CPU
         self._updates = 0
-        self._adam = torch.optim.Adam(generator.parameters(), betas=(0.5, 0.99), foreach=True)
+        self._learning_rate = options.generator_learning_rate if learning_rate is None else learning_rate
+        self._adam = torch.optim.Adam(generator.parameters(), betas=betas, foreach=True)
 
     def move(self, device: torch.device) -> None:
         """Learn on a device from now on; call before the first step, and before `restore`."""
@@ -67,7 +77,7 @@ class Learner(ABC):
 
     def _update(self, loss: Tensor, rate: float) -> None:
         for group in self._adam.param_groups:
-            group["lr"] = self._options.generator_learning_rate * rate
+            group["lr"] = self._learning_rate * rate
         self._adam.zero_grad(set_to_none=True)
         torch.autograd.backward(loss, inputs=list(self._module.parameters()))
         self._adam.step()

@@ -1,7 +1,7 @@
 """How far a generated batch is from the noisy counts: the generator's warm start and permanent loss."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -48,16 +48,18 @@ class MomentLoss:
         self._whole = torch.from_numpy(whole).float()
         self._whole_weight = torch.from_numpy(_COLUMN_WEIGHT / (whole + _COLUMN_FLOOR)).float()
 
-    def __call__(self, shares: Tensor, batch: LabelledBatch) -> Tensor:
+    def __call__(self, slices: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
         """The distance, a scalar.
 
         Args:
-            shares: (rows, cells) probabilities of every column's groups.
-            batch: whose labels `shares` was made with.
+            slices: of every class, or of all records: (rows, cells) probabilities of every column's groups, and (rows,) the share
+                of all records that each row stands for.
         """
-        total = torch.zeros((), device=shares.device)
+        total = torch.zeros((), device=self._whole.device)
         whole = torch.zeros_like(self._whole)
-        for index, (weighted, part) in enumerate(self._slices(shares, batch)):
+        for index, (shares, weights) in enumerate(slices):
+            part = shares.index_select(1, self._cells)
+            weighted = part * weights[:, None]
             pairs = weighted.T @ part - self._pairs[index]
             ones = weighted.sum(dim=0)
             whole = whole + ones
@@ -66,10 +68,14 @@ class MomentLoss:
                 total = total + (self._one_weight[index] * (ones - self._ones[index]).square()).sum()
         return total + (self._whole_weight * (whole - self._whole).square()).sum()
 
-    def _slices(self, shares: Tensor, batch: LabelledBatch) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield, per slice, the shares of its rows times their weights, and the shares; (rows, cells) each."""
-        inside = shares.index_select(1, self._cells)
+    def of_batch(self, shares: Tensor, batch: LabelledBatch) -> Tensor:
+        """The distance of a batch.
+
+        Args:
+            shares: (rows, cells) probabilities of every column's groups.
+            batch: whose labels `shares` was made with.
+        """
         bounds = batch.bounds if self._layout.by_class else (0, len(shares))
-        for start, stop in itertools.pairwise(bounds):
-            part = inside[start:stop]
-            yield part * batch.weights[start:stop, None], part
+        return self(
+            (shares[start:stop], batch.weights[start:stop]) for start, stop in itertools.pairwise(bounds)
+        )

@@ -43,6 +43,7 @@ class Refinement(Learner):
         anchor: Anchor | None,
     ) -> None:
         super().__init__(generator, options)
+        self.latent_dimension = options.latent_dimension
         self.generator = generator
         self._streams = streams
         self._cardinalities = cardinalities
@@ -61,7 +62,7 @@ class Refinement(Learner):
         batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
         grouped = self.generator.grouped(latent, batch.one_hot)
-        loss = self._anchor.loss(probabilities(grouped, self.generator.group_counts), batch)
+        loss = self._anchor.loss.of_batch(probabilities(grouped, self.generator.group_counts), batch)
         self._update(
             loss, min(1.0, (step + 1) / WARM_UP_STEPS) * cosine(step / self._options.pretraining_steps)
         )
@@ -88,7 +89,7 @@ class Refinement(Learner):
         rate = cosine(progress)
         if self._anchor is not None:
             of_groups = probabilities(grouped, self.generator.group_counts)
-            loss = loss + self._options.anchor_weight * self._anchor.loss(of_groups, batch)
+            loss = loss + self._options.anchor_weight * self._anchor.loss.of_batch(of_groups, batch)
             rate *= REFINEMENT_RATE
         self._update(loss, rate)
         return scores.detach()

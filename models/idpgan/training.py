@@ -10,6 +10,7 @@ from models.idpgan.counts import released_counts
 from models.idpgan.generator import make_generator
 from models.idpgan.loop import Loop
 from models.idpgan.measurement import Measurement, make_anchor, measure
+from models.idpgan.mixture import Mixture, MixtureFit
 from models.idpgan.refinement import Refinement
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator, TrainingHost
@@ -26,7 +27,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         placement: where it runs.
     """
 
-    _refinement: Refinement
+    _refinement: Refinement | MixtureFit
 
     def __init__(
         self,
@@ -50,14 +51,19 @@ class Training(Loop[Measurement, TrainedGenerator]):
     def _restored(self, tensors: dict[str, Tensor]) -> Measurement:
         return Measurement.restore(tensors, self._table.cardinalities)
 
-    def _prepare(self) -> Refinement:
+    def _prepare(self) -> Refinement | MixtureFit:
         anchor = None
         if self._measured.counted is not None:
             anchor = make_anchor(self._measured.counted, self._table, self._plan)
-        generator = make_generator(self._table, self._options, None if anchor is None else anchor.groups)
-        generator.initialise(self._streams, columns=None if anchor is None else anchor.targets.columns)
         self._law = self._measured.law if anchor is None else anchor.law
         self._variety = None if anchor is None else anchor.variety
+        if self._options.generator == "mixture":
+            assert anchor is not None, "a mixture is fitted to the counts of an anchor"
+            mixture = Mixture(groups=anchor.groups, target_index=self._table.target_index)
+            mixture.initialise(self._streams, anchor.targets.columns)
+            return MixtureFit(mixture=mixture, options=self._options, anchor=anchor)
+        generator = make_generator(self._table, self._options, None if anchor is None else anchor.groups)
+        generator.initialise(self._streams, columns=None if anchor is None else anchor.targets.columns)
         return Refinement(
             generator=generator,
             options=self._options,
@@ -69,6 +75,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
 
     def _private_step(self, step: int) -> None:
         assert self._critic is not None, "a plan with steps has a critic"
+        assert isinstance(self._refinement, Refinement), "a critic looks at what a network makes"
         chosen = self._sampler.draw(self._streams, step)
         real = cells_of(self._table.codes[chosen], self._table.cardinalities)
         self._critic.step(step, real, self._refinement.fakes(step, len(real)))
@@ -76,7 +83,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
     def _made(self, network: nn.Module) -> TrainedGenerator:
         return TrainedGenerator(
             network=network,
-            latent_dimension=self._options.latent_dimension,
+            latent_dimension=self._refinement.latent_dimension,
             label_index=self._table.target_index,
             label_probabilities=self._law,
             cardinalities=self._table.cardinalities,

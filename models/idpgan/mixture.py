@@ -1,0 +1,137 @@
+"""A generator without a network: a mixture of product laws, fitted to the noisy counts in seconds.
+
+Every component has its own law of each column, over groups of codes (`models.grouping`), and all components have the same weight. The
+two-way shares of the mixture are the mean over the components of products of their laws, so its distance to the counts is
+known exactly: no batch is drawn, and a fit takes a few hundred steps. Vietri et al. 2022 (arXiv 2209.07400) fit such mixtures to
+measured marginals.
+
+It is sampled like a network: the latent number chooses the component, with the probability that the component has given the label.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from core.synthesis.options import IdpganOptions
+from models.devices.placement import move_tensors
+from models.encoding import block_starts
+from models.grouping import Groups, group_counts
+from models.idpgan.generator import EXCLUDED, GIVEN, laws_of_groups, probabilities
+from models.idpgan.learner import Learner, cosine
+from models.idpgan.measurement import Anchor
+from models.randomness import KeyedStreams, Purpose
+
+COMPONENTS: Final = 800
+LATENT_DIMENSION: Final = 1
+JITTER: Final = 0.7
+"""Standard deviation of the logits of the components at the start, around those of the noisy shares."""
+LEARNING_RATE: Final = 0.15
+BETAS: Final = (0.9, 0.95)
+_WARM_UP_STEPS: Final = 10
+_ROOT_HALF: Final = math.sqrt(0.5)
+
+
+class Mixture(nn.Module):
+    """(latent, label one-hot) to the logits of every column's codes.
+
+    Args:
+        groups: of every column (codes,) the group of each code. Those of the target are its codes.
+        target_index: the column that is given, or None.
+        components: how many.
+    """
+
+    def __init__(
+        self, *, groups: Sequence[Groups], target_index: int | None, components: int = COMPONENTS
+    ) -> None:
+        super().__init__()
+        self.group_counts = group_counts(groups)
+        starts = block_starts(self.group_counts)
+        self.classes = 0 if target_index is None else self.group_counts[target_index]
+        self.label_start = int(starts[-1]) if target_index is None else int(starts[target_index])
+        places = np.concatenate(
+            [of_codes + start for of_codes, start in zip(groups, starts[:-1], strict=True)]
+        )
+        self.group_of_code: Tensor
+        self.within_group: Tensor
+        self.register_buffer("group_of_code", torch.from_numpy(places))
+        self.register_buffer("within_group", torch.zeros(len(places)))
+        self.logits = nn.Parameter(torch.zeros(components, int(starts[-1])))
+
+    def forward(self, latent: Tensor, label: Tensor) -> Tensor:
+        """Shapes (rows, 1) and (rows, classes) to logits (rows, cells)."""
+        uniform = 0.5 * (1.0 + torch.erf(latent * _ROOT_HALF))
+        sums = label @ self.component_sums() if self.classes else self.component_sums()
+        component = (sums < uniform).sum(dim=1).clamp(max=len(self.logits) - 1)
+        grouped = self.logits[component]
+        if self.classes:
+            stop = self.label_start + self.classes
+            given = label * (GIVEN - EXCLUDED) + EXCLUDED
+            grouped = torch.cat([grouped[:, : self.label_start], given, grouped[:, stop:]], dim=1)
+        return grouped.index_select(1, self.group_of_code) + self.within_group
+
+    def laws(self) -> Tensor:
+        """(components, group cells) probabilities of every column's groups."""
+        return probabilities(self.logits, self.group_counts)
+
+    def component_sums(self) -> Tensor:
+        """(classes, components) running sums of the probability of every component given the label; (1, components) without one."""
+        if not self.classes:
+            even = torch.full((1, len(self.logits)), 1.0 / len(self.logits), device=self.logits.device)
+            return torch.cumsum(even, dim=1)
+        weights = self.laws()[:, self.label_start : self.label_start + self.classes].T
+        sums = torch.cumsum(weights.double(), dim=1)
+        return (sums / sums[:, -1:]).float()
+
+    def initialise(self, streams: KeyedStreams, columns: Sequence[npt.NDArray[np.float64]]) -> None:
+        """Start every component near the columns' shares, and keep those of codes within their groups.
+
+        Args:
+            streams: of the job.
+            columns: of every column (codes,) noisy shares.
+        """
+        of_groups, within = laws_of_groups(columns, self.group_of_code.numpy())
+        jitter = streams.torch_normals(Purpose.GENERATOR_INIT, 0, tuple(self.logits.shape))
+        with torch.no_grad():
+            self.logits.copy_(torch.from_numpy(np.log(of_groups)) + JITTER * jitter)
+            self.within_group.copy_(torch.from_numpy(within))
+
+
+class MixtureFit(Learner):
+    """A mixture with its optimiser and exponential average. Sees no private row.
+
+    Args:
+        mixture: initialised.
+        options: of the plan.
+        anchor: what the noisy counts ask of it.
+    """
+
+    latent_dimension = LATENT_DIMENSION
+
+    def __init__(self, *, mixture: Mixture, options: IdpganOptions, anchor: Anchor) -> None:
+        super().__init__(mixture, options, learning_rate=LEARNING_RATE, betas=BETAS)
+        self._mixture, self._anchor = mixture, anchor
+
+    def move(self, device: torch.device) -> None:
+        """See `Learner.move`."""
+        super().move(device)
+        move_tensors(self._anchor.loss, device)
+
+    def pretrain(self, step: int) -> None:
+        """One step towards the noisy counts."""
+        laws, even = self._mixture.laws(), 1.0 / len(self._mixture.logits)
+        if self._anchor.layout.by_class:
+            first = self._mixture.label_start
+            slices = [(laws, laws[:, first + label] * even) for label in range(self._mixture.classes)]
+        else:
+            slices = [(laws, torch.full((len(laws),), even, device=laws.device))]
+        rate = min(1.0, (step + 1) / _WARM_UP_STEPS) * cosine(step / self._options.pretraining_steps)
+        self._update(self._anchor.loss(slices), rate)
+
+    def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
+        """A mixture has no critic: plans refuse it."""
+        raise AssertionError("a mixture is not trained against a critic")

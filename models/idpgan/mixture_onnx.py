@@ -1,0 +1,74 @@
+"""A mixture of product laws as an ONNX model: the latent number chooses a component, whose logits are looked up."""
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+from models.idpgan.generator import EXCLUDED, GIVEN
+from models.idpgan.generator_onnx import IR_VERSION, ROWS
+from models.idpgan.mixture import LATENT_DIMENSION, Mixture
+
+
+def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
+    """Return the serialised model: `latent` and `label` in, `logits` out; the number of rows is free.
+
+    Args:
+        mixture: on the CPU, float32.
+        opset: of ONNX's own operators.
+    """
+    start, stop = mixture.label_start, mixture.label_start + mixture.classes
+    with torch.no_grad():
+        sums, logits = mixture.component_sums().numpy(), mixture.logits.detach().numpy()
+    constants: dict[str, npt.NDArray[np.generic]] = {
+        "root_half": np.array(np.sqrt(0.5), np.float32), "one": np.array(1, np.float32), "half": np.array(0.5, np.float32),
+        "sums": sums, "last": np.array(len(logits) - 1), "axis": np.array([1], np.int64),
+        "components": np.delete(logits, np.arange(start, stop), axis=1),
+        "group_of_code": mixture.group_of_code.numpy(), "within_group": mixture.within_group.numpy(),
+    }  # fmt: skip
+    node = helper.make_node
+    nodes = [
+        node("Mul", ["latent", "root_half"], ["scaled"]),
+        node("Erf", ["scaled"], ["erf"]),
+        node("Add", ["erf", "one"], ["raised"]),
+        node("Mul", ["raised", "half"], ["uniform"]),
+        *([node("MatMul", ["label", "sums"], ["below"])] if mixture.classes else []),
+        node("Less", ["below" if mixture.classes else "sums", "uniform"], ["passed"]),
+        node("Cast", ["passed"], ["counted"], to=TensorProto.INT64),
+        node("ReduceSum", ["counted", "axis"], ["component"], keepdims=0),
+        node("Min", ["component", "last"], ["chosen"]),
+        node("Gather", ["components", "chosen"], ["looked_up"], axis=0),
+    ]
+    grouped = "looked_up"
+    if mixture.classes:
+        constants |= {
+            "range": np.array(GIVEN - EXCLUDED, np.float32), "least": np.array(EXCLUDED, np.float32), "zero": np.array([0], np.int64),
+            "start": np.array([start], np.int64), "end": np.array([logits.shape[1]], np.int64),
+        }  # fmt: skip
+        nodes += [
+            node("Slice", ["looked_up", "zero", "start", "axis"], ["before"]),
+            node("Slice", ["looked_up", "start", "end", "axis"], ["after"]),
+            node("Mul", ["label", "range"], ["stretched"]),
+            node("Add", ["stretched", "least"], ["given"]),
+            node("Concat", ["before", "given", "after"], ["grouped"], axis=1),
+        ]
+        grouped = "grouped"
+    nodes += [
+        node("Gather", [grouped, "group_of_code"], ["spread"], axis=1),
+        node("Add", ["spread", "within_group"], ["logits"]),
+    ]
+    widths = {"latent": LATENT_DIMENSION, "label": mixture.classes}
+    graph = helper.make_graph(
+        nodes,
+        "generator",
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, [ROWS, width])
+            for name, width in widths.items()
+        ],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, len(mixture.group_of_code)])],
+        [numpy_helper.from_array(values, name) for name, values in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+    onnx.checker.check_model(model, full_check=True)
+    return bytes(model.SerializeToString(deterministic=True))
