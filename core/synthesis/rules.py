@@ -159,12 +159,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
                 "only images with labels have a critic of labels", remedy='leave out the option "critic_asks"'
             )
         rules |= image_rules.label_defaults(facts.image, declared_size=facts.declared_size)
-    if (chosen.get("generator") or rules["generator"]) == "mixture":
-        if critic or not anchor or facts.image is not None:
-            raise InvalidSpec(
-                "a mixture is fitted to the counts of a table's anchor, without a critic",
-                remedy='leave out the option "generator", or set "critic" to false',
-            )
+    if rules["generator"] == "mixture":
         rules |= {"pretraining_steps": MIXTURE_STEPS}
     if not anchor:
         rules |= {"pretraining_steps": 0, "anchor_weight": 0.0}
@@ -188,9 +183,19 @@ def sampled_batch_cap(expected_batch_size: int) -> int:
 
 
 def _generator(chosen: Mapping[str, Any], facts: PublicFacts, *, anchor: bool, critic: bool) -> str:
-    """Return what is fitted to the counts: a network for a critic, for images, or if the order sets an option of networks."""
-    plain = anchor and not critic and facts.image is None and not set(chosen) & OF_NETWORKS
-    return "mixture" if plain else "network"
+    """Return what is fitted to the counts: a network for a critic, for images, or if the order sets an option of networks.
+
+    Raises:
+        InvalidSpec: the order sets a mixture that cannot be.
+    """
+    possible = anchor and not critic and facts.image is None
+    wanted: str = chosen.get("generator", "network" if set(chosen) & OF_NETWORKS else "mixture")
+    if wanted == "mixture" and not possible and "generator" in chosen:
+        raise InvalidSpec(
+            "a mixture is fitted to the counts of a table's anchor, without a critic",
+            remedy='leave out the option "generator", or set "critic" to false',
+        )
+    return wanted if possible else "network"
 
 
 def _column_weight(facts: PublicFacts) -> float:

@@ -10,7 +10,7 @@ from models.critic.label_network import LabelCritic
 from models.devices.placement import move_tensors
 from models.idpgan.checkpoint import load_module, under
 from models.idpgan.labels import stratified_batch
-from models.idpgan.learner import Learner, cosine
+from models.idpgan.learner import Refiner, cosine
 from models.images.generator import ImageGenerator
 from models.images.moment_loss import ImageMomentLoss
 from models.randomness import KeyedStreams, Purpose, normals_into
@@ -19,7 +19,7 @@ FAKES_AT_ONCE = 64
 """Generated images in one pass for the critic; a public constant."""
 
 
-class ImageRefinement(Learner):
+class ImageRefinement(Refiner):
     """The generator of images with its optimiser and exponential average. Sees no private image.
 
     Args:

@@ -51,10 +51,6 @@ class Learner(ABC):
     def pretrain(self, step: int) -> None:
         """One step towards the moments alone."""
 
-    @abstractmethod
-    def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
-        """One step against the critic. Returns its scores of generated records, (rows,)."""
-
     def tensors(self) -> dict[str, Tensor]:
         """All state but the number of updates."""
         return {
@@ -87,6 +83,14 @@ class Learner(ABC):
             torch._foreach_lerp_(
                 list(self.average.parameters()), list(self._module.parameters()), 1.0 - decay
             )
+
+
+class Refiner(Learner):
+    """A generator that learns from a critic as well."""
+
+    @abstractmethod
+    def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
+        """One step against the critic. Returns its scores of generated records, (rows,)."""
 
 
 def cosine(progress: float) -> float:

@@ -19,7 +19,7 @@ from models.devices.placement import HOST, Placement
 from models.dp.poisson import UnitSampler
 from models.dp.private_step import PrivateCritic
 from models.idpgan.checkpoint import inside, pack, under, unpack
-from models.idpgan.learner import Learner
+from models.idpgan.learner import Learner, Refiner
 from models.idpgan.pace import Pace
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
@@ -102,6 +102,7 @@ class Loop(ABC, Generic[Released, Made]):
     def _move(self, step: int, *, progress: float) -> None:
         """Move the generator against the critic, after a private step."""
         assert self._network is not None, "a plan with steps has a critic"
+        assert isinstance(self._refinement, Refiner), "a plan with steps has a generator for it"
         self._pace.observe(self._refinement.refine(step, self._network, progress=progress))
 
     @abstractmethod

@@ -131,7 +131,3 @@ class MixtureFit(Learner):
             slices = [(laws, torch.full((len(laws),), even, device=laws.device))]
         rate = min(1.0, (step + 1) / _WARM_UP_STEPS) * cosine(step / self._options.pretraining_steps)
         self._update(self._anchor.loss(slices), rate)
-
-    def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
-        """A mixture has no critic: plans refuse it."""
-        raise AssertionError("a mixture is not trained against a critic")

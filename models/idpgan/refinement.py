@@ -9,7 +9,7 @@ from core.synthesis.options import IdpganOptions
 from models.devices.placement import move_tensors
 from models.idpgan.generator import Generator, draw, probabilities
 from models.idpgan.labels import drawn_labels, stratified_batch
-from models.idpgan.learner import Learner, cosine
+from models.idpgan.learner import Refiner, cosine
 from models.idpgan.measurement import Anchor
 from models.randomness import KeyedStreams, Purpose, normals_into
 
@@ -20,7 +20,7 @@ FAKES_AT_ONCE = 128
 """Generated records in one pass for the critic; a public constant."""
 
 
-class Refinement(Learner):
+class Refinement(Refiner):
     """The generator with its optimiser and exponential average. Sees no private row.
 
     Args:
