@@ -25,9 +25,9 @@ CHUNK_ROWS = 8192
 """Rows that are balanced together."""
 FEWEST_EXPECTED = 3.0
 """Expected number of rows of a chunk with a code below which it is rare."""
-AT_ONCE, FEWEST_PARTS = 128, 16
-"""Rows that change by the same counts, at most, and into how many parts of that kind a chunk falls at least. More rows
-at once overshoot; fewer take longer."""
+MOST_AT_ONCE, LEAST_AT_ONCE, FEWEST_PARTS = 512, 64, 48
+"""Rows that change by the same counts in the first turn and in the last, and into how many parts of that kind the rows of
+a turn fall at least. More rows at once overshoot, which later turns mend; fewer take longer."""
 
 
 def is_balanced(rows: int, cardinalities: Sequence[int]) -> bool:
@@ -40,22 +40,11 @@ def is_balanced(rows: int, cardinalities: Sequence[int]) -> bool:
     return rows <= MOST_ROWS and sum(cardinalities) <= MOST_CELLS
 
 
-def laws_of(logits: NDArray[np.float32], cardinalities: Sequence[int]) -> NDArray[np.float32]:
-    """The softmax of every column's block.
-
-    Args:
-        logits: (rows, cells).
-        cardinalities: Codes of every column.
-
-    Returns:
-        (rows, cells) probabilities.
-    """
-    laws = np.empty_like(logits)
+def normalise(weights: NDArray[np.float32], cardinalities: Sequence[int]) -> None:
+    """Make the weights (cells, rows) of every column's block sum to one."""
     for start, stop in _blocks(cardinalities):
-        block = logits[:, start:stop]
-        weights = np.exp(block - block.max(axis=1, keepdims=True))
-        laws[:, start:stop] = weights / weights.sum(axis=1, keepdims=True)
-    return laws
+        block = weights[start:stop]
+        block *= np.float32(1.0) / block.sum(axis=0)
 
 
 def stratified_uniforms(rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -83,27 +72,35 @@ def balance(
     (rows, columns), width = codes.shape, laws.shape[1]
     starts = np.array([start for start, _ in _blocks(cardinalities)], dtype=np.intp)
     cells, others = codes + starts, redrawn + starts
-    surplus, rare = _surplus(cells, laws, cardinalities).ravel(), laws.sum(axis=0) < FEWEST_EXPECTED
-    order = rng.permuted(np.tile(np.arange(columns), (rows, 1)), axis=1)
-    at_once = min(AT_ONCE, -(-rows // FEWEST_PARTS))
-    for turn in range(columns):
+    expected = np.ones(rows, dtype=np.float32) @ laws
+    surplus, rare = _surplus(cells, laws, expected, cardinalities).ravel(), expected < FEWEST_EXPECTED
+    # Places in `surplus` are line plus cell. From here on a column is a line of memory.
+    lines, free = (cells * width).T.copy(), ((cells != others) & ~rare[cells] & ~rare[others]).T.ravel()
+    flat, others = lines.ravel(), others.T.ravel()
+    turns = rng.permuted(np.tile(np.arange(columns), (rows, 1)), axis=1).T
+    for turn, at_once in zip(turns, _at_once(columns), strict=True):
         shuffled = rng.permutation(rows)
-        for start in range(0, rows, max(at_once, 1)):
-            some = shuffled[start : start + at_once]
-            column = order[some, turn]
-            old, new = cells[some, column], others[some, column]
-            beside = cells[some] * width
-            # Within its own column's block `surplus` is diagonal: the sum for `old` holds its one-way count, that for `new` lacks it.
-            fall = surplus[beside + old[:, None]].sum(axis=1) - surplus[beside + new[:, None]].sum(axis=1)
-            fall -= surplus[new * (width + 1)]
-            moved = np.flatnonzero((fall > columns) & (new != old) & ~rare[old] & ~rare[new])
+        places = turn[shuffled] * rows + shuffled
+        shuffled, places = shuffled[free[places]], places[free[places]]
+        at_once = max(1, min(at_once, -(-len(places) // FEWEST_PARTS)))  # noqa: PLW2901 (of few rows fewer)
+        for start in range(0, len(places), at_once):
+            some, place = shuffled[start : start + at_once], places[start : start + at_once]
+            beside, old, new = lines.take(some, axis=1), flat.take(place), others.take(place)
+            fall = surplus.take(beside + old // width).sum(axis=0) - surplus.take(beside + new).sum(axis=0)
+            # Twice the one-way surplus is on the diagonal; `old` has it among the sum's terms, `new` has a zero there.
+            fall -= (surplus.take(old + old // width) + surplus.take(new * width + new)) / 2
+            moved = np.flatnonzero(fall > columns)
             if len(moved):
-                at, column, old, new = some[moved], column[moved], old[moved], new[moved]
-                kept = cells[at][np.arange(columns) != column[:, None]].reshape(len(at), columns - 1)
-                _recount(surplus, kept, old, -1.0, width)
-                _recount(surplus, kept, new, 1.0, width)
-                cells[at, column] = new
-    codes[:] = cells - starts
+                some, old, new = some[moved], old[moved], new[moved]
+                _recount(surplus, lines.take(some, axis=1), old, -1.0, width)
+                flat[place[moved]] = new * width
+                _recount(surplus, lines.take(some, axis=1), new * width, 1.0, width)
+    codes[:] = (lines // width).T - starts
+
+
+def _at_once(columns: int) -> list[int]:
+    """How many rows change by the same counts in each turn: fewer and fewer, as there is less and less to mend."""
+    return [int(rows) for rows in np.geomspace(MOST_AT_ONCE, LEAST_AT_ONCE, columns)]
 
 
 def _blocks(cardinalities: Sequence[int]) -> list[tuple[int, int]]:
@@ -113,21 +110,25 @@ def _blocks(cardinalities: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _surplus(
-    cells: NDArray[np.intp], laws: NDArray[np.float32], cardinalities: Sequence[int]
-) -> NDArray[np.float64]:
-    """(cells, cells) counts less their expectation: of pairs of columns, and of single columns on the diagonal."""
+    cells: NDArray[np.intp],
+    laws: NDArray[np.float32],
+    expected: NDArray[np.float32],
+    cardinalities: Sequence[int],
+) -> NDArray[np.float32]:
+    """(cells, cells) counts less their expectation: of pairs of columns, and twice of single columns on the diagonal."""
     drawn = np.zeros_like(laws)
     drawn[np.arange(len(cells))[:, None], cells] = 1
-    surplus = (drawn.T @ drawn - laws.T @ laws).astype(np.float64)
+    counts = drawn.T @ drawn
+    surplus = counts - laws.T @ laws
+    alone = 2 * (counts.diagonal() - expected)
     for start, stop in _blocks(cardinalities):
-        alone = (drawn[:, start:stop] - laws[:, start:stop]).sum(axis=0, dtype=np.float64)
-        surplus[start:stop, start:stop] = np.diag(alone)
+        surplus[start:stop, start:stop] = np.diag(alone[start:stop])
     return surplus
 
 
 def _recount(
-    surplus: NDArray[np.float64],
-    kept: NDArray[np.intp],
+    surplus: NDArray[np.float32],
+    beside: NDArray[np.intp],
     changed: NDArray[np.intp],
     change: float,
     width: int,
@@ -136,11 +137,10 @@ def _recount(
 
     Args:
         surplus: As `_surplus` gives it, flat; changed in place.
-        kept: (rows, columns - 1) their cells of the other columns.
-        changed: (rows,) the cell.
+        beside: (columns, rows) lines of their cells, with that of the cell itself.
+        changed: (rows,) lines of the cell.
         change: Minus one for rows that leave it, one for those that take it.
         width: Cells of all columns.
     """
-    np.add.at(surplus, (kept * width + changed[:, None]).ravel(), change)
-    np.add.at(surplus, (changed[:, None] * width + kept).ravel(), change)
-    np.add.at(surplus, changed * (width + 1), change)
+    np.add.at(surplus, (beside + changed // width).ravel(), np.float32(change))
+    np.add.at(surplus, (beside // width + changed).ravel(), np.float32(change))

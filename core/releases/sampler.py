@@ -27,16 +27,23 @@ from core.domain.codec import batch_of, codes_of, decode, draw_values
 from core.domain.rules import Kept
 from core.domain.table import TableDomain
 from core.releases.balanced_sampling import CHUNK_ROWS as BALANCED_TOGETHER
-from core.releases.balanced_sampling import balance, is_balanced, laws_of, stratified_uniforms
+from core.releases.balanced_sampling import balance, is_balanced, normalise, stratified_uniforms
 from core.releases.bundle import Bundle
 from core.releases.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
 from core.releases.drawing import Network, draw_labels, in_order
 from core.releases.errors import BundleInvalid, ConditionTooRare
+from core.releases.inversion import draw_codes, standard_normals
 from core.releases.manifest import TableManifest
 
-# Large enough that the fixed cost of a call vanishes, small enough that a block of logits stays in cache.
-CHUNK_ROWS = 2048
-BATCH_ROWS = 32 * CHUNK_ROWS
+BATCH_ROWS = 65_536
+CHUNK_ROWS = 4096
+"""Rows whose codes are drawn together: large enough that the fixed cost of an operation on vectors vanishes."""
+CHUNK_VALUES = 2**20
+"""Logits of a chunk, at most: a wide table's chunks have fewer rows."""
+NETWORK_ROWS = 512
+"""Rows that pass the network together: few enough that activations and logits stay in a core's own cache."""
+KEPT_TOGETHER = 2048
+"""Rows of a batch, at least, where declared rules are kept: a row that cannot be mended takes values from its batch."""
 
 
 class Sampler:
@@ -64,6 +71,7 @@ class Sampler:
             shape=(sum(self._manifest.cardinalities),),
         )
         self._threads = threads
+        self._chunk = max(1, min(CHUNK_ROWS, CHUNK_VALUES // sum(self._manifest.cardinalities)))
 
     def batches(self, rows: int, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield ``rows`` synthetic rows as record batches with the domain's modelled columns.
@@ -151,8 +159,7 @@ class Sampler:
         self, kept: Kept, rows: int, rng: np.random.Generator, label: int | None, *, balanced: bool
     ) -> list[Floats]:
         """Values of rows that keep the rules."""
-        # A row that cannot be mended takes values from its batch, so a batch is large however few rows are asked for.
-        codes = self._generated(max(rows, CHUNK_ROWS), rng, label, balanced=balanced)
+        codes = self._generated(max(rows, KEPT_TOGETHER), rng, label, balanced=balanced)
         values = draw_values(self._domain, codes, rng)
         target = self._manifest.label_index
         labels = None if target is None else codes[:, target]
@@ -176,58 +183,59 @@ class Sampler:
             label: The target's code, of all rows or of each; None to draw it by its law.
             balanced: Whether each chunk of rows is a balanced sample.
         """
-        fill, chunk = (self._fill_balanced, BALANCED_TOGETHER) if balanced else (self._fill, CHUNK_ROWS)
-        codes = np.empty((rows, len(self._manifest.cardinalities)), dtype=np.int16)
+        cardinalities = self._manifest.cardinalities
+        fill, chunk = (self._fill_balanced, BALANCED_TOGETHER) if balanced else (self._fill, self._chunk)
+        codes = np.empty((rows, len(cardinalities)), dtype=np.int16)
+        # Allocated once, for fresh memory costs more than what is written to it.
+        by_cell = np.empty((sum(cardinalities), min(rows, chunk)), dtype=np.float32)
         for start in range(0, rows, chunk):
             some = label[start : start + chunk] if isinstance(label, np.ndarray) else label
-            fill(codes[start : start + chunk], rng, some)
+            own = codes[start : start + chunk]
+            fill(own, by_cell[:, : len(own)], rng, some)
         return codes
 
     def _fill(
-        self, codes: NDArray[np.int16], rng: np.random.Generator, label: int | NDArray[np.int16] | None
+        self,
+        codes: NDArray[np.int16],
+        by_cell: NDArray[np.float32],
+        rng: np.random.Generator,
+        label: int | NDArray[np.int16] | None,
     ) -> None:
+        given = self._manifest.label_index
         labels, one_hot = self._labels(rng.random(len(codes)), label)
-        by_cell = np.ascontiguousarray(self._logits(one_hot, rng).T)
-        self._draw_all(by_cell, labels, codes, rng)
+        self._write_logits(by_cell, one_hot, rng)
+        (drawn,) = draw_codes(by_cell, self._manifest.cardinalities, rng, given=given)
+        codes[:] = drawn.T
+        if given is not None:
+            codes[:, given] = labels
 
     def _fill_balanced(
-        self, codes: NDArray[np.int16], rng: np.random.Generator, label: int | NDArray[np.int16] | None
-    ) -> None:
-        cardinalities = self._manifest.cardinalities
-        labels, one_hot = self._labels(stratified_uniforms(len(codes), rng), label)
-        logits = self._logits(one_hot, rng)
-        redrawn = np.empty_like(codes)
-        for drawn in (codes, redrawn):
-            self._draw_all(logits.T.copy(), labels, drawn, rng)
-        laws = laws_of(logits, cardinalities)
-        if self._manifest.label_index is not None:
-            start = sum(cardinalities[: self._manifest.label_index])
-            laws[:, start : start + one_hot.shape[1]] = one_hot
-        balance(codes, redrawn, laws, cardinalities, rng)
-
-    def _logits(self, one_hot: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-        latent = rng.standard_normal((len(one_hot), self._manifest.latent_dimension), dtype=np.float32)
-        return self._network(latent, one_hot)
-
-    def _draw_all(
         self,
-        by_cell: NDArray[np.float32],
-        labels: NDArray[np.int16],
         codes: NDArray[np.int16],
+        by_cell: NDArray[np.float32],
         rng: np.random.Generator,
+        label: int | NDArray[np.int16] | None,
     ) -> None:
-        """Draw codes (rows, columns) from logits (cells, rows), which are overwritten; labels are given."""
-        cardinalities = self._manifest.cardinalities
-        uniforms = rng.random((len(cardinalities), len(codes)), dtype=np.float32)
-        drawn = np.empty((len(cardinalities), len(codes)), dtype=np.int16)
-        start = 0
-        for column, cells in enumerate(cardinalities):
-            if column == self._manifest.label_index:
-                drawn[column] = labels
-            else:
-                _draw(by_cell[start : start + cells], uniforms[column], drawn[column])
-            start += cells
-        codes[:] = drawn.T
+        cardinalities, given = self._manifest.cardinalities, self._manifest.label_index
+        labels, one_hot = self._labels(stratified_uniforms(len(codes), rng), label)
+        self._write_logits(by_cell, one_hot, rng)
+        drawn = draw_codes(by_cell, cardinalities, rng, draws=2, given=given)
+        if given is not None:
+            drawn[:, given] = labels
+            start = sum(cardinalities[:given])
+            by_cell[start : start + one_hot.shape[1]] = one_hot.T
+        normalise(by_cell, cardinalities)
+        codes[:] = drawn[0].T
+        balance(codes, drawn[1].T, by_cell.T, cardinalities, rng)
+
+    def _write_logits(
+        self, by_cell: NDArray[np.float32], one_hot: NDArray[np.float32], rng: np.random.Generator
+    ) -> None:
+        """Write the logits (cells, rows) of fresh latent vectors and given labels."""
+        for start in range(0, len(one_hot), NETWORK_ROWS):
+            given = one_hot[start : start + NETWORK_ROWS]
+            latent = standard_normals(len(given), self._manifest.latent_dimension, rng)
+            by_cell[:, start : start + NETWORK_ROWS] = self._network(latent, given).T
 
     def _labels(
         self, uniforms: NDArray[np.float64], label: int | NDArray[np.int16] | None
@@ -242,23 +250,3 @@ class Sampler:
 def _fresh() -> np.random.Generator:
     """Fresh operating-system entropy for each batch; there is no seed to ask for."""
     return np.random.Generator(np.random.SFC64(secrets.randbits(256)))
-
-
-def _draw(logits: NDArray[np.float32], uniforms: NDArray[np.float32], codes: NDArray[np.int16]) -> None:
-    """Draw one code per row from the softmax of a block, by inversion of the cumulative sum.
-
-    Args:
-        logits: (cells, rows), one contiguous line for each cell; overwritten.
-        uniforms: (rows,) in [0, 1).
-        codes: (rows,) the result.
-    """
-    np.subtract(logits, np.maximum.reduce(logits, axis=0), out=logits)
-    weights = np.exp(logits, out=logits)
-    # A loop over the few cells, each step one vector addition along contiguous memory.
-    for cell in range(1, len(weights)):
-        np.add(weights[cell], weights[cell - 1], out=weights[cell])
-    threshold = uniforms * weights[-1]
-    # float32 uniforms stop short of one, and a threshold can still round up to the total: the last cell is not
-    # counted, so the code never leaves its block.
-    reached = (weights[:-1] <= threshold).view(np.int8)
-    np.add.reduce(reached, axis=0, dtype=np.int16, out=codes)

@@ -2,8 +2,8 @@
 
 What codes mean - the words of a category, the grid and the bins of a number - is worked out here, by the code that coded
 the records, and stands in the script as data; so the script needs no declaration. It contains
-`core.releases.balanced_sampling` and, where there are rules between columns, the modules that keep them. A test runs it
-without this package, and compares what it decodes with `core.domain.codec`.
+`core.releases.inversion`, `core.releases.balanced_sampling` and, where there are rules between columns, the modules that
+keep them. A test runs it without this package, and compares what it decodes with `core.domain.codec`.
 """
 
 import ast
@@ -19,11 +19,11 @@ from core.domain.columns import LabelColumn, Modelled
 from core.domain.rules import Kept
 from core.domain.schema import is_plain_boolean
 from core.domain.table import TableDomain
-from core.releases import balanced_sampling
+from core.releases import balanced_sampling, inversion
 from core.releases.manifest import Manifest, TableManifest
 
 _DATA, _RULES, _KEEPS, _FEWEST = "@DATA@", "@RULES@", "@KEEP@", "@FEWEST@"
-_BALANCING = "@BALANCING@"
+_DRAWING = "@DRAWING@"
 
 _ROWS = '''\
 """Draws synthetic rows from the files beside this one: unzip the bundle, then
@@ -43,35 +43,32 @@ import numpy
 import onnxruntime
 
 COLUMNS = json.loads(@DATA@)
-@BALANCING@
+NETWORK_ROWS = 512
+@DRAWING@
 @RULES@
 
-def draw_codes(manifest, network, rows, rng, balanced, label=None):
+def codes_of_rows(manifest, network, rows, rng, balanced, label=None):
     """Codes (rows, columns): labels as given or by their law, other columns from the softmax of their blocks of logits."""
     law, cardinalities = manifest["label_probabilities"] or [], manifest["cardinalities"]
     if label is None and law:
         uniforms = stratified_uniforms(rows, rng) if balanced else rng.random(rows)
         label = numpy.searchsorted(numpy.cumsum(law)[:-1], uniforms, side="right")
     one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((rows, 0), numpy.float32)
-    latent = rng.standard_normal((rows, manifest["latent_dimension"]), dtype=numpy.float32)
-    laws = laws_of(network.run(None, {"latent": latent, "label": one_hot})[0], cardinalities)
+    by_cell = numpy.empty((sum(cardinalities), rows), dtype=numpy.float32)
+    for start in range(0, rows, NETWORK_ROWS):
+        given = one_hot[start : start + NETWORK_ROWS]
+        latent = standard_normals(len(given), manifest["latent_dimension"], rng)
+        by_cell[:, start : start + NETWORK_ROWS] = network.run(None, {"latent": latent, "label": given})[0].T
+    place = manifest["label_index"]
+    drawn = draw_codes(by_cell, cardinalities, rng, draws=1 + balanced, given=place)
     if law:
-        start = sum(cardinalities[: manifest["label_index"]])
-        laws[:, start : start + len(law)] = one_hot
-    codes = draw_from(laws, manifest, label, rng)
+        drawn[:, place] = label
+        start = sum(cardinalities[:place])
+        by_cell[start : start + len(law)] = one_hot.T
+    codes = drawn[0].T.astype(int)
     if balanced:
-        balance(codes, draw_from(laws, manifest, label, rng), laws, cardinalities, rng)
-    return codes
-
-
-def draw_from(laws, manifest, label, rng):
-    """Codes (rows, columns) by inversion; labels are given."""
-    codes, start = numpy.empty((len(laws), len(manifest["cardinalities"])), dtype=int), 0
-    for place, cells in enumerate(manifest["cardinalities"]):
-        sums = laws[:, start : start + cells].cumsum(axis=1)
-        drawn = (sums[:, :-1] <= rng.random((len(laws), 1)) * sums[:, -1:]).sum(axis=1)
-        codes[:, place] = label if place == manifest["label_index"] else drawn
-        start += cells
+        normalise(by_cell, cardinalities)
+        balance(codes, drawn[1].T, by_cell.T, cardinalities, rng)
     return codes
 
 
@@ -129,7 +126,7 @@ def draw_rows(manifest, network, rows, rng, balanced):
     def decoded(codes):
         return [decode(column, codes[:, place], rng.random(len(codes))) for place, column in enumerate(COLUMNS)]
 
-    codes = draw_codes(manifest, network, rows, rng, balanced)
+    codes = codes_of_rows(manifest, network, rows, rng, balanced)
     values = decoded(codes)
 @KEEP@    return values
 
@@ -162,7 +159,7 @@ _KEEP = """\
 
     def redraw(at):
         label = None if place is None else codes[at, place]
-        return decoded(draw_codes(manifest, network, len(at), rng, False, label))
+        return decoded(codes_of_rows(manifest, network, len(at), rng, False, label))
 
     KEEPER.keep(values, redraw, rng)
 """
@@ -227,9 +224,10 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
     """
     if isinstance(manifest, TableManifest):
         table = TableDomain.from_json(domain)
-        # The data last: a declared word may look like a place of the script.
         script = _with_rules(table.kept) if table.kept else _without_rules()
-        script = script.replace(_BALANCING, f"\n\n{_source(balanced_sampling)}")
+        drawing = "".join(f"\n\n{_source(module)}" for module in (inversion, balanced_sampling))
+        # The data last: a declared word may look like a place of the script.
+        script = script.replace(_DRAWING, drawing)
         return script.replace(_DATA, _data([_meaning(column) for column in table.modelled]))
     return _IMAGES.replace(_DATA, _data(domain["labels"]))
 

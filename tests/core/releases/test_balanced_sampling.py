@@ -12,7 +12,7 @@ from core.releases.balanced_sampling import (
     MOST_ROWS,
     balance,
     is_balanced,
-    laws_of,
+    normalise,
     stratified_uniforms,
 )
 from core.releases.sampler import Sampler
@@ -30,7 +30,9 @@ def laws_with(cardinalities: tuple[int, ...], rows: int, seed: int) -> Laws:
     logits = latent @ rng.standard_normal((4, sum(cardinalities))) + 2 * rng.standard_normal(
         sum(cardinalities)
     )
-    return laws_of(logits.astype(np.float32), cardinalities)
+    weights = np.exp(logits.T, dtype=np.float32)
+    normalise(weights, cardinalities)
+    return weights.T.copy()
 
 
 def draw(laws: Laws, cardinalities: tuple[int, ...], rng: np.random.Generator) -> Codes:

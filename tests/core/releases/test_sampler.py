@@ -8,7 +8,7 @@ import pytest
 from core.releases.bundle import pack
 from core.releases.errors import BundleInvalid
 from core.releases.readme import render_readme
-from core.releases.sampler import Sampler, _draw
+from core.releases.sampler import Sampler
 from tests.core.releases.stand_in import LABEL_LAW, WARD_LAW, bundle
 
 # Five and a half standard deviations: a false alarm in about 2 of 1e8 comparisons; under 1e-6 a run.
@@ -49,15 +49,6 @@ def test_abandoning_a_download_stops_its_threads():
     next(batches)
     batches.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sampler")]
-
-
-def test_a_draw_never_leaves_its_block():
-    logits = np.tile(np.array([[0.0], [-200.0], [-200.0]], dtype=np.float32), (1, 4))
-    almost_one = np.nextafter(np.float32(1), np.float32(0))
-    drawn = np.empty(4, dtype=np.int16)
-    _draw(logits, np.array([0, 0.5, almost_one, almost_one], dtype=np.float32), drawn)
-    assert drawn.tolist()[:2] == [0, 0]
-    assert drawn.max() <= 2
 
 
 def test_a_bundle_whose_network_is_no_model_is_refused():
