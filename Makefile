@@ -145,7 +145,7 @@ bench-ablation: $(DEV_INSTALLED) ## the paper's six rows and a plain one, what e
 bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 	$(BIN)/python -m benchmarks.quote --save
 
-bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into Parquet
+bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into files
 	$(BIN)/python -m benchmarks.sampling --save
 
 goldens: $(DEV_INSTALLED) ## take the pictures that key pages of the dashboard are compared with anew (needs Chromium)

@@ -1,6 +1,6 @@
-"""Synthetic rows per second into Parquet, beside what its parts take alone.
+"""Synthetic rows per second into files, in large samples and in small, balanced ones.
 
-    python -m benchmarks.sampling [--rows 3000000] [--threads 2] [--save]
+    python -m benchmarks.sampling [--rows 1000000] [--threads 2] [--save]
 
 The generator has the shape that the public rules pick for Adult and untrained weights, which does not change how long
 a row takes. Prints one JSON object; with --save it also becomes benchmarks/results/sampling.json.
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import machine_facts
-from core.domain.codec import decode
 from core.domain.table import TableDomain
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.balanced_sampling import is_balanced
 from core.releases.bundle import unpack
 from core.releases.formats import stream
 from core.releases.sampler import Sampler
@@ -35,6 +35,8 @@ DOMAIN = Path(__file__).parent / "domains" / "adult.json"
 RESULT = Path(__file__).parent / "results" / "sampling.json"
 REPEATS = 5
 """Runs of each figure; the median is quoted."""
+SMALL = 32_561
+"""Rows of a sample that is balanced: as many as Adult has."""
 
 
 def adult_shaped_bundle() -> bytes:
@@ -68,32 +70,40 @@ def adult_shaped_bundle() -> bytes:
 
 
 def measure(rows: int, threads: int) -> dict[str, Any]:
-    """Return rows per second into Parquet, and of drawing codes and decoding alone on one thread."""
+    """Return rows per second and per processor second of all threads, for each format and size of samples."""
     bundle = unpack(adult_shaped_bundle())
     sampler = Sampler(bundle, threads=threads)
-    domain = TableDomain.from_json(bundle.domain)
+    cardinalities = TableDomain.from_json(bundle.domain).cardinalities
+    cases = [(rows, "parquet"), (rows, "jsonl"), (rows, "csv"), (SMALL, "parquet"), (SMALL, "jsonl")]
+    runs: list[list[tuple[float, float, int]]] = [[] for _ in cases]
     list(sampler.batches(100_000))
-    parquet, codes, decoding, size = [], [], [], 0
-    rng = np.random.Generator(np.random.SFC64(1))
     for _ in range(REPEATS):
-        begin = time.perf_counter()
-        size = sum(len(piece) for piece in stream(sampler.batches(rows), "parquet"))
-        parquet.append(rows / (time.perf_counter() - begin))
-        begin = time.perf_counter()
-        drawn = sampler.codes(rows // 10, rng)
-        codes.append(len(drawn) / (time.perf_counter() - begin))
-        begin = time.perf_counter()
-        decode(domain, drawn, rng)
-        decoding.append(len(drawn) / (time.perf_counter() - begin))
+        for seen, (size, name) in zip(runs, cases, strict=True):
+            wall, processor, written = time.perf_counter(), time.process_time(), 0
+            samples = max(1, round(rows / size / 4)) if size == SMALL else 1
+            for _sample in range(samples):
+                written += sum(len(piece) for piece in stream(sampler.batches(size), name))
+            drawn = samples * size
+            seen.append((
+                drawn / (time.perf_counter() - wall),
+                drawn / (time.process_time() - processor),
+                written // drawn,
+            ))  # fmt: skip
     return {
-        "rows": rows,
         "threads": threads,
-        "cells": domain.cells,
+        "cells": sum(cardinalities),
         "network_bytes": len(bundle.network),
-        "parquet_rows_per_second": round(statistics.median(parquet)),
-        "parquet_bytes_per_row": round(size / rows, 1),
-        "codes_rows_per_second_one_thread": round(statistics.median(codes)),
-        "decode_rows_per_second_one_thread": round(statistics.median(decoding)),
+        "cases": [
+            {
+                "rows": size,
+                "balanced": is_balanced(size, cardinalities),
+                "format": name,
+                "rows_per_second": round(statistics.median(run[0] for run in seen)),
+                "rows_per_processor_second": round(statistics.median(run[1] for run in seen)),
+                "bytes_per_row": seen[0][2],
+            }
+            for seen, (size, name) in zip(runs, cases, strict=True)
+        ],
         "repeats": REPEATS,
     }
 
@@ -101,7 +111,7 @@ def measure(rows: int, threads: int) -> dict[str, Any]:
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=3_000_000)
+    parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save", action="store_true")
     wanted = parser.parse_args()
