@@ -170,11 +170,12 @@ def _opened(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImage
         return coded_table(batches, work.domain)
 
 
-def _repeatable(threads: int) -> None:
+def repeatable(threads: int) -> None:
     """Make torch's sums independent of the machine's load, and refuse operations that are not repeatable."""
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
-    torch.use_deterministic_algorithms(mode=True)
+    # As use_deterministic_algorithms does, without the compiler that it imports to tell it too: nothing here is compiled.
+    torch.set_deterministic_debug_mode("error")
     # Filling fresh memory hides reads of it but changes no result.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
@@ -194,7 +195,7 @@ def run(settings: Settings, job_id: UUID, fence: int) -> None:
     if not placement.spread:
         # CUDA maps far more than it uses; there the parent's limit on resident memory has to do.
         limit_memory(settings.training_memory_bytes)
-    _repeatable(settings.training_threads)
+    repeatable(settings.training_threads)
     settle(placement)
     with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
         store = open_store(settings.storage_url)

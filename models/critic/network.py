@@ -91,14 +91,8 @@ class Critic(nn.Module):
         if inputs < 1 or not widths or min(widths) < 1:
             raise ValueError("a critic has inputs and at least one hidden layer")
         sizes = (inputs, *widths, 1)
-        self.layers = nn.ModuleList(
-            nn.Linear(below, above, device="meta").to_empty(device="cpu")
-            for below, above in itertools.pairwise(sizes)
-        )
+        self.layers = nn.ModuleList(_zero_layer(below, above) for below, above in itertools.pairwise(sizes))
         self.activation: Activation = activation if activation is not None else LeakyReLU()
-        for layer in self.linear_layers():
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
 
     def linear_layers(self) -> tuple[nn.Linear, ...]:
         """The layers, from the input upwards."""
@@ -130,3 +124,11 @@ def draw_weights(layers: tuple[nn.Linear, ...], streams: KeyedStreams, *, step: 
             scale = math.sqrt((2.0 if layer is not layers[-1] else 1.0) / layer.in_features)
             layer.weight.copy_(values.reshape(layer.weight.shape) * scale)
             layer.bias.zero_()
+
+
+def _zero_layer(inputs: int, outputs: int) -> nn.Linear:
+    """A layer of zeros that draws no random numbers; `to_empty` would import a library for symbolic shapes."""
+    layer = nn.Linear(inputs, outputs, device="meta")
+    layer.weight = nn.Parameter(torch.zeros(outputs, inputs))
+    layer.bias = nn.Parameter(torch.zeros(outputs))
+    return layer

@@ -45,21 +45,6 @@ def inside(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
 
 
-def adam_state(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Moments and step counts of an optimiser of the Adam family, by the position of their parameter."""
-    state = optimiser.state_dict()["state"]
-    return {f"{index}.{name}": value for index, entry in state.items() for name, value in entry.items()}
-
-
-def load_adam_state(optimiser: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Restore what `adam_state` gave."""
-    state: dict[int, dict[str, Tensor]] = {}
-    for key, value in tensors.items():
-        index, name = key.split(".")
-        state.setdefault(int(index), {})[name] = value
-    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
-
-
 def load_module(module: nn.Module, prefix: str, tensors: Mapping[str, Tensor]) -> None:
     """Restore a module from the tensors under a prefix."""
     module.load_state_dict(inside(prefix, tensors))

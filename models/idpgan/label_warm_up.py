@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from models.critic.label_network import LabelCritic
+from models.idpgan.adam import Adam
 from models.idpgan.labels import drawn_labels
 from models.images.generator import ImageGenerator
 from models.randomness import KeyedStreams, Purpose
@@ -41,15 +42,11 @@ def warm_up(
     device = critic.linear_layers()[0].weight.device
     batches = [_drawn(generator, law, streams, number, device) for number in range(min(steps, BATCHES))]
     learnt = {name: value.detach().clone().requires_grad_() for name, value in critic.named_parameters()}
-    adam = torch.optim.Adam(list(learnt.values()), lr=LEARNING_RATE, foreach=True)
+    adam = Adam(learnt.values())
     for step in range(steps):
         images, labels = batches[step % len(batches)]
-        for group in adam.param_groups:
-            group["lr"] = LEARNING_RATE * (1.0 - step / steps)
-        adam.zero_grad(set_to_none=True)
         loss = -functional_call(critic, learnt, (images, labels)).mean()
-        torch.autograd.backward(loss, inputs=list(learnt.values()))
-        adam.step()
+        adam.descend(loss, rate=LEARNING_RATE * (1.0 - step / steps))
     with torch.no_grad():
         for name, value in critic.named_parameters():
             value.copy_(learnt[name])

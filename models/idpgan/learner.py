@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
 from models.devices.placement import CPU
-from models.idpgan.checkpoint import adam_state, inside, load_adam_state, load_module, under
+from models.idpgan.adam import Adam
+from models.idpgan.checkpoint import inside, load_module, under
 
 LOWEST_RATE = 0.02
 """Of the learning rate, at the end of its cosine."""
@@ -39,7 +40,7 @@ class Learner(ABC):
         self._device = CPU
         self._updates = 0
         self._learning_rate = options.generator_learning_rate if learning_rate is None else learning_rate
-        self._adam = torch.optim.Adam(generator.parameters(), betas=betas, foreach=True)
+        self._adam = Adam(generator.parameters(), betas=betas)
 
     def move(self, device: torch.device) -> None:
         """Learn on a device from now on; call before the first step, and before `restore`."""
@@ -56,7 +57,7 @@ class Learner(ABC):
         return {
             **under("generator", self._module.state_dict()),
             **under("average", self.average.state_dict()),
-            **under("adam", adam_state(self._adam)),
+            **under("adam", self._adam.tensors()),
         }
 
     @property
@@ -68,15 +69,11 @@ class Learner(ABC):
         """Take over what `tensors` and `updates` gave."""
         load_module(self._module, "generator", tensors)
         load_module(self.average, "average", tensors)
-        load_adam_state(self._adam, inside("adam", tensors))
+        self._adam.restore(inside("adam", tensors))
         self._updates = updates
 
     def _update(self, loss: Tensor, rate: float) -> None:
-        for group in self._adam.param_groups:
-            group["lr"] = self._learning_rate * rate
-        self._adam.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss, inputs=list(self._module.parameters()))
-        self._adam.step()
+        self._adam.descend(loss, rate=self._learning_rate * rate)
         self._updates += 1
         decay = min(self._options.ema_decay, self._updates / (self._updates + 9))
         with torch.no_grad():
