@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from understudy import calls, keys, people
 from understudy.auditing.client import Auditing
@@ -43,6 +41,10 @@ from understudy.releasing.client import Releasing
 from understudy.sealed_reporting.client import SealedReports
 from understudy.whole_files import whole_file
 
+if TYPE_CHECKING:
+    # Imported by who makes a client, so that a command that needs none starts at once.
+    import httpx
+
 Result = TypeVar("Result")
 
 
@@ -54,7 +56,7 @@ class Client(Releasing, Datasets, Budgets):
         url: str,
         *,
         key: str,
-        transport: httpx.BaseTransport | None = None,
+        transport: "httpx.BaseTransport | None" = None,
         repetitions: Repetitions | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -81,6 +83,8 @@ class Client(Releasing, Datasets, Budgets):
             self.run, lambda call, target: self.download(call, target, seen=unseen, private=True), self._sleep
         )
         self.notifications = Notifications(self.run)
+        import httpx
+
         self._http = httpx.Client(
             base_url=self.url,
             headers=dict(headers_of(key)),
@@ -118,6 +122,8 @@ class Client(Releasing, Datasets, Budgets):
             Refused: if the service said no.
             UnexpectedAnswer: if the answer is not of the documented form.
         """
+        import httpx
+
         attempt = 1
         while True:
             failure: httpx.HTTPError | httpx.Response
@@ -134,7 +140,7 @@ class Client(Releasing, Datasets, Budgets):
             raise unreachable(self.url, failure) from failure
         return bound(result_of(call, failure), self)
 
-    def _request(self, call: Call[Result]) -> httpx.Request:
+    def _request(self, call: Call[Result]) -> "httpx.Request":
         return self._http.build_request(
             call.method,
             call.path,
@@ -197,6 +203,8 @@ class Client(Releasing, Datasets, Budgets):
             Refused: if the service said no.
             UnexpectedAnswer: if the answer is not of the documented form.
         """
+        import httpx
+
         try:
             response = self._http.request(
                 call.method,
@@ -225,6 +233,8 @@ class Client(Releasing, Datasets, Budgets):
                 seen(len(piece))
 
     def _stream(self, call: Call[None]) -> Iterator[bytes]:
+        import httpx
+
         try:
             with self._http.stream(call.method, call.path, params=dict(call.query)) as response:
                 if response.status_code != OK:

@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
-
-import httpx
 
 from understudy.calls import Call
 from understudy.errors import InputUnusable, ServiceUnreachable, UnderstudyError, UnexpectedAnswer, refusal
+
+if TYPE_CHECKING:
+    import httpx
 
 Result = TypeVar("Result")
 Seen = Callable[[int], None]
@@ -22,8 +23,9 @@ LONGEST_PAUSE_SECONDS = 10.0
 OK = 200
 FIRST_ERROR = 400
 NO_CONTENT = 204
-TIMEOUT = httpx.Timeout(60.0, connect=10.0)
-UPLOAD_TIMEOUT = httpx.Timeout(900.0, connect=10.0)
+TIMEOUT: Final = (10.0, 60.0, 60.0, 60.0)
+"""Seconds to connect, to read, to write and to wait for a connection that is free."""
+UPLOAD_TIMEOUT: Final = (10.0, 900.0, 900.0, 900.0)
 PIECE_BYTES = 1 << 20
 # The service says with these that it did nothing yet and that a later attempt may work.
 WORTH_REPEATING = frozenset({429, 502, 503, 504})
@@ -47,7 +49,7 @@ class Repetitions:
     first_pause_seconds: float = FIRST_PAUSE_SECONDS
 
     def pause(
-        self, call: Call[Result], failure: httpx.HTTPError | httpx.Response, *, attempt: int
+        self, call: Call[Result], failure: "httpx.HTTPError | httpx.Response", *, attempt: int
     ) -> float | None:
         """Decide whether to send a call again.
 
@@ -61,6 +63,8 @@ class Repetitions:
         """
         if attempt >= self.attempts or not call.repeatable:
             return None
+        import httpx
+
         if isinstance(failure, httpx.HTTPError):
             return self._growing(attempt) if isinstance(failure, httpx.TransportError) else None
         if failure.status_code not in WORTH_REPEATING:
@@ -82,6 +86,8 @@ def address_of(url: str) -> str:
     Raises:
         InputUnusable: if it is none, or holds a password. It is not shown: what stands there by mistake may be a secret.
     """
+    import httpx
+
     try:
         parts = httpx.URL(url)
         # Brackets that do not match, and ports that there are not, are found here and not by httpx.
@@ -132,7 +138,7 @@ def trusts_environment(url: str) -> bool:
     return urlsplit(url).hostname not in LOOPBACK
 
 
-def result_of(call: Call[Result], response: httpx.Response) -> Result:
+def result_of(call: Call[Result], response: "httpx.Response") -> Result:
     """Turn a complete answer into a result.
 
     Args:
@@ -158,7 +164,7 @@ def result_of(call: Call[Result], response: httpx.Response) -> Result:
         raise UnexpectedAnswer(message) from error
 
 
-def not_a_file(call: Call[None], response: httpx.Response) -> UnderstudyError:
+def not_a_file(call: Call[None], response: "httpx.Response") -> UnderstudyError:
     """Say why what came instead of a file is none, such as a redirection to another page.
 
     Args:
@@ -173,7 +179,7 @@ def not_a_file(call: Call[None], response: httpx.Response) -> UnderstudyError:
     )
 
 
-def refused_by(response: httpx.Response) -> UnderstudyError:
+def refused_by(response: "httpx.Response") -> UnderstudyError:
     """Turn a refusal into an error.
 
     Args:
@@ -183,13 +189,15 @@ def refused_by(response: httpx.Response) -> UnderstudyError:
     return refusal(response.status_code, document if isinstance(document, Mapping) else {})
 
 
-def unreachable(url: str, error: httpx.HTTPError) -> ServiceUnreachable:
+def unreachable(url: str, error: "httpx.HTTPError") -> ServiceUnreachable:
     """Describe a missing answer.
 
     Args:
         url: address of the service.
         error: what httpx met.
     """
+    import httpx
+
     what = (
         "took too long to answer"
         if isinstance(error, httpx.TimeoutException)
@@ -199,7 +207,7 @@ def unreachable(url: str, error: httpx.HTTPError) -> ServiceUnreachable:
     return ServiceUnreachable(f"the service at {url} {what}; is it running, and is the address right?")
 
 
-def _json(response: httpx.Response) -> object:
+def _json(response: "httpx.Response") -> object:
     try:
         document: object = response.json()
     except (json.JSONDecodeError, UnicodeDecodeError):

@@ -8,11 +8,15 @@ No data is read and nothing is charged. Rows are uniform draws from what the dom
 the right names, types and values, and say nothing about anybody.
 """
 
-from understudy.async_client import AsyncClient
+from typing import TYPE_CHECKING
+
 from understudy.client import Client
 from understudy.documents import Json
-from understudy.dummies.service import DummyService
-from understudy.dummies.transport import DummyTransport
+
+if TYPE_CHECKING:
+    # Asynchronous clients and HTTP take a fifth of a second to import.
+    from understudy.async_client import AsyncClient
+    from understudy.dummies.transport import DummyTransport
 
 URL = "http://dummy"
 
@@ -25,24 +29,28 @@ def dummy(domain: Json | None = None, *, name: str = "dummy", dataset_id: str | 
         name: of that dataset.
         dataset_id: its id, where the code names one; else a random one.
     """
-    transport = DummyTransport(_service(domain, name, dataset_id))
+    transport = _transport(domain, name, dataset_id)
     return Client(URL, key="dummy", transport=transport, sleep=lambda _seconds: None)
 
 
 def async_dummy(
     domain: Json | None = None, *, name: str = "dummy", dataset_id: str | None = None
-) -> AsyncClient:
+) -> "AsyncClient":
     """Give an asynchronous client whose service is made up; see `dummy`."""
+    from understudy.async_client import AsyncClient
 
     async def at_once(_seconds: float) -> None:
         """Nothing has to be waited for."""
 
-    transport = DummyTransport(_service(domain, name, dataset_id))
+    transport = _transport(domain, name, dataset_id)
     return AsyncClient(URL, key="dummy", transport=transport, sleep=at_once)
 
 
-def _service(domain: Json | None, name: str, dataset_id: str | None) -> DummyService:
+def _transport(domain: Json | None, name: str, dataset_id: str | None) -> "DummyTransport":
+    from understudy.dummies.service import DummyService
+    from understudy.dummies.transport import DummyTransport
+
     service = DummyService()
     if domain is not None:
         service.declare({"name": name, "domain": dict(domain)}, dataset_id=dataset_id, state="ready")
-    return service
+    return DummyTransport(service)
