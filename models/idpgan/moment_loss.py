@@ -12,7 +12,7 @@ from models.encoding import block_starts
 from models.idpgan.labels import LabelledBatch
 from models.idpgan.targets import MomentTargets
 
-_COLUMN_WEIGHT = 5.0
+_COLUMN_WEIGHT = 30.0
 _COLUMN_FLOOR = 1e-3
 
 

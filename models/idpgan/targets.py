@@ -22,6 +22,7 @@ from models.grouping import Groups, sums_of_groups
 
 Floats = npt.NDArray[np.float64]
 _SMALLEST_SHARE = 1e-6
+_SCALINGS = 20
 _SURE = 1.0
 """Standard deviations above what noise alone explains from which on a residual is kept."""
 
@@ -88,9 +89,12 @@ def moment_targets(counted: Counted, layout: MomentLayout, anchor: AnchorPlan) -
         ones[:, block] += (whole - total) / layout.slices
         columns[column] = _fine(counted.columns[column], direct, whole, groups, size)
     ones /= size
-    for index in range(layout.slices):
-        for block in blocks:
+    for column, block in zip(layout.features, blocks, strict=True):
+        for index in range(layout.slices):
             ones[index, block] = project_to_simplex(ones[index, block], total=float(law[index]))
+        ones[:, block] = _with_margins(
+            ones[:, block], law, sums_of_groups(columns[column], counted.groups[column])
+        )
     if layout.by_class and layout.target_index is not None:
         columns[layout.target_index] = law
     pairs = _shrunk(moments.pairs / size, ones, law, pair_std / size, layout)
@@ -164,6 +168,15 @@ def _fine(counts: Floats, direct: Floats, whole: Floats, groups: Groups, size: f
     """Shares of codes: their noisy counts, corrected by what is known better of the sum of their group."""
     corrected = counts + ((whole - direct) / np.bincount(groups))[groups]
     return positive_law(project_to_simplex(corrected / size, total=1.0))
+
+
+def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
+    """Scale rows and columns in turn until they sum to what is known better (Deming and Stephan 1940)."""
+    fitted = shares + _SMALLEST_SHARE * np.outer(law, whole)
+    for _ in range(_SCALINGS):
+        fitted = fitted * (whole / fitted.sum(axis=0))
+        fitted = fitted * (law / fitted.sum(axis=1))[:, None]
+    return fitted * (whole / fitted.sum(axis=0))
 
 
 def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: MomentLayout) -> Floats:
