@@ -193,6 +193,13 @@ class Settings(BaseSettings):
         le=1024,
         description="CPU threads of one training; part of what makes it repeatable. More help wide tables only.",
     )
+    counting_helpers: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="Messages that ask other workers to help with the counts of a long table, each time it is counted."
+        " They are served by workers started with --queues counting alone; without any the training counts by itself.",
+    )
     training_device: Literal["auto", "cpu", "cuda"] = Field(
         "auto",
         description="Where trainings run: auto takes a GPU where torch sees one, cpu never, cuda fails without.",

@@ -32,6 +32,7 @@ from docs.ablation_page import ablation_plots, ablations_page
 from docs.cost_figures import cost_plots
 from docs.figures import benchmarks_page
 from docs.image_figures import image_plots
+from docs.large_tables_page import large_tables_page, unit_records_page
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
 from service.app import create_app
@@ -146,6 +147,8 @@ PAGES = {
     "metrics.md": metrics_page,
     "../benchmarks.md": benchmarks_page,
     "../ablations.md": ablations_page,
+    "../large-tables.md": large_tables_page,
+    "../unit-records.md": unit_records_page,
 }
 # Documents for programs: nothing may stand before them.
 DOCUMENTS = {

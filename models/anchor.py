@@ -14,12 +14,14 @@ whatever they suggest. The composition of Gaussian mechanisms of fixed `mu` is `
 second is chosen by the output of the first (Dong, Roth and Su 2022, corollary 3.3).
 
 A unit with `m` records contributes `floor(2^20 / m) / 2^20` of each of its records, at most their average, whose norm
-is no larger. All sums are integers in units of the public grid 2^-20, so they depend on no order; the noise is
+is no larger. Where at most `K` of its records are declared to count, it contributes so many of them fully, and the
+sensitivity is `K` times that of one record. All sums are integers in units of the public grid 2^-20, so they depend on no order; the noise is
 rounded to the same grid.
 """
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +30,8 @@ import numpy.typing as npt
 import torch
 
 from core.synthesis.stages import AnchorPlan
-from models.encoding import PrivateTable, block_starts
+from models.counting.question import Counter, CountQuestion, Counts
+from models.encoding import block_starts
 from models.grouping import Groups
 from models.randomness import KeyedStreams, Purpose
 
@@ -49,15 +52,16 @@ FIRST_ROUND, SECOND_ROUND = 0, 1
 Floats = npt.NDArray[np.float64]
 
 
-def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan) -> Floats:
+def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_records: int) -> Floats:
     """Return the weight of every column's counts in the first round; (columns,).
 
     Args:
         cardinalities: codes of every column.
         anchor: whose sensitivity of the first round the squares of the weights share out.
+        most_records: how many records of a unit count fully.
     """
     powers = np.array(cardinalities, dtype=np.float64) ** COLUMN_POWER
-    weights: Floats = anchor.column_sensitivity * np.sqrt(powers / math.fsum(powers))
+    weights: Floats = anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))
     return weights * (1.0 - 1e-12)  # so that rounding leaves the sum of squares below the plan's
 
 
@@ -166,103 +170,111 @@ class Moments:
     ones: Floats
 
 
-def grouped(table: PrivateTable, groups: tuple[Groups, ...]) -> PrivateTable:
-    """Return the private records with the group of every code in its place."""
-    codes = np.empty_like(table.codes)
-    for column, of_codes in enumerate(groups):
-        codes[:, column] = of_codes[table.codes[:, column]]
-    return PrivateTable(
-        codes=codes,
-        unit_of_record=table.unit_of_record,
-        cardinalities=tuple(int(of_codes.max()) + 1 for of_codes in groups),
-        target_index=table.target_index,
-    )
-
-
-def exact_columns(table: PrivateTable) -> list[Floats]:
+def exact_columns(counter: Counter) -> list[Floats]:
     """Count the codes of every column, exact on the grid. Private: nothing may read it but `noisy_columns`."""
-    shares = _shares(table)
-    return [
-        _counted(table.codes[:, column].astype(np.int64), shares, (cells,)) * GRID
-        for column, cells in enumerate(table.cardinalities)
-    ]
+    whole = tuple(np.arange(codes, dtype=np.int32) for codes in counter.cardinalities)
+    asked = [_question((column,), counter.cardinalities, whole) for column in range(len(whole))]
+    return [np.multiply(counts, GRID, dtype=np.float64) for counts in counter.count(asked)]
 
 
-def exact_moments(table: PrivateTable, layout: MomentLayout) -> Moments:
+def exact_moments(counter: Counter, layout: MomentLayout, groups: Sequence[Groups]) -> Moments:
     """Count the tables of the second round, exact on the grid. Private: nothing may read it but `noisy_moments`.
 
     Args:
-        table: of groups.
+        counter: who reads the rows.
         layout: which tables.
+        groups: of every column (codes,) the group of each code.
     """
-    shares = _shares(table)
-    codes = table.codes.astype(np.int64)
-    label = np.zeros(len(codes), dtype=np.int64)
-    if layout.by_class:
-        label = codes[:, layout.target_index]
-    columns = [codes[:, column] for column in layout.features]
-    sizes, blocks = layout.feature_cardinalities, layout.blocks
+    sliced = (layout.target_index,) if layout.by_class and layout.target_index is not None else ()
+    narrow = tuple(of_codes.astype(np.int32) for of_codes in groups)
+    asked = [(*sliced, *columns) for columns in layout.weights]
+    counted = counter.count([_question(columns, counter.cardinalities, narrow) for columns in asked])
+    blocks = dict(zip(layout.features, layout.blocks, strict=True))
     pairs = np.zeros((layout.slices, layout.cells, layout.cells))
     ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
-    for i, place in enumerate(blocks):
-        row = label * sizes[i] + columns[i]
-        if layout.by_class:
-            ones[:, place] = _counted(row, shares, (layout.slices, sizes[i]))
-        for j, other in enumerate(blocks[:i]):
-            table_of_pair = _counted(row * sizes[j] + columns[j], shares, (layout.slices, sizes[i], sizes[j]))
-            pairs[:, place, other] = table_of_pair
-            pairs[:, other, place] = table_of_pair.transpose(0, 2, 1)
-    return Moments(pairs=pairs * GRID, ones=ones * GRID)
+    for columns, with_class, counts in zip(layout.weights, asked, counted, strict=True):
+        table = np.multiply(_in_order(counts, with_class), GRID, dtype=np.float64)
+        place = blocks[columns[0]]
+        if len(columns) == 1:
+            ones[:, place] = table
+            continue
+        other = blocks[columns[1]]
+        pair = table.reshape(layout.slices, place.stop - place.start, -1)
+        pairs[:, place, other] = pair
+        pairs[:, other, place] = pair.transpose(0, 2, 1)
+    return Moments(pairs=pairs, ones=ones)
 
 
-def _shares(table: PrivateTable) -> Floats:
-    """What every record counts, in units of the grid: whole numbers, so that their sums are exact."""
-    records = np.bincount(table.unit_of_record, minlength=1)[table.unit_of_record]
-    return np.floor((1.0 / GRID) / records) if len(records) else np.zeros(0)
+def _question(
+    columns: tuple[int, ...],
+    cardinalities: tuple[int, ...],
+    groups: Sequence[npt.NDArray[np.int32]],
+) -> CountQuestion:
+    """Ask for a table over columns in any order, which it will have in theirs."""
+    places = tuple(sorted(columns))
+    return CountQuestion(
+        columns=places,
+        groups=tuple(groups[place] for place in places),
+        cardinalities=tuple(cardinalities[place] for place in places),
+    )
 
 
-def _counted(cells: npt.NDArray[np.int64], shares: Floats, shape: tuple[int, ...]) -> Floats:
-    """Sums of the records' shares in every cell: integers below 2^53, so exact in any order."""
-    sums = np.bincount(cells, weights=shares, minlength=math.prod(shape)).astype(np.float64)
-    return sums.reshape(shape)
+def _in_order(table: Counts, columns: tuple[int, ...]) -> Counts:
+    """A table whose columns are in the order of the rows', with its axes in the order of `columns`."""
+    places = sorted(columns)
+    return table.transpose([places.index(column) for column in columns])
 
 
-def noisy_columns(table: PrivateTable, anchor: AnchorPlan, streams: KeyedStreams) -> list[Floats]:
-    """Release the first round: noisy counts of the codes of every column."""
-    exact, weights = exact_columns(table), column_weights(table.cardinalities, anchor)
-    stds = [anchor.noise_std / float(weight) for weight in weights]
+def noisy_columns(counter: Counter, anchor: AnchorPlan, streams: KeyedStreams) -> list[Floats]:
+    """Release the first round: noisy counts of the codes of every column.
+
+    Raises:
+        ValueError: the plan's sensitivity is below that of the counts.
+    """
+    weights = column_weights(counter.cardinalities, anchor, most_records=counter.most_records)
+    stds = [anchor.noise_std / weight for weight in weights.tolist()]
+    sensitivity = counter.most_records * math.sqrt(math.fsum(weight**2 for weight in weights.tolist()))
+    if not 0 < sensitivity <= anchor.column_sensitivity:
+        raise ValueError("the plan's sensitivity is below that of the counts of columns")
+    exact = exact_columns(counter)
     streams.releases.exact(
         Purpose.ANCHOR_NOISE,
         FIRST_ROUND,
         ((torch.from_numpy(values), std) for values, std in zip(exact, stds, strict=True)),
-        sensitivity=math.sqrt(math.fsum(weight**2 for weight in weights.tolist())) / anchor.noise_std,
+        sensitivity=sensitivity / anchor.noise_std,
     )
-    drawn = streams.normals(Purpose.ANCHOR_NOISE, _COLUMN_STREAM, sum(table.cardinalities))
-    pieces = np.split(drawn, np.cumsum(table.cardinalities)[:-1])
+    drawn = streams.normals(Purpose.ANCHOR_NOISE, _COLUMN_STREAM, sum(counter.cardinalities))
+    pieces = np.split(drawn, np.cumsum(counter.cardinalities)[:-1])
     noisy = [values + _on_grid(piece * std) for values, piece, std in zip(exact, pieces, stds, strict=True)]
     streams.releases.noisy(Purpose.ANCHOR_NOISE, FIRST_ROUND, *(torch.from_numpy(values) for values in noisy))
     return noisy
 
 
 def noisy_moments(
-    table: PrivateTable, layout: MomentLayout, anchor: AnchorPlan, streams: KeyedStreams
+    counter: Counter,
+    layout: MomentLayout,
+    groups: Sequence[Groups],
+    anchor: AnchorPlan,
+    streams: KeyedStreams,
 ) -> Moments:
     """Release the second round: noisy counts of pairs of columns.
 
     Every cell gets Gaussian noise of `anchor.noise_std` over its table's weight.
 
     Args:
-        table: of groups.
+        counter: who reads the rows.
         layout: which tables; chosen without sight of private rows.
+        groups: of every column (codes,) the group of each code; likewise.
         anchor: of the plan.
         streams: of the job.
 
     Raises:
         ValueError: the plan's sensitivity is below that of the tables.
     """
-    if anchor.table_sensitivity < layout.sensitivity:
+    sensitivity = counter.most_records * layout.sensitivity
+    if anchor.table_sensitivity < sensitivity:
         raise ValueError("the plan's sensitivity is below that of the tables")
-    exact, weights = exact_moments(table, layout), layout.pair_weights
+    exact, weights = exact_moments(counter, layout, groups), layout.pair_weights
     one_stds = anchor.noise_std / layout.one_weights if layout.by_class else np.ones(layout.cells)
     streams.releases.exact(
         Purpose.ANCHOR_NOISE,
@@ -274,7 +286,7 @@ def noisy_moments(
                 (exact.ones / one_stds, 1.0),
             )
         ),
-        sensitivity=layout.sensitivity / anchor.noise_std,
+        sensitivity=sensitivity / anchor.noise_std,
     )
     pairs, ones = np.empty_like(exact.pairs), np.empty_like(exact.ones)
     for index in range(layout.slices):

@@ -11,15 +11,20 @@ from core.domain.codec import encode
 from core.domain.columns import OrderedColumn
 from core.domain.images import LABEL, PIXELS, ImageDomain
 from core.domain.table import TableDomain
+from models.counting.units import unit_tags, weights_among
 from models.encoding import PrivateImages, PrivateTable
 
 
-def coded_table(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> PrivateTable:
+def coded_table(
+    batches: Iterable[pa.RecordBatch], domain: TableDomain, *, bound: int | None = None, key: bytes = b""
+) -> PrivateTable:
     """Encode every batch and number the privacy units in the order in which they first appear.
 
     Args:
         batches: Clean rows with `storage_schema(domain)`.
         domain: The declared domain.
+        bound: How many records of a unit to keep, drawn by `key`; None keeps all.
+        key: `models.counting.units.UNIT_KEY_BYTES` random bytes where there is a bound.
     """
     codes: list[npt.NDArray[np.int16]] = []
     units: list[pa.Array] = []
@@ -28,12 +33,18 @@ def coded_table(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> Priva
         if domain.privacy_unit is not None:
             units.append(batch.column(domain.privacy_unit))
     records = np.concatenate([np.empty((0, len(domain.modelled)), np.int16), *codes])
+    owners = np.arange(len(records)) if domain.privacy_unit is None else _numbered(units)
+    if bound is not None:
+        tags = [unit_tags(names, key) for names in units]
+        kept = weights_among(np.concatenate([np.empty((0, 2), np.uint64), *tags]), bound) > 0
+        records, owners = records[kept], owners[kept]
     return PrivateTable(
         codes=records,
-        unit_of_record=np.arange(len(records)) if domain.privacy_unit is None else _numbered(units),
+        unit_of_record=owners,
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
         ordered=ordered_columns(domain),
+        record_bound=bound,
     )
 
 

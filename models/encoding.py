@@ -18,6 +18,8 @@ class PrivateTable:
         cardinalities: codes of every column; public.
         target_index: the column that is predicted from the others, or None; public.
         ordered: whether the codes of each column stand in an order in which neighbours are alike; public. Empty if none do.
+        record_bound: how many records a unit has at most, each of which counts fully; None where a unit may have any
+            number, which count one together; public.
     """
 
     codes: npt.NDArray[np.int16]
@@ -25,6 +27,7 @@ class PrivateTable:
     cardinalities: tuple[int, ...]
     target_index: int | None
     ordered: tuple[bool, ...] = ()
+    record_bound: int | None = None
 
     def __post_init__(self) -> None:
         if not self.ordered:
@@ -33,6 +36,9 @@ class PrivateTable:
         assert self.codes.ndim == 2 and self.codes.shape[1] == len(self.cardinalities), "one code per column"  # noqa: PLR2004, PT018
         assert self.unit_of_record.shape == (len(self.codes),), "every record has a unit"
         assert self.target_index is None or 0 <= self.target_index < len(self.cardinalities), "a known target"
+        if self.record_bound is not None:
+            held = np.bincount(self.unit_of_record, minlength=1).max()
+            assert self.record_bound >= max(1, held), "no unit has more records than the bound"
         if len(self.codes):
             assert (self.codes >= 0).all(), "codes are not negative"
             assert (self.codes.max(axis=0) < np.array(self.cardinalities)).all(), "codes are in their domain"

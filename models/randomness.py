@@ -72,6 +72,7 @@ class Purpose(IntEnum):
     IMAGE_CELLS_START = 68
     REPORT_NOISE = 80
     GENERATOR_CHECK = 96
+    UNIT_KEY = 112
     TEST = 99
 
 

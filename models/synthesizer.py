@@ -9,6 +9,7 @@ from torch import nn
 
 from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
+from models.counting.question import Counter
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams
 
@@ -119,7 +120,7 @@ class Synthesizer(Protocol):
 
     @overload
     def fit(
-        self, records: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
+        self, records: PrivateTable | Counter, plan: Plan, streams: KeyedStreams, host: TrainingHost
     ) -> TrainedGenerator: ...
 
     @overload
@@ -128,7 +129,11 @@ class Synthesizer(Protocol):
     ) -> TrainedImageGenerator: ...
 
     def fit(
-        self, records: PrivateTable | PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+        self,
+        records: PrivateTable | Counter | PrivateImages,
+        plan: Plan,
+        streams: KeyedStreams,
+        host: TrainingHost,
     ) -> TrainedGenerator | TrainedImageGenerator:
         """Run the plan, resuming from the host's checkpoint with byte-identical results."""
         ...

@@ -32,6 +32,18 @@ def _training(document: Json) -> list[str]:
         f"Quote: {_guarantee(document)}",
         critic if steps else "  no critic: options of one have no effect",
         f"  split of the budget: {shares}",
+        *_bound(document),
+    ]
+
+
+def _bound(document: Json) -> list[str]:
+    """What is said of a declared bound on the records of a unit."""
+    unit = document.get("privacy_unit") or {}
+    records = unit.get("records")
+    if records is None:
+        return []
+    return [
+        f"  of each '{unit['column']}' at most {records} records count, under {records} times the noise of one"
     ]
 
 

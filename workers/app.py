@@ -15,10 +15,11 @@ from celery.signals import setup_logging, worker_process_init, worker_shutting_d
 from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.db.session import Database
-from core.jobs.queue import REPORT_TASK, TRAINING_TASK, broker_transport_options
+from core.jobs.queue import COUNTING_TASK, REPORT_TASK, TRAINING_TASK, broker_transport_options
 from core.logs import configure_logs, get_logger, is_request_id
 from core.settings import read_settings
 from core.vitals.signs import SIGN_SECONDS
+from workers.counting import count_by_message
 from workers.lifeline import die_with_parent
 from workers.reporting import report_by_message
 from workers.stopping import tell_to_stop
@@ -68,6 +69,14 @@ def report(task: Task, report_id: str) -> None:
         report_by_message(report_id)
 
 
+def count(task: Task, job_id: str, fence: int) -> None:
+    """Serve a message that asks for help with counting in the same way."""
+    named = task.request.get("request_id")
+    with structlog.contextvars.bound_contextvars(**({"request_id": named} if is_request_id(named) else {})):
+        count_by_message(job_id, fence)
+
+
+app.task(name=COUNTING_TASK, bind=True)(count)
 app.task(name=TRAINING_TASK, bind=True)(train)
 app.task(name=REPORT_TASK, bind=True)(report)
 

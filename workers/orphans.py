@@ -37,7 +37,9 @@ _LIVE_REPORTS: Final = (QUEUED, RUNNING)
 
 _UUID: Final = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 _ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
-_ON_THE_WAY: Final = re.compile(rf"jobs/{_UUID}/(?:checkpoint-\d+\.sealed|measured-\d+\.json)")
+_ON_THE_WAY: Final = re.compile(
+    rf"jobs/{_UUID}/(?:checkpoint-\d+\.sealed|measured-\d+\.json|counts-\d+/[a-z\d-]+\.sealed)"
+)
 _REPORT: Final = re.compile(rf"datasets/{_UUID}/report-[^/]*\.sealed")
 _FAILURE_NOTE: Final = re.compile(rf"jobs/{_UUID}/failure-\d+\.sealed")
 

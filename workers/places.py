@@ -28,6 +28,11 @@ def bundle_key(job_id: UUID, fence: int) -> str:
     return f"releases/{release_id_of(job_id)}/bundle-{fence}.zip"
 
 
+def count_folder(job_id: UUID, fence: int) -> str:
+    """Questions and sealed exact counts of one attempt (`workers.count_board`)."""
+    return f"jobs/{job_id}/counts-{fence}"
+
+
 def report_key(job_id: UUID, fence: int) -> str:
     """What one attempt measured for a charged report, already noisy; the report itself stands in the database."""
     return f"jobs/{job_id}/measured-{fence}.json"

@@ -1,6 +1,7 @@
 """The training child: `python -m workers.runner JOB_ID FENCE --parent PID`.
 
-Private rows are opened by children only: this one, and that of sealed reports (workers.reporting_runner). Its parent
+Private rows are opened by children only: this one, those that help it to count (workers.counting_runner), and that of
+sealed reports (workers.reporting_runner). Its parent
 claimed the job and made the spend durable before starting it. It says nothing but an exit code (workers.child); what
 went wrong among the rows is sealed for their owner; that something did is logged by the parent, at the next edge
 (core.jobs.coarse).
@@ -10,31 +11,36 @@ not clearly the database's or the object store's counts as one that could.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from uuid import UUID
 
+import pyarrow as pa
 import structlog
 import torch
 
 from core.db.session import Database
 from core.domain.images import ImageDomain
+from core.domain.table import TableDomain
 from core.jobs.failure_notes import write_failure_note
+from core.jobs.queue import CeleryQueue
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
-from core.storage.private_rows import open_private_rows
+from core.storage.private_rows import PrivateShards, open_private_rows
 from core.synthesis.plan import Plan
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.selection import SelectionPlan
 from models.bundle import write_bundle
 from models.coding import coded_images, coded_table
+from models.counting.streamed import StreamedCounter, only_counts
+from models.counting.units import UNIT_KEY_BYTES
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.devices.placement import HOST, Placement, placed, settle
 from models.dp.errors import UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
 from models.generator_check import check_generator
-from models.randomness import KeyedStreams
+from models.randomness import KeyedStreams, Purpose
 from models.recording import Record
 from models.registry import make_synthesizer
 from models.selection.selecting import Selection
@@ -44,12 +50,14 @@ from workers.assignment import Assignment, read_assignment
 from workers.attempt import AttemptEnded, machinery, storage
 from workers.checkpoints import Checkpoints
 from workers.child import run_child
+from workers.count_board import CountBoard
 from workers.host import JobHost
 from workers.lifeline import limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, report_key
 from workers.recorded import record_of, report_of
 from workers.selection_recording import SelectionRecord
+from workers.shared_counter import CutShards, SharedCounter
 
 
 def attempt(
@@ -132,12 +140,13 @@ def _bundle(
         record=record,
         checkpoint_seconds=settings.checkpoint_seconds,
     )
-    generator = _trained(work, store, host, record, placement)
+    generator = _trained(settings, work, store, host, record, placement)
     report = report_of(work, record, check_generator(generator, work.domain))
     return write_bundle(generator=generator, domain=work.domain.to_json(), certificate=report)
 
 
 def _trained(
+    settings: Settings,
     work: Assignment,
     store: ObjectStore,
     host: JobHost,
@@ -145,15 +154,80 @@ def _trained(
     placement: Placement = HOST,
 ) -> TrainedGenerator | TrainedImageGenerator:
     """Open the private records and run the plan, recording what is released."""
-    records, plan = _opened(work, store), _trained_plan(work)
+    plan = _trained_plan(work)
     # In a selection every training has a record of its own.
     releases = None if isinstance(record, SelectionRecord) else record
     streams = KeyedStreams(work.randomness_key, releases=releases)
+    if isinstance(plan, Plan) and isinstance(work.domain, TableDomain) and only_counts(plan):
+        with storage():
+            shards = PrivateShards(store, work.rows_key, work.data_key, work.domain)
+        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
+        with closing(_Help(settings, work, store)) as helped:
+            counter = helped.counter(_Shards(shards), work.domain, key=key, bound=plan.privacy_unit.records)
+            return make_synthesizer(plan.synthesizer, placement).fit(counter, plan, streams, host)
+    records = _opened(work, store)
     if isinstance(plan, SelectionPlan):
         assert isinstance(record, SelectionRecord), "the plan's record"
         make = partial(make_synthesizer, placement=placement)
         return Selection(records, plan, streams, host, listening=record, make=make).run().generator
     return make_synthesizer(plan.synthesizer, placement).fit(records, plan, streams, host)
+
+
+class _Shards:
+    """Shards whose failures to be read are the storage's."""
+
+    def __init__(self, shards: PrivateShards) -> None:
+        self._shards = shards
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    @property
+    def shard_bytes(self) -> int:
+        return self._shards.shard_bytes
+
+    @property
+    def cut(self) -> str:
+        return self._shards.cut
+
+    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        with storage():
+            yield from self._shards.read(shard, columns)
+
+
+class _Help:
+    """Who counts the shards of one attempt: this process alone, or others with it. Nothing is left when it is closed."""
+
+    def __init__(self, settings: Settings, work: Assignment, store: ObjectStore) -> None:
+        self._settings = settings
+        self._claim = work.claim
+        self._board = CountBoard(
+            store,
+            job_id=work.claim.job_id,
+            fence=work.claim.fence,
+            randomness_key=work.randomness_key,
+        )
+        self._queue: CeleryQueue | None = None
+
+    def counter(
+        self, shards: CutShards, domain: TableDomain, *, key: bytes, bound: int | None
+    ) -> StreamedCounter | SharedCounter:
+        """Make the counter; it asks for help where the operator wants it and there is more than one shard."""
+        helpers = self._settings.counting_helpers
+        if not helpers or len(shards) == 1:
+            return StreamedCounter(shards, domain, key=key, bound=bound)
+        self._queue = CeleryQueue(self._settings.broker_url)
+        call = partial(self._queue.enqueue_counting, self._claim.job_id, self._claim.fence)
+        return SharedCounter(
+            shards, domain, key=key, bound=bound, board=self._board, call=call, helpers=helpers
+        )
+
+    def close(self) -> None:
+        """Delete what was exchanged, and leave the broker."""
+        if self._queue is not None:
+            self._queue.close()
+            with suppress(Exception):  # what stays is swept when the job ends, and opens to nobody
+                self._board.clear(all_rounds=True)
 
 
 def _trained_plan(work: Assignment) -> Plan | SelectionPlan:

@@ -15,7 +15,7 @@ from core.db.tables.release import Release
 from core.logs import get_logger
 from core.storage.objects import ObjectStore
 from core.witness.places import publication_key
-from workers.places import leftovers
+from workers.places import count_folder, leftovers
 
 RECENT: Final = timedelta(days=1)
 
@@ -39,6 +39,9 @@ def sweep(
         forgotten = published is None and store.exists(publication_key(population_id, job_id))
         for key in leftovers(job_id, fence, published=published, bundles=not forgotten):
             store.delete(key)
+        for each in range(1, fence + 1):
+            for found in list(store.list(count_folder(job_id, each))):
+                store.delete(found.key)
     except (StoreError, OSError):
         get_logger().warning("sweep-failed", job_id=str(job_id), exc_info=True)
 

@@ -35,7 +35,11 @@ class Selected:
 def counted_by(domain: TableDomain) -> str:
     """What one of the counts is, in words."""
     unit = domain.privacy_unit
-    return "records" if unit is None else f"records, each divided by the records of its '{unit}'"
+    if unit is None:
+        return "records"
+    if domain.records_per_unit is not None:
+        return f"records, of one '{unit}' at most {domain.records_per_unit}"
+    return f"records, each divided by the records of its '{unit}'"
 
 
 def labels_of(column: Modelled) -> list[str]:

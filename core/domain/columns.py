@@ -251,11 +251,17 @@ class IgnoredColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitColumn:
-    """The column that says whose record it is: stored sealed, never modelled, never released."""
+    """The column that says whose record it is: stored sealed, never modelled, never released.
+
+    Attributes:
+        name: Of the column.
+        records: How many records of a unit count at most, each of them fully; None where all count, and one together.
+    """
 
     kind: ClassVar[str] = "unit"
 
     name: str
+    records: int | None = None
 
 
 Column = NumericColumn | TimeColumn | LabelColumn | IgnoredColumn | UnitColumn

@@ -25,6 +25,7 @@ from core.domain.columns import (
     Unknown,
 )
 from core.domain.reading import Node
+from core.privacy.adjacency import MOST_RECORDS
 
 MAXIMUM_CODES: Final = 32767
 """Codes are stored as 16-bit integers."""
@@ -249,15 +250,19 @@ _READERS: Final[dict[str, Callable[[Node, str], Column]]] = {
     "date": lambda node, name: _time(node, name, "date"),
     "datetime": lambda node, name: _time(node, name, "datetime"),
     "ignored": lambda _node, name: IgnoredColumn(name=name),
-    "unit": lambda _node, name: UnitColumn(name=name),
+    "unit": lambda node, name: UnitColumn(
+        name=name, records=node.take_integer("records", None, lowest=1, highest=MOST_RECORDS)
+    ),
 }
 
 
 def column_to_json(column: Column) -> dict[str, object]:
     """The complete entry of a column, defaults written out; ``column_from_json`` gives the column back."""
     found: dict[str, object] = {"name": column.name, "kind": column.kind}
-    if isinstance(column, (IgnoredColumn, UnitColumn)):
+    if isinstance(column, IgnoredColumn):
         return found
+    if isinstance(column, UnitColumn):
+        return found if column.records is None else found | {"records": column.records}
     if isinstance(column, NumericColumn):
         found |= _numeric_to_json(column)
     elif isinstance(column, TimeColumn):

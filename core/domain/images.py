@@ -71,6 +71,11 @@ class ImageDomain:
             "privacy_unit": self.privacy_unit,
         }
 
+    @property
+    def records_per_unit(self) -> int | None:
+        """None: all images of a unit count, and one together."""
+        return None
+
     def digest(self) -> str:
         """SHA-256 of the canonical document, hexadecimal."""
         canonical = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)

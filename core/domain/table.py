@@ -90,6 +90,11 @@ class TableDomain:
         """The columns that are modelled, in file order."""
         return tuple(column for column in self.columns if not isinstance(column, (IgnoredColumn, UnitColumn)))
 
+    @property
+    def records_per_unit(self) -> int | None:
+        """How many records of a unit count at most, each of them fully; None where all count, and one together."""
+        return next((column.records for column in self.columns if isinstance(column, UnitColumn)), None)
+
     @cached_property
     def cardinalities(self) -> tuple[int, ...]:
         """Number of codes of each modelled column."""

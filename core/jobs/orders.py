@@ -1,7 +1,8 @@
 """Placing an order: reserve, insert the job, and tell the workers once that is committed."""
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -21,6 +22,7 @@ from core.notifications.kinds import Kind
 from core.notifications.outbox import tell_population
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import charge_of
+from core.synthesis.report_plan import ReportPlan
 from core.synthesis.selection import OrderedPlan
 from core.tracing import current_trace_context
 
@@ -64,8 +66,10 @@ def place_order(
         raise DatasetDeleted
     if dataset.state != "ready":
         raise DatasetNotReady("The dataset has no rows yet.", remedy="Upload its rows first.")
-    made_for = (plan.declared_size, plan.adjacency.value, plan.privacy_unit.column)
-    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit):
+    unit = plan.privacy_unit
+    bound = None if isinstance(plan, ReportPlan) else _bound(dataset.domain)
+    made_for = (plan.declared_size, plan.adjacency.value, unit.column, unit.records)
+    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit, bound):
         raise PlanDoesNotFit(
             "The plan was made for another declared size, adjacency or privacy unit than the dataset's.",
             remedy="Ask for a new quote.",
@@ -102,3 +106,9 @@ def place_order(
         tell_population(session, Kind.BUDGET_LOW, dataset.population_id, at=now)
     on_commit(session, partial(queue.enqueue_training, job_id))
     return job
+
+
+def _bound(domain: Mapping[str, Any]) -> int | None:
+    """Read from a stored domain document how many records of a unit count."""
+    units = [column for column in domain.get("columns", ()) if column["kind"] == "unit"]
+    return units[0].get("records") if units else None

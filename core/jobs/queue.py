@@ -1,6 +1,6 @@
 """Messages to the workers. The job's row is the truth; a message is a hint that may be lost or doubled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -16,6 +16,9 @@ from core.logs import current_request_id, get_logger
 
 TRAINING_TASK: Final = "understudy.train"
 REPORT_TASK: Final = "understudy.report"
+COUNTING_TASK: Final = "understudy.count"
+COUNTING_QUEUE: Final = "counting"
+"""Only workers that do nothing else serve it: how long counting takes depends on rows."""
 RESEND_SECONDS: Final = 60.0
 SILENCE_SECONDS: Final = 20.0
 
@@ -72,12 +75,19 @@ class CeleryQueue:
         """The same for a sealed report."""
         self._send(REPORT_TASK, report_id, named="report_id")
 
-    def _send(self, task: str, subject: UUID, *, named: str) -> None:
+    def enqueue_counting(self, job_id: UUID, fence: int) -> None:
+        """Ask for help with an attempt's counts; nothing depends on it."""
+        self._send(COUNTING_TASK, job_id, named="job_id", more=[fence], queue=COUNTING_QUEUE)
+
+    def _send(
+        self, task: str, subject: UUID, *, named: str, more: Sequence[int] = (), queue: str | None = None
+    ) -> None:
         request_id = current_request_id()
         try:
             self._app.send_task(
                 task,
-                args=[str(subject)],
+                args=[str(subject), *more],
+                queue=queue,
                 headers={} if request_id is None else {"request_id": request_id},
                 ignore_result=True,
                 retry=True,

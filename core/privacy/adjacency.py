@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from core.privacy.errors import InvalidGuarantee
+
+MOST_RECORDS: Final = 1000
+"""The largest bound on the records of a unit that count; noise grows with it."""
 
 
 class Adjacency(StrEnum):
@@ -21,16 +24,28 @@ class PrivacyUnit:
 
     column: str | None
     """Name of the unit column; None when every record is its own unit."""
+    records: int | None = None
+    """How many records of a unit count at most, each of them fully; None where all count, and one together."""
 
     def __post_init__(self) -> None:
         if self.column == "":
             raise InvalidGuarantee(
                 "the privacy unit's column has no name", remedy="name a column, or use null for one record"
             )
+        if self.records is not None and (self.column is None or not 1 <= self.records <= MOST_RECORDS):
+            raise InvalidGuarantee(
+                f"the records of a unit that count are from 1 to {MOST_RECORDS}, and units have a column"
+            )
 
-    def to_json(self) -> dict[str, str | None]:
+    @property
+    def most_records(self) -> int:
+        """How many records a unit weighs as much as at most: what the sensitivity of counts is multiplied by."""
+        return self.records or 1
+
+    def to_json(self) -> dict[str, str | int | None]:
         """Return the unit as a JSON object."""
-        return {"column": self.column}
+        # Left out where there is none, so that plans from before there was a bound keep their digest.
+        return {"column": self.column} | ({} if self.records is None else {"records": self.records})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -42,4 +57,7 @@ class PrivacyUnit:
         column = document.get("column", 0)
         if not (column is None or isinstance(column, str)):
             raise InvalidGuarantee("a privacy unit needs the member column, which is text or null")
-        return cls(column=column)
+        records = document.get("records")
+        if not (records is None or type(records) is int):
+            raise InvalidGuarantee("the member records of a privacy unit is a whole number")
+        return cls(column=column, records=records)

@@ -85,7 +85,8 @@ def make_certificate(
         "privacy_unit": {
             "column": unit,
             "description": say.UNIT_OF_RECORD if unit is None else say.UNIT_OF_COLUMN,
-        },
+        }
+        | ({} if plan.privacy_unit.records is None else {"records": plan.privacy_unit.records}),
         "declared_size": plan.declared_size,
         "privacy_parameters": plan.guarantee.to_json(),
         "privacy_parameters_description": say.READING,

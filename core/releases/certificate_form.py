@@ -1,7 +1,7 @@
 """The form of a certificate, `understudy.certificate/2`, as types; the published JSON Schema is made from them.
 
 Members are named after the public registry of deployments of differential privacy where it has a name
-(docs/certificate.md holds the table). Every member is required but `generator_check`, which came later, and no other is allowed.
+(docs/certificate.md holds the table). Every member is required but `generator_check` and the unit's `records`, which came later, and no other is allowed.
 """
 
 from typing import Annotated, Final, Literal, get_args
@@ -33,6 +33,7 @@ class Unit(Form):
     """Who is protected: one record, or one value of a named column with all its records."""
 
     column: Name | None
+    records: Count = Field(default=None)  # type: ignore[assignment]
     description: Literal[say.UNIT_OF_RECORD, say.UNIT_OF_COLUMN]  # type: ignore[valid-type]
 
 

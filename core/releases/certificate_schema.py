@@ -8,7 +8,7 @@ from core.releases.certificate_form import SCHEMA, CertificateForm
 _LEFT_OUT: Final = frozenset({"title", "default", "description"})
 """Of every type; a member may still have such a name."""
 
-_LATER: Final = frozenset({"critic_asks", "generator_check"})
+_LATER: Final = frozenset({"critic_asks", "generator_check", "records"})
 """Members that certificates issued before them lack: allowed, not required, and of one meaning where they are left out."""
 
 

@@ -133,9 +133,10 @@ class LabelForm(Form):
 
 
 class UnitColumn(Form):
-    """The unit as the plan names it."""
+    """The unit as the plan names it; `records` of a unit count at most, where it is there."""
 
     column: Name | None
+    records: Count = Field(default=None)  # type: ignore[assignment]
 
 
 class PlanForm(Form):

@@ -38,6 +38,20 @@ class TooWideForAnchor(InvalidSpec):
         )
 
 
+class BoundNeedsAnchor(InvalidSpec):
+    """A declared bound on the records of a unit, in an order that does more than count them."""
+
+    code = "bound-needs-anchor"
+    title = "A bound on the records of a unit holds for counts alone"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The domain declares how many records of a unit count. A critic looks at one record of a unit at a time, and so "
+            "does the choice among candidates.",
+            remedy='Order one training with an anchor and without a critic, or declare a version without "records".',
+        )
+
+
 class TooManyFreeSteps(InvalidInput):
     """An order wants more steps that cost no budget than the service makes for anybody."""
 

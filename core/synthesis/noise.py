@@ -62,6 +62,7 @@ class PlanQuestion:
         return anchor_plan(
             self.facts.columns,
             diagonal_weight=self.options.anchor_diagonal_weight,
+            most_records=self.facts.most_records,
             noise_multiplier=gaussian_noise_multiplier(self.guarantee, share=self.options.anchor_share),
         )
 

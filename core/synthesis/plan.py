@@ -4,7 +4,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, Self
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Mechanism
 from core.synthesis import rules
-from core.synthesis.errors import InvalidPlan
+from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan
 from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.noise import PlanQuestion, calibrated_stages
 from core.synthesis.options import IdpganOptions
@@ -194,13 +194,17 @@ def make_plan(
 
     Raises:
         InvalidSpec: the options exclude each other or do not suit the declared size.
+        BoundNeedsAnchor: a bound on the records of a unit, and options that train a critic or measure no anchor.
         TooWideForAnchor: a table too wide for an anchor, unless the options say that there is to be none.
         TargetOutOfReach: no noise brings these options under the guarantee.
     """
     facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
+    facts = replace(facts, most_records=privacy_unit.most_records)
     request = spec.request()
     # A placeholder that is replaced below: the automatic histogram noise is known only after calibration.
     options = rules.decide(request, facts, automatic_histogram_noise=1.0)
+    if privacy_unit.records is not None and (options.critic or not options.anchor):
+        raise BoundNeedsAnchor
     question = PlanQuestion(
         guarantee=guarantee,
         options=options,

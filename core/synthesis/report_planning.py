@@ -77,7 +77,7 @@ def make_report_plan(
     return ReportPlan(
         guarantee=guarantee,
         adjacency=adjacency,
-        privacy_unit=privacy_unit,
+        privacy_unit=PrivacyUnit(column=privacy_unit.column),  # a report weighs units, whatever is declared
         declared_size=declared_size,
         release_id=report.release_id,
         manifest_sha256=report.manifest_sha256,

@@ -92,6 +92,8 @@ class PublicFacts:
     """What is declared about images; None for tables. Then a column is one number of an image, or its label."""
     widest: tuple[tuple[str, int], ...] = ()
     """The columns of a table with the most codes, by name; only an error tells them."""
+    most_records: int = 1
+    """How many records a unit weighs as much as at most: its declared bound, or 1."""
 
     def __post_init__(self) -> None:
         if type(self.declared_size) is not int or not 1 <= self.declared_size <= 10**12:

@@ -16,7 +16,7 @@ from core.privacy.errors import InvalidGuarantee, InvalidMechanism, TargetOutOfR
 from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
-from core.synthesis.errors import InvalidSelection, InvalidSpec
+from core.synthesis.errors import BoundNeedsAnchor, InvalidSelection, InvalidSpec
 from core.synthesis.plan import DomainShape, Plan, make_plan
 from core.synthesis.quote import room_for
 from core.synthesis.selection import KIND, SelectionPlan, SelectionSpec, part_size
@@ -84,6 +84,8 @@ def make_selection_plan(
     except InvalidMechanism as error:
         raise InvalidGuarantee(error.detail, remedy="choose a choice_epsilon between 0.05 and 1") from None
     each = PrivacyGuarantee(epsilon=selection.epsilon, delta=guarantee.delta)
+    if privacy_unit.records is not None:
+        raise BoundNeedsAnchor
     facts = _Facts(domain=domain, adjacency=adjacency, privacy_unit=privacy_unit)
     numbered = list(enumerate(selection.candidates))
     candidates = tuple(facts.plan(number, spec, each, size) for number, spec in numbered)

@@ -74,19 +74,24 @@ class LabelPlan:
     noise_multiplier: float
 
 
-def anchor_plan(columns: int, *, diagonal_weight: float, noise_multiplier: float) -> AnchorPlan:
+def anchor_plan(
+    columns: int, *, diagonal_weight: float, noise_multiplier: float, most_records: int = 1
+) -> AnchorPlan:
     """Return the plan of an anchor with its L2 sensitivities under add-or-remove-one.
 
     A record touches one cell of each of the k columns, whose weights have a mean square of w^2, and one cell of each of
     k (k - 1) / 2 tables, whose weights have a mean square of one: sqrt(w^2 k + k (k - 1) / 2). A unit with several records
-    contributes their average, whose norm is no larger. Rounded up by one part in 10^12.
+    contributes their average, whose norm is no larger; or, where a bound is declared, so many of them fully. Rounded up by one
+    part in 10^12.
 
     Args:
         columns: k.
         diagonal_weight: w.
+        most_records: how many records of a unit count fully; 1 where the records of a unit count one together.
         noise_multiplier: of both rounds together.
     """
-    of_columns, of_tables = diagonal_weight**2 * columns, columns * (columns - 1) / 2
+    of_columns = most_records**2 * diagonal_weight**2 * columns
+    of_tables = most_records**2 * columns * (columns - 1) / 2
     return AnchorPlan(
         noise_multiplier=noise_multiplier,
         sensitivity=math.sqrt(of_columns + of_tables) * (1 + 1e-12),

@@ -9,6 +9,7 @@ from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, column_weights
+from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.idpgan.measurement import Measurement, layout_of
 from models.idpgan.targets import Counted
@@ -16,7 +17,9 @@ from models.idpgan.targets import Counted
 Floats = npt.NDArray[np.float64]
 
 
-def released_counts(measured: Measurement, table: PrivateTable, plan: Plan) -> ReleasedCounts | None:
+def released_counts(
+    measured: Measurement, table: PrivateTable | Counter, plan: Plan
+) -> ReleasedCounts | None:
     """Write the noisy counts down as tables; only public facts of the private table are read.
 
     Returns:
@@ -60,7 +63,8 @@ Table = tuple[tuple[int, ...], float, Floats]
 
 def _columns(counted: Counted, anchor: AnchorPlan) -> Iterator[Table]:
     """The tables of the first round: of every column."""
-    weights = column_weights(tuple(len(counts) for counts in counted.columns), anchor)
+    cardinalities = tuple(len(counts) for counts in counted.columns)
+    weights = column_weights(cardinalities, anchor, most_records=counted.most_records)
     for column, (counts, weight) in enumerate(zip(counted.columns, weights.tolist(), strict=True)):
         yield (column,), anchor.noise_std / weight, counts
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
+from models.counting.question import Counter
 from models.encoding import PrivateTable, block_starts
 from models.grouping import Groups, group_counts, sums_of_groups
 from models.randomness import KeyedStreams, Purpose
@@ -139,7 +140,7 @@ def laws_of_groups(
 
 
 def make_generator(
-    table: PrivateTable, options: IdpganOptions, groups: Sequence[Groups] | None = None
+    table: PrivateTable | Counter, options: IdpganOptions, groups: Sequence[Groups] | None = None
 ) -> Generator:
     """The generator of a plan's options for a table's public shape.
 

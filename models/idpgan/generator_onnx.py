@@ -72,7 +72,9 @@ def generator_onnx(network: Generator, *, latent_dimension: int, opset: int) -> 
     places = network.group_of_code.numpy()
     graph.weights.append(numpy_helper.from_array(places, "group_of_code"))
     spread = graph.apply("Gather", [groups, "group_of_code"], "spread", axis=1)
-    graph.apply("Add", [spread, graph.constant("within_group", network.within_group.double().numpy())], "logits")
+    graph.apply(
+        "Add", [spread, graph.constant("within_group", network.within_group.double().numpy())], "logits"
+    )
     cells = len(places)
     widths = {"latent": latent_dimension, "label": network.classes}
     made = helper.make_graph(

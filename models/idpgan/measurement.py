@@ -14,10 +14,11 @@ from models.anchor import (
     MomentLayout,
     Moments,
     counts_by_class,
-    grouped,
     noisy_columns,
     noisy_moments,
 )
+from models.counting.memory import counter_of
+from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.grouping import Groups, group_codes, group_counts, groups_wanted
 from models.idpgan.labels import noisy_label_law
@@ -60,49 +61,52 @@ class Measurement:
         return made
 
     @classmethod
-    def restore(cls, tensors: dict[str, Tensor], cardinalities: tuple[int, ...]) -> "Measurement":
+    def restore(cls, tensors: dict[str, Tensor], table: PrivateTable | Counter) -> "Measurement":
         """Read what `tensors` gave.
 
         Args:
             tensors: of a checkpoint.
-            cardinalities: codes of every column.
+            table: of which public facts are read.
         """
         counted = None
         if "pairs" in tensors:
-            stops = np.cumsum(cardinalities)[:-1]
+            stops = np.cumsum(table.cardinalities)[:-1]
             counted = Counted(
                 columns=tuple(np.split(tensors["columns"].numpy(), stops)),
                 groups=tuple(np.split(tensors["groups"].numpy(), stops)),
                 moments=Moments(pairs=tensors["pairs"].numpy(), ones=tensors["ones"].numpy()),
+                most_records=counter_of(table).most_records,
             )
         return cls(counted=counted, law=tensors["law"].numpy() if "law" in tensors else None)
 
 
-def measure(table: PrivateTable, plan: Plan, streams: KeyedStreams) -> Measurement:
+def measure(table: PrivateTable | Counter, plan: Plan, streams: KeyedStreams) -> Measurement:
     """Release what the plan says: the anchor's counts, or the label histogram."""
     counted = law = None
     if isinstance(plan.anchor, AnchorPlan):
         counted = _count(table, plan, plan.anchor, streams)
     if plan.label_histogram is not None:
+        assert isinstance(table, PrivateTable), "labels are counted without an anchor in rows alone"
         law = noisy_label_law(table, plan.label_histogram, streams)
     return Measurement(counted=counted, law=law)
 
 
-def _count(table: PrivateTable, plan: Plan, anchor: AnchorPlan, streams: KeyedStreams) -> Counted:
+def _count(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan, streams: KeyedStreams) -> Counted:
     """Count columns, then groups of their codes; between the rounds only noisy counts and public facts are read."""
-    columns = noisy_columns(table, anchor, streams)
+    counter = counter_of(table)
+    columns = noisy_columns(counter, anchor, streams)
     groups = groups_of(columns, table, plan)
     layout = layout_of(groups, table, plan)
     if not layout.weights:
         nothing = np.zeros((layout.slices, layout.cells, layout.cells))
         moments = Moments(pairs=nothing, ones=nothing[:0, 0])
     else:
-        moments = noisy_moments(grouped(table, groups), layout, anchor, streams)
-    return Counted(columns=tuple(columns), groups=groups, moments=moments)
+        moments = noisy_moments(counter, layout, groups, anchor, streams)
+    return Counted(columns=tuple(columns), groups=groups, moments=moments, most_records=counter.most_records)
 
 
 def groups_of(
-    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable, plan: Plan
+    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan
 ) -> tuple[Groups, ...]:
     """Merge the codes of every column but the target; only public facts of the table are read.
 
@@ -133,7 +137,7 @@ def groups_of(
     )
 
 
-def layout_of(groups: Sequence[Groups], table: PrivateTable, plan: Plan) -> MomentLayout:
+def layout_of(groups: Sequence[Groups], table: PrivateTable | Counter, plan: Plan) -> MomentLayout:
     """Which tables the second round of a plan's anchor counts; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
     return MomentLayout(
@@ -169,7 +173,7 @@ class Anchor:
     variety: NoisyVariety
 
 
-def make_anchor(counted: Counted, table: PrivateTable, plan: Plan) -> Anchor:
+def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> Anchor:
     """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "counts come from an anchor of tables"
     layout = layout_of(counted.groups, table, plan)

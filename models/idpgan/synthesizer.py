@@ -3,6 +3,7 @@
 from typing import overload
 
 from core.synthesis.plan import Plan
+from models.counting.question import Counter
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateImages, PrivateTable
 from models.idpgan.image_training import ImageTraining
@@ -23,7 +24,7 @@ class IdpganSynthesizer:
 
     @overload
     def fit(
-        self, records: PrivateTable, plan: Plan, streams: KeyedStreams, host: TrainingHost
+        self, records: PrivateTable | Counter, plan: Plan, streams: KeyedStreams, host: TrainingHost
     ) -> TrainedGenerator: ...
 
     @overload
@@ -32,9 +33,13 @@ class IdpganSynthesizer:
     ) -> TrainedImageGenerator: ...
 
     def fit(
-        self, records: PrivateTable | PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+        self,
+        records: PrivateTable | Counter | PrivateImages,
+        plan: Plan,
+        streams: KeyedStreams,
+        host: TrainingHost,
     ) -> TrainedGenerator | TrainedImageGenerator:
         """Run the plan on the records; resumes from the host's checkpoint."""
-        if isinstance(records, PrivateTable):
-            return Training(records, plan, streams, host, placement=self._placement).run()
-        return ImageTraining(records, plan, streams, host, placement=self._placement).run()
+        if isinstance(records, PrivateImages):
+            return ImageTraining(records, plan, streams, host, placement=self._placement).run()
+        return Training(records, plan, streams, host, placement=self._placement).run()

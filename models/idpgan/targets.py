@@ -35,11 +35,13 @@ class Counted:
         columns: noisy counts of the codes of every column, in records.
         groups: of every column (codes,) the group of each code.
         moments: noisy counts of groups.
+        most_records: how many records of a unit counted fully.
     """
 
     columns: tuple[Floats, ...]
     groups: tuple[Groups, ...]
     moments: Moments
+    most_records: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,7 +68,7 @@ class MomentTargets:
 def moment_targets(counted: Counted, layout: MomentLayout, anchor: AnchorPlan) -> MomentTargets:
     """Combine all estimates of every one-way count by inverse variance, make them laws, and shrink the pairs."""
     moments, blocks = counted.moments, layout.blocks
-    variances = (anchor.noise_std / column_weights(tuple(len(c) for c in counted.columns), anchor)) ** 2
+    variances = (anchor.noise_std / _column_weights(counted, anchor)) ** 2
     pair_std = anchor.noise_std / layout.pair_weights
     size = max(_size(counted, layout, pair_std, variances), 1.0)
     ones, precision = _ones(moments, layout, pair_std, anchor.noise_std)
@@ -106,6 +108,11 @@ def moment_targets(counted: Counted, layout: MomentLayout, anchor: AnchorPlan) -
         law=law,
         columns=tuple(columns),
     )
+
+
+def _column_weights(counted: Counted, anchor: AnchorPlan) -> Floats:
+    cardinalities = tuple(len(counts) for counts in counted.columns)
+    return column_weights(cardinalities, anchor, most_records=counted.most_records)
 
 
 def project_to_simplex(values: Floats, *, total: float) -> Floats:
@@ -172,11 +179,12 @@ def _fine(counts: Floats, direct: Floats, whole: Floats, groups: Groups, size: f
 
 def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
     """Scale rows and columns in turn until they sum to what is known better (Deming and Stephan 1940)."""
-    fitted = shares + _SMALLEST_SHARE * np.outer(law, whole)
+    fitted: Floats = shares + _SMALLEST_SHARE * np.outer(law, whole)
     for _ in range(_SCALINGS):
         fitted = fitted * (whole / fitted.sum(axis=0))
         fitted = fitted * (law / fitted.sum(axis=1))[:, None]
-    return fitted * (whole / fitted.sum(axis=0))
+    fitted *= whole / fitted.sum(axis=0)
+    return fitted
 
 
 def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: MomentLayout) -> Floats:

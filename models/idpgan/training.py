@@ -1,8 +1,10 @@
 """The training of IDPGAN on tables: what the loop (`models.idpgan.loop`) does with rows."""
 
+import numpy as np
 from torch import Tensor, nn
 
 from core.synthesis.plan import Plan
+from models.counting.question import Counter
 from models.critic.network import Critic
 from models.devices.placement import HOST, Placement
 from models.encoding import PrivateTable, cells_of
@@ -20,7 +22,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
     """One job of one plan.
 
     Args:
-        table: private rows.
+        table: private rows, or who counts them where the plan has no critic.
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
@@ -31,7 +33,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
 
     def __init__(
         self,
-        table: PrivateTable,
+        table: PrivateTable | Counter,
         plan: Plan,
         streams: KeyedStreams,
         host: TrainingHost,
@@ -39,17 +41,20 @@ class Training(Loop[Measurement, TrainedGenerator]):
         placement: Placement = HOST,
     ) -> None:
         network: Critic | None = None
+        units = np.zeros(0, np.int64)
         if plan.steps:
+            assert isinstance(table, PrivateTable), "a critic looks at rows"
+            units = table.unit_of_record
             widths = (plan.options.critic_width,) * plan.options.critic_layers
             network = Critic(inputs=table.cells, widths=widths).initialise(streams)
-        super().__init__(table.unit_of_record, network, plan, streams, host, placement)
+        super().__init__(units, network, plan, streams, host, placement)
         self._table = table
 
     def _measure(self) -> Measurement:
         return measure(self._table, self._plan, self._streams)
 
     def _restored(self, tensors: dict[str, Tensor]) -> Measurement:
-        return Measurement.restore(tensors, self._table.cardinalities)
+        return Measurement.restore(tensors, self._table)
 
     def _prepare(self) -> Refinement | MixtureFit:
         anchor = None
@@ -76,6 +81,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
     def _private_step(self, step: int) -> None:
         assert self._critic is not None, "a plan with steps has a critic"
         assert isinstance(self._refinement, Refinement), "a critic looks at what a network makes"
+        assert isinstance(self._table, PrivateTable), "a critic looks at rows"
         chosen = self._sampler.draw(self._streams, step)
         real = cells_of(self._table.codes[chosen], self._table.cardinalities)
         self._critic.step(step, real, self._refinement.fakes(step, len(real)))

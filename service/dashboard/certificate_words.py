@@ -73,6 +73,11 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
     if unit:
         told = f"“{unit['column']}”: " if unit.get("column") else ""
         yield f"A unit is {told}{unit.get('description', 'one record')}."
+        if "records" in unit:
+            yield (
+                f"Of the records of a unit at most {count(unit['records'])} count, each of them fully; the noise is that of so "
+                f"many records."
+            )
     if "declared_size" in certificate:
         yield f"The data was declared to hold {count(int(certificate['declared_size']))} units; the true number is not told."
     if "ledger" in certificate:

@@ -34,12 +34,13 @@ class DatasetFacts:
     @classmethod
     def of(cls, row: Dataset) -> Self:
         """Read them off a row."""
+        domain = domain_from_json(row.domain)
         return cls(
             id=row.id,
             population_id=row.population_id,
-            domain=domain_from_json(row.domain),
+            domain=domain,
             declared_size=row.declared_size,
             adjacency=Adjacency(row.adjacency),
-            privacy_unit=PrivacyUnit(column=row.privacy_unit),
+            privacy_unit=PrivacyUnit(column=row.privacy_unit, records=domain.records_per_unit),
             ready=row.state == "ready",
         )

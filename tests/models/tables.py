@@ -41,4 +41,5 @@ def without_unit(table: PrivateTable, unit: int) -> PrivateTable:
         unit_of_record=owners - (owners > unit),
         cardinalities=table.cardinalities,
         target_index=table.target_index,
+        record_bound=table.record_bound,
     )

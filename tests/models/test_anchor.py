@@ -1,6 +1,7 @@
 import collections
 import itertools
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -199,6 +200,47 @@ def test_a_plan_with_too_small_a_sensitivity_is_refused():
     short = AnchorPlan(noise_multiplier=1.0, sensitivity=1.0, diagonal_weight=1.0)
     with pytest.raises(ValueError, match="sensitivity"):
         noisy_moments(table, layout_of(table, by_class=True), short, streams())
+
+
+def bounded(bound: int, *, seed: int = 0) -> PrivateTable:
+    """A table whose units have one to `bound` records, each of which counts fully."""
+    rng = np.random.default_rng(seed)
+    owners = np.repeat(np.arange(20), rng.integers(1, bound + 1, 20))
+    owners[-bound:] = owners[-1]  # one has as many as it may
+    _, owners = np.unique(owners, return_inverse=True)
+    table = small_table(records=len(owners), seed=seed)
+    return PrivateTable(
+        codes=table.codes, unit_of_record=owners.astype(np.int64), cardinalities=table.cardinalities,
+        target_index=table.target_index, record_bound=int(np.bincount(owners).max()),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("by_class", [True, False])
+@pytest.mark.parametrize("bound", [1, 2, 7])
+def test_a_unit_of_a_bounded_table_moves_the_statistic_by_at_most_so_many_records(bound, by_class):
+    table = bounded(bound)
+    alike = PrivateTable(
+        codes=np.repeat(table.codes[:1], len(table.codes), axis=0), unit_of_record=table.unit_of_record,
+        cardinalities=table.cardinalities, target_index=table.target_index, record_bound=table.record_bound,
+    )  # fmt: skip
+    layout, most = layout_of(table, by_class=by_class), table.record_bound
+    moved = []
+    for each in (table, alike):
+        whole = weighted(exact_moments(each, layout), layout, 1.5)
+        for unit in range(each.units):
+            rest = without_unit(each, unit)
+            moved.append(np.linalg.norm(whole - weighted(exact_moments(rest, layout), layout, 1.5)))
+    assert max(moved) <= most * anchor_sensitivity(4, diagonal_weight=1.5)
+    assert max(moved) == pytest.approx(most * anchor_sensitivity(4, diagonal_weight=1.5), rel=1e-9)
+
+
+def test_a_plan_that_paid_for_fewer_records_of_a_unit_is_refused():
+    table = bounded(3)
+    layout, own = layout_of(table, by_class=True), anchor_sensitivity(4, diagonal_weight=1.0)
+    for paid, enough in ((2, False), (3, True)):
+        plan = AnchorPlan(noise_multiplier=1.0, sensitivity=paid * own, diagonal_weight=1.0)
+        with nullcontext() if enough else pytest.raises(ValueError, match="sensitivity"):
+            noisy_moments(table, layout, plan, streams())
 
 
 def test_the_layout_is_chosen_by_public_facts_alone():

@@ -101,6 +101,17 @@ def test_nothing_but_the_releases_knows_the_unit(unit, chosen, removed, tmp_path
     assert took_part == (unit != "refused"), "the unit took part, so the test could have failed"
 
 
+@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
+@pytest.mark.parametrize("bound", [1, 4])
+@pytest.mark.parametrize("unit", ["a person with many records", "a person with records of every kind"])
+def test_a_bound_on_records_bounds_what_a_unit_moves(unit, bound, removed, tmp_path):
+    domain, rows = declared(target=True, by_person=True, bound=bound), table_of(150, by_person=True)
+    pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
+    plan = plan_for(domain, OPTIONS["anchor only"])
+    moved = replayed((pair[1], pair[0]) if removed else pair, domain, plan, folder=tmp_path, kill=1)
+    assert moved.distances[Purpose.ANCHOR_NOISE, 0] > 0
+
+
 def test_a_published_bundle_and_its_samples_are_the_same_too(tmp_path):
     domain, rows = declared(target=True, by_person=False), table_of(150, by_person=False)
     files = (csv_of(rows), csv_of([*rows, *UNITS["a new category"]]))

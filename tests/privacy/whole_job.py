@@ -16,13 +16,16 @@ from core.releases.bundle import unpack
 from core.releases.sampler import Sampler
 from core.storage.intake import CSV, store_rows
 from core.storage.objects import open_store
-from core.storage.private_rows import open_private_rows
+from core.storage.private_rows import PrivateShards, open_private_rows
 from core.storage.unit_limit import UnitLimit
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.coding import coded_table
-from models.randomness import KeyedStreams
+from models.counting.streamed import StreamedCounter, only_counts
+from models.counting.units import UNIT_KEY_BYTES
+from models.encoding import PrivateTable
+from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.releases import Releases
 from tests.models.idpgan.jobs import generator_bytes
@@ -49,9 +52,11 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def declared(*, target: bool, by_person: bool) -> TableDomain:
-    """A small declared domain; with persons, a unit has any number of records."""
-    person = {"name": "person", "kind": "unit" if by_person else "ignored"}
+def declared(*, target: bool, by_person: bool, bound: int | None = None) -> TableDomain:
+    """A small declared domain; with persons, a unit has any number of records, of which `bound` may count."""
+    person: dict[str, Any] = {"name": "person", "kind": "unit" if by_person else "ignored"}
+    if bound is not None:
+        person["records"] = bound
     return TableDomain.from_json(
         {
             "schema": "understudy.domain/1",
@@ -79,7 +84,7 @@ def plan_for(domain: TableDomain, options: dict[str, Any], *, epsilon: float = 3
         declared_size=DECLARED_SIZE,
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
-        privacy_unit=PrivacyUnit(column=domain.privacy_unit),
+        privacy_unit=PrivacyUnit(column=domain.privacy_unit, records=domain.records_per_unit),
     )
 
 
@@ -179,8 +184,14 @@ def run(
             scratch_folder=folder / "scratch",
             units=UnitLimit(declared_size=DECLARED_SIZE, unit_column=domain.privacy_unit),
         )
-        table = coded_table(open_private_rows(store, "rows", DATA_KEY, domain), domain)
         streams = KeyedStreams(KEY, releases=releases)
+        table: PrivateTable | StreamedCounter
+        if only_counts(plan):
+            shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
+            unit_key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
+            table = StreamedCounter(shards, domain, key=unit_key, bound=plan.privacy_unit.records)
+        else:
+            table = coded_table(open_private_rows(store, "rows", DATA_KEY, domain), domain)
         host = Host(interrupt_at=interrupt_at, unsaved=unsaved)
         synthesizer = make_synthesizer(plan.synthesizer)
         with suppress(Interrupted):

@@ -22,3 +22,15 @@ def test_where_there_is_no_critic_none_is_told_of() -> None:
     told = lines_of({"critic": False})
     assert "no critic: options of one have no effect" in told
     assert "noisy steps" not in told
+
+
+def test_a_bound_on_the_records_of_a_unit_is_told_with_what_it_costs() -> None:
+    document = {
+        **make_quote(plan_of({"critic": False}), None, []),
+        "grant": None,
+        "refusal": "budget-not-set",
+    }
+    bounded = document | {"privacy_unit": {"column": "patient", "records": 8}}
+    told = "of each 'patient' at most 8 records count, under 8 times the noise of one"
+    assert told in "\n".join(quote_lines(Quote(document=bounded)))
+    assert "records count" not in "\n".join(quote_lines(Quote(document=document)))

@@ -11,15 +11,20 @@ import numpy as np
 import pytest
 
 from core.db.tables import Dataset, Job
+from core.domain.table import TableDomain
 from core.jobs.failure_notes import failure_note_key, read_failure_note
 from core.ledger.reservation import EntryKind
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
 from core.releases.bundle import unpack
 from core.releases.certificate import verify_certificate
 from core.signing import keyring
 from core.storage.errors import StorageUnavailable
+from core.synthesis.plan import make_plan
+from core.synthesis.spec import SynthesisSpec
 from models.devices.errors import DeviceDiffers, OtherDevice
 from models.dp.errors import UnevenRounding
-from tests.workers.support import CANARY, Workshop, environment_of, small_plan
+from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
 from workers import runner
 from workers.attempt import AttemptEnded
@@ -66,6 +71,35 @@ def test_a_job_becomes_a_release(workshop, capfd, tmp_path):
     assert job.sealed_randomness_key is None, "the randomness key is destroyed"
     assert job.steps_begun == small_plan().steps
     assert not workshop.store.exists(checkpoint_key(job_id, 1)), "checkpoints are deleted"
+
+
+def test_a_job_without_critic_holds_no_rows_in_memory(workshop, monkeypatch):
+    """It counts them shard by shard, and its release is the one that a table in memory gives."""
+    spec = SynthesisSpec(synthesizer="idpgan", options={"pretraining_steps": 20, "generator_width": 16})
+    plan = make_plan(
+        spec=spec,
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=300,
+        domain=TableDomain.from_json(DOCUMENT),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    key = bytes(range(32))
+    made = []
+    for streamed in (True, False):
+        job_id = workshop.order(plan, randomness=key, job_id=UUID(int=streamed))
+        workshop.claim(job_id)
+        with monkeypatch.context() as patch:
+            if streamed:
+                patch.setattr(runner, "coded_table", lambda *_: pytest.fail("the rows are in memory"))
+            else:
+                patch.setattr(runner, "only_counts", lambda _plan: False)
+            attempt(
+                workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=1
+            )
+        made.append(unpack(workshop.store.get_bytes(bundle_key(job_id, 1))))
+    streamed_bundle, held = made
+    assert (streamed_bundle.weights, streamed_bundle.counts) == (held.weights, held.counts)
 
 
 def forget_marks(workshop: Workshop, job_id: UUID) -> None:

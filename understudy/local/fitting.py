@@ -111,7 +111,7 @@ def fit(
             declared_size=size,
             domain=declared,
             adjacency=Adjacency.ADD_OR_REMOVE,
-            privacy_unit=PrivacyUnit(column=declared.privacy_unit),
+            privacy_unit=PrivacyUnit(column=declared.privacy_unit, records=declared.records_per_unit),
         )
         blocks = _cleaned(frame, labels, units, declared)
         intake = taken_in(blocks, declared, declared_size=size)

@@ -1,5 +1,6 @@
 """Clean blocks of an owner's records as what a synthesizer trains on, within the limits that the service keeps."""
 
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from core.storage.errors import TooManyUnits
 from core.storage.intake_report import too_many_refused
 from core.storage.unit_limit import UnitLimit
 from models.coding import coded_images, coded_table
+from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateImages, PrivateTable
 from understudy.errors import InputUnusable
 
@@ -85,13 +87,19 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
         raise InputUnusable(message)
     if declared_size is not None:
         _require_as_declared(batches, domain, declared_size)
-    coded = coded_images(batches, domain) if isinstance(domain, ImageDomain) else coded_table(batches, domain)
     return Intake(
-        records=coded,
+        records=_coded(batches, domain),
         rows_accepted=sum(batch.num_rows for batch in batches),
         rows_refused=refused,
         refusals={f"{column}: {kind}": count for (column, kind), count in sorted(refusals.items())},
     )
+
+
+def _coded(batches: list[pa.RecordBatch], domain: Domain) -> PrivateTable | PrivateImages:
+    if isinstance(domain, ImageDomain):
+        return coded_images(batches, domain)
+    key = secrets.token_bytes(UNIT_KEY_BYTES)
+    return coded_table(batches, domain, bound=domain.records_per_unit, key=key)
 
 
 def _require_as_declared(batches: Iterable[pa.RecordBatch], domain: Domain, declared_size: int) -> None:

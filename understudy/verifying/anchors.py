@@ -62,8 +62,10 @@ def anchor_grid(anchor: Json | None) -> float | None:
     return _IMAGE_GRID if is_of_images(anchor) else _TABLE_GRID
 
 
-def anchor_problems(anchor: Json | None, options: Json, guarantee: Json, records: Described) -> Iterator[str]:
-    """Say where an anchor is not what options, guarantee and the records' shape give."""
+def anchor_problems(
+    anchor: Json | None, options: Json, guarantee: Json, records: Described, *, most_records: int
+) -> Iterator[str]:
+    """Say where an anchor is not what options, guarantee, the records' shape and the bound on a unit's records give."""
     if anchor is None:
         return
     noise = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=options["anchor_share"])
@@ -80,14 +82,14 @@ def anchor_problems(anchor: Json | None, options: Json, guarantee: Json, records
         }
     else:
         weight, columns = anchor["diagonal_weight"], len(records.cardinalities)
-        sensitivity = math.sqrt(weight**2 * columns + columns * (columns - 1) / 2)
+        sensitivity = most_records * math.sqrt(weight**2 * columns + columns * (columns - 1) / 2)
         rules = {
             "diagonal_weight": weight == options["anchor_diagonal_weight"],
             "sensitivity": close(anchor["sensitivity"], sensitivity),
             "column_sensitivity": not has_rounds(anchor)
-            or close(anchor["column_sensitivity"], weight * math.sqrt(columns)),
+            or close(anchor["column_sensitivity"], most_records * weight * math.sqrt(columns)),
             "table_sensitivity": not has_rounds(anchor)
-            or close(anchor["table_sensitivity"], math.sqrt(columns * (columns - 1) / 2)),
+            or close(anchor["table_sensitivity"], most_records * math.sqrt(columns * (columns - 1) / 2)),
             "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=_ROUNDED_UP),
         }
     yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)

@@ -94,6 +94,9 @@ def domain_problems(opened: Opened) -> Iterator[str]:
         yield "data_domain is not of the manifest's columns"
     if domain.get("privacy_unit") != certificate["privacy_unit"]["column"]:
         yield "privacy_unit is not the declared domain's"
+    declared = [column.get("records") for column in domain.get("columns", ()) if column["kind"] == "unit"]
+    if certificate["privacy_unit"].get("records") not in (declared or [None]):
+        yield "privacy_unit/records is not the declared domain's"
     if opened.manifest["schema"] == IMAGES:
         yield from _image_problems(domain, opened.manifest)
     elif (domain.get("target") is None) != (opened.manifest["label_index"] is None):

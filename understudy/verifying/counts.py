@@ -60,10 +60,11 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
     if of_groups != has_rounds(anchor):
         yield f"{COUNTS} is of another version than the plan"
         return
-    yield from _table_problems(opened, head, anchor, plan["declared_size"])
+    yield from _table_problems(opened, head, plan)
 
 
-def _table_problems(opened: Opened, head: Json, anchor: Json, declared_size: int) -> Iterator[str]:
+def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
+    anchor, most_records = plan["anchor"], plan["privacy_unit"].get("records") or 1
     cells, stated = head["cardinalities"], _stated(head["groups"])
     target = opened.manifest["label_index"]
     groups = _group_counts(head["merged"], cells) if "merged" in head else cells
@@ -73,7 +74,7 @@ def _table_problems(opened: Opened, head: Json, anchor: Json, declared_size: int
     ways = (False, True) if target is not None and len(cells) > 1 else (False,)
     possible = [
         list(
-            _rounds(anchor, cells, groups, target, by_class=by_class)
+            _rounds(anchor, cells, groups, target, by_class=by_class, most_records=most_records)
             if "merged" in head
             else _tables(anchor, len(cells), target, by_class=by_class)
         )
@@ -86,7 +87,7 @@ def _table_problems(opened: Opened, head: Json, anchor: Json, declared_size: int
         return
     if any(not close(std, derived) for (_, std), (_, derived) in zip(stated, tables, strict=True)):
         yield f"{COUNTS}: a standard deviation is not that of the certified noise"
-    if head["step"] != _step(min(std for _columns, std in tables), declared_size):
+    if head["step"] != _step(min(std for _columns, std in tables), plan["declared_size"]):
         yield f"{COUNTS}: the step does not follow from the noise and the declared size"
     length = len(opened.counts or b"") + 1
     length += _BYTES_OF_CELL * sum(
@@ -129,13 +130,20 @@ def _group_counts(merged: object, cells: list[int]) -> list[int] | None:
 
 
 def _rounds(
-    anchor: Json, cells: list[int], groups: list[int], target: int | None, *, by_class: bool
+    anchor: Json,
+    cells: list[int],
+    groups: list[int],
+    target: int | None,
+    *,
+    by_class: bool,
+    most_records: int,
 ) -> Iterator[Table]:
     """What an anchor of two rounds counts: the codes of columns, then groups of pairs, by class of the target or not."""
     std = anchor["noise_multiplier"] * anchor["sensitivity"]
     powers = [codes**_COLUMN_POWER for codes in cells]
+    of_columns = anchor["column_sensitivity"] / most_records
     for column, power in enumerate(powers):
-        yield (column,), std / (anchor["column_sensitivity"] * math.sqrt(power / math.fsum(powers)))
+        yield (column,), std / (of_columns * math.sqrt(power / math.fsum(powers)))
     sliced = (target,) if by_class and target is not None else ()
     features = [column for column in range(len(cells)) if column not in sliced]
     sizes = (1, 2) if sliced else (2,)

@@ -164,7 +164,13 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
     }
     yield from (f"plan/{name}" for name, holds in rules.items() if not holds)
     yield from block_problems(plan)
-    yield from anchor_problems(plan["anchor"], options, guarantee, records)
+    yield from anchor_problems(
+        plan["anchor"],
+        options,
+        guarantee,
+        records,
+        most_records=plan["privacy_unit"].get("records") or 1,
+    )
     if plan["label_histogram"] is not None:
         noise = label_noise(guarantee["epsilon"], guarantee["delta"])
         if not close(plan["label_histogram"]["noise_multiplier"], noise, tolerance=1e-5):

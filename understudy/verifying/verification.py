@@ -276,7 +276,8 @@ def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
         "plan_digest": planned.canonical_digest(plan),
     }
     yield from (name for name, value in derived.items() if not planned.same(certificate[name], value))
-    if unit["column"] != plan["privacy_unit"]["column"] or not unit["description"].startswith(described):
+    stated = {name: value for name, value in unit.items() if name != "description"}
+    if stated != plan["privacy_unit"] or not unit["description"].startswith(described):
         yield "privacy_unit"
 
 

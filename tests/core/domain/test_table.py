@@ -158,3 +158,22 @@ def test_default_bins_are_frozen_under_the_schema_version():
     assert few.bins.lows.tolist() == [1, 2, 3, 4]  # type: ignore[union-attr]
     assert log.bins.lows.tolist() == [0, 5, 45, 315, 2153, 14677]  # type: ignore[union-attr]
     assert real.bins.lows.tolist() == [-1, -0.5, 0, 0.5]  # type: ignore[union-attr]
+
+
+PATIENT = {"name": "patient", "kind": "unit"}
+
+
+def test_the_unit_column_may_say_how_many_records_of_a_unit_count():
+    plain = table(AGE, PATIENT, privacy_unit="patient")
+    bounded = table(AGE, PATIENT | {"records": 4}, privacy_unit="patient")
+    assert (plain.records_per_unit, bounded.records_per_unit, table(AGE).records_per_unit) == (None, 4, None)
+    assert TableDomain.from_json(json.loads(json.dumps(bounded.to_json()))) == bounded
+    assert "records" not in plain.to_json()["columns"][1]
+    assert plain.digest() != bounded.digest()
+
+
+@pytest.mark.parametrize("records", [0, 1001, 2.5, True, "4"])
+def test_a_bound_on_records_is_a_whole_number_in_range(records):
+    with pytest.raises(DomainInvalid) as refused:
+        table(AGE, PATIENT | {"records": records}, privacy_unit="patient")
+    assert refused.value.pointer == "/columns/1/records"

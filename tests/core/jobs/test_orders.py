@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from dataclasses import replace
 from uuid import uuid4
 
@@ -70,6 +71,17 @@ def test_a_dataset_without_rows_cannot_be_ordered_from(desk):
 def test_a_plan_of_another_dataset_is_refused(desk, other):
     with pytest.raises(PlanDoesNotFit):
         desk.order(other)
+
+
+@pytest.mark.parametrize(
+    ("declared", "planned", "fits"), [(4, 4, True), (4, 5, False), (4, None, False), (None, 4, False)]
+)
+def test_a_plan_counts_as_many_records_of_a_unit_as_the_dataset_declares(desk, declared, planned, fits):
+    column = {"name": "patient", "kind": "unit"} | ({} if declared is None else {"records": declared})
+    desk.dataset.privacy_unit = "patient"
+    desk.dataset.domain = {"columns": [{"name": "age", "kind": "numeric"}, column]}
+    with nullcontext() if fits else pytest.raises(PlanDoesNotFit):
+        desk.order(replace(plan(), privacy_unit=PrivacyUnit(column="patient", records=planned)))
 
 
 def test_an_unknown_job(desk):

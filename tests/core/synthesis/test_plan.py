@@ -8,17 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.privacy.accountant import epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.calibration import SMALLEST_SCALE
 from core.privacy.charge import charge_of
-from core.privacy.errors import TargetOutOfReach
+from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, leaves
-from core.synthesis.errors import InvalidPlan
+from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan
 from core.synthesis.groups import group_count
 from core.synthesis.options import ABLATIONS
-from core.synthesis.plan import Plan
-from core.synthesis.stages import anchor_sensitivity, refreshes
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
+from core.synthesis.stages import AnchorPlan, anchor_sensitivity, refreshes
 from tests.core.synthesis.shapes import Shape, plan_of
 
 CONFIGURATIONS: list[dict[str, Any]] = [
@@ -294,3 +296,48 @@ def test_no_step_has_less_than_the_least_noise_where_a_loose_delta_asks_for_none
     assert min(block.noise_multiplier for block in plan.blocks) == pytest.approx(SMALLEST_SCALE, rel=1e-5)
     assert min(block.noise_multiplier for block in plan.blocks) >= SMALLEST_SCALE
     assert plan.epsilons.reported <= plan.guarantee.epsilon
+
+
+def bounded(records: int | None, **options: Any) -> Plan:
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options=options),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=1000,
+        domain=Shape(cardinalities=(3, 4), target_index=0),
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column="patient", records=records),
+    )
+
+
+def test_a_bound_on_the_records_of_a_unit_multiplies_the_sensitivity():
+    plain, plan = bounded(None), bounded(5)
+    assert isinstance(plain.anchor, AnchorPlan)
+    assert isinstance(plan.anchor, AnchorPlan)
+    assert plan.anchor.sensitivity == pytest.approx(5 * plain.anchor.sensitivity, rel=1e-12)
+    assert plan.anchor.noise_std == pytest.approx(5 * plain.anchor.noise_std, rel=1e-12)
+    assert plan.mechanism == plain.mechanism
+    assert plan.to_json()["privacy_unit"] == {"column": "patient", "records": 5}
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    assert plain.to_json()["privacy_unit"] == {"column": "patient"}
+
+
+@pytest.mark.parametrize("options", [{"critic": True}, {"steps": 100}, {"anchor": False}])
+def test_a_bound_on_the_records_of_a_unit_needs_counts_alone(options: dict[str, Any]):
+    bounded(None, **options)
+    with pytest.raises(BoundNeedsAnchor) as refused:
+        bounded(5, **options)
+    assert refused.value.code == "bound-needs-anchor"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        {"column": None, "records": 2},
+        {"column": "p", "records": 0},
+        {"column": "p", "records": 2.0},
+        {"column": "p", "records": True},
+    ],
+)
+def test_a_bound_that_makes_no_sense_is_refused(unit: dict[str, Any]):
+    with pytest.raises(InvalidGuarantee):
+        PrivacyUnit.from_json(unit)

@@ -63,6 +63,12 @@ CHANNELS: Final = (
         ("tests/privacy/leaks/test_nothing_else_leaves.py", "tests/workers/test_checkpoints.py"),
     ),
     Channel(
+        "exact counts that a training exchanges with helpers on other hosts, and how long helpers are busy",
+        "sealed under a key of the job in their place, deleted once they are added up, destroyed with the key; helpers write nothing "
+        "else down, and workers that take trainings or reports do not serve their queue",
+        ("tests/workers/test_shared_counting.py",),
+    ),
+    Channel(
         "sampling, conditional sampling",
         "the sampler has the bundle and nothing else: it draws the same when the rows are gone",
         ("tests/privacy/leaks/test_sampling.py",),

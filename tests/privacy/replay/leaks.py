@@ -19,8 +19,9 @@ from sqlalchemy import update
 from core.db.tables import Dataset, Job
 from core.jobs import queue
 from core.logs import get_logger
-from models import anchor
 from models.acts import AdaptiveThresholds
+from models.counting import memory, units
+from models.counting.question import WHOLE_RECORD
 from models.dp.clipping import ClipRule
 from models.dp.poisson import UnitSampler
 from models.dp.private_step import PrivateCritic
@@ -188,8 +189,8 @@ LEAKS: dict[str, tuple[Plant, str]] = {
 
 def records_in_full(patch: pytest.MonkeyPatch) -> None:
     """Each record of a person counts in the anchor as if it were a person's only one."""
-    exact = anchor.exact_moments
-    patch.setattr(anchor, "exact_moments", lambda table, layout: exact(alone(table), layout))
+    patch.setattr(memory, "average_weights", lambda owners: np.full(len(owners), float(WHOLE_RECORD)))
+    patch.setattr(units, "weights_among", lambda tags, _bound: np.full(len(tags), WHOLE_RECORD, np.uint32))
 
 
 def labels_by_record(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,243 @@
+"""The pages of long tables and of units with many records, written from measured results and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from docs.tables import machine, table
+
+RESULTS: Final = Path(__file__).parents[1] / "benchmarks" / "results"
+_MEASURED: Final = 10_000_000
+_CENSUS, _HUNDRED_MILLION, _HOSTS = 55_000_000, 100_000_000, 8
+
+
+def large_tables_page() -> str:
+    """How long tables are counted, what it takes, and what longer ones would take."""
+    result = json.loads((RESULTS / "long_tables.json").read_text())
+    return "\n".join([_HOW, *_measured(result), *_worked_out(result), _HELPERS, machine(result)])
+
+
+_HOW: Final = """# Large tables
+
+A training without critic, the default for tables, reads private rows only to count them. It never holds the table: the sealed
+rows are decrypted, decompressed and coded a batch at a time, and every batch is counted into all tables that are asked for
+(`models/counting`). Memory follows the tables that are counted and one batch, not the rows. A training with a critic looks
+at single rows in every step and still holds the coded table, two bytes a value.
+
+* **Exact.** Counts are sums of integers in units of 2^-20 of a record. They depend on no order, no batch and no shard, so a
+  table gives the same release however it is cut. Noise is drawn once, on the sums.
+* **Units with several records.** Where a column names the unit, its values are hashed under a key of the job and sorted, a part of
+  the units at a time. That takes 4 bytes for each row, and some 60 for each of 8 million rows at a time. A table whose unit is
+  the row needs none of it.
+* **Rounds.** Every round of questions reads the rows once more. Nothing decoded is kept between rounds.
+"""
+
+_HELPERS: Final = """## Several hosts
+
+Stored rows are cut into shards of about 128 MiB, a million rows of sixty columns. With `UNDERSTUDY_COUNTING_HELPERS` above 0 a
+training asks other workers to help, each time it counts: it writes its questions, sealed, to the object store and sends as
+many messages to the queue `counting`. Start helpers on as many hosts as you like; they need the same settings as any worker:
+
+```text
+$ celery -A workers.app worker --pool prefork --concurrency 1 --queues counting
+```
+
+* A helper's child reads the claim of the training again before every shard, picks a shard that nobody has handed over, counts it, and
+  puts its exact counts into the object store, sealed under a key that is destroyed with the job. The training adds
+  them up and deletes them.
+* The training itself counts every shard that nobody has handed over, one after the other, and waits for nobody. Without helpers
+  it counts all of them. A shard that is lost, damaged or counted twice costs time and changes nothing.
+* A helper claims, spends and releases nothing. It stops when the training's lease is lost or its job ends.
+* A helper of another version that would cut the shards otherwise counts none.
+* Workers of the queue `counting` take no trainings and no reports. How long counting takes depends on rows; a worker that others wait for
+  would be free sooner or later because of them.
+
+On one host with two cores, one worker and one helper count with both.
+"""
+
+
+def _measured(result: dict[str, Any]) -> list[str]:
+    entries = {name: result[name][str(_MEASURED)] for name in ("open", "count", "weigh", "release")}
+    both = result["count_by_two"][str(_MEASURED)]
+    facts = entries["count"]
+    rows = [
+        ["find where the shards begin", *_figures(entries["open"])],
+        [f"count all {facts['tables']:,} one- and two-way tables once", *_figures(facts)],
+        [
+            "the same in two processes",
+            f"{sum(both['processor_seconds_of_parts']):.0f}",
+            f"{both['seconds']:.0f}",
+            f"{max(both['peak_megabytes_of_parts']):.0f} each",
+            f"{both['load']:.1f}",
+        ],
+        ["where units have a column: what every record counts", *_figures(entries["weigh"])],
+        ["a whole training, from the sealed rows to the bundle", *_figures(entries["release"])],
+    ]
+    release = entries["release"]
+    return [
+        "## Measured\n",
+        (
+            f"`make bench-long`: {_MEASURED:,} simulated rows of {facts['columns']} columns with {facts['codes']:,} codes, "
+            f"{facts['stored_bytes'] / 1e9:.2f} GB sealed. Every line is a process of its own; its start and the imports, about 430 MB, "
+            "count. Others worked on the same two cores: the load says how many processes wanted one, and processor seconds "
+            "are what a quiet machine would need.\n"
+        ),
+        *table(["", "processor seconds", "seconds", "peak MB", "load"], rows),
+        "",
+        (
+            f"The bar is a release in 15 minutes and 2 GiB on two cores. It took {release['seconds'] / 60:.1f} minutes under that load and "
+            f"{release['peak_megabytes'] / 1000:.2f} GB, most of it the fit, which does not depend on the rows.\n"
+        ),
+    ]
+
+
+def _figures(entry: dict[str, Any]) -> list[str]:
+    return [
+        f"{entry['processor_seconds']:.0f}",
+        f"{entry['seconds']:.0f}",
+        f"{entry['peak_megabytes']:.0f}",
+        f"{entry['load']:.1f}",
+    ]
+
+
+def _worked_out(result: dict[str, Any]) -> list[str]:
+    count, release = result["count"][str(_MEASURED)], result["release"][str(_MEASURED)]
+    opened, weighed = result["open"][str(_MEASURED)], result["weigh"][str(_MEASURED)]
+    per_million = count["processor_seconds"] / 10
+    fit = release["processor_seconds"] - count["processor_seconds"]
+    gigabytes = count["stored_bytes"] / _MEASURED
+
+    def column(total: int, hosts: int) -> list[str]:
+        counting = per_million * total / 1e6
+        once = opened["processor_seconds"] * total / _MEASURED
+        return [
+            f"{gigabytes * total / 1e9:.1f}",
+            f"{once:.0f}",
+            f"{counting:.0f}",
+            f"{counting / hosts:.0f}",
+            f"{(once + counting / hosts + fit) / 60:.1f}",
+            f"{weighed['processor_seconds'] * total / _MEASURED:.0f}",
+            f"{release['peak_megabytes']:.0f}",
+        ]
+
+    names = [
+        "sealed rows, GB",
+        "finding the shards, processor seconds, once",
+        "one round of all pairs, processor seconds",
+        "the same for each host",
+        "minutes to a release of one round, quiet machines",
+        "if units have a column: processor seconds more, in the training",
+        "peak MB of the training",
+    ]
+    cases = [(_CENSUS, 1), (_CENSUS, 2), (_HUNDRED_MILLION, _HOSTS)]
+    columns = [column(*case) for case in cases]
+    rows = [[name, *(each[place] for each in columns)] for place, name in enumerate(names)]
+    head = [
+        "",
+        *(
+            f"{total / 1e6:.0f} million rows, {hosts} process{'es' if hosts > 1 else ''}"
+            for total, hosts in cases
+        ),
+    ]
+    return [
+        "## Worked out\n",
+        (
+            "55 million rows are a national census; 100 million are counted by eight hosts with one process each. Counting grows with "
+            f"the rows ({per_million:.1f} processor seconds a million rows and round), the fit does not "
+            f"({fit:.0f} processor seconds). Nothing here was run at these lengths: the lines below are the measured ones in proportion. "
+            "What the network between hosts and object store adds is not in them: each shard is downloaded once a round, and the "
+            "training reads the whole object once before.\n"
+        ),
+        *table(head, rows),
+        "",
+        (
+            "A unit column adds 4 bytes a row to the training's memory: 0.2 GB for 55 million rows, 0.4 GB for 100 million.\n"
+        ),
+    ]
+
+
+def unit_records_page() -> str:
+    """What weighting and bounds of units with many records are worth."""
+    result = json.loads((RESULTS / "unit_records.json").read_text())
+    return "\n".join([_UNITS, *_rules(result), _CHOICE, machine(result)])
+
+
+_UNITS: Final = """# Units with many records
+
+A patient has several stays, a customer many orders. Everything one of them contributed is protected together, so what each may
+contribute to a count has to be bounded. There are two rules, and they answer different questions.
+
+**The average**, where nothing is declared: a unit with `m` records adds a share of `1/m` of each of them, one record in all. Counts
+are counts of *units*; a patient with forty stays weighs as much as one with one. The noise is that of one record.
+
+**A declared bound**: `records` in the unit's column of the domain says how many records of a unit count, each of them fully.
+
+```json
+{"name": "patient", "kind": "unit", "records": 8}
+```
+
+Counts are then counts of *records*. Of a unit with more, so many are drawn uniformly, by a keyed hash of the unit that depends on no
+value and no other unit; the others count nothing. One unit more or less moves every statistic by at most `K` times what one
+record does, so its sensitivity is multiplied by `K`, and so is the noise. The bound is public: choose it from what is known of
+such data, not from these rows. Plan, quote and certificate state it, and `understudy verify` recomputes the sensitivity with it.
+
+The bound holds for counts: an order with a critic or a choice among candidates is refused (`bound-needs-anchor`), because they look at
+one record of a unit at a time. A charged report weighs units as ever, so beside a release with a bound it measures the difference
+between the two questions too.
+"""
+
+_CHOICE: Final = """
+What follows from it:
+
+* Ask for shares of units: declare nothing. The average is unbiased for them and has the least noise.
+* Ask for shares of records and have tens of thousands of units: a bound between the 90th and the 99th percentile of the records of a
+  unit is best, the higher the more units there are. The average is far off for records, however many units there are, because who
+  is sicker has more stays.
+* With a few thousand units noise decides, and no bound helps much: declare a small one or none.
+* A bound far above what units have costs noise and gains nothing.
+"""
+
+
+def _rules(result: dict[str, Any]) -> list[str]:
+    lines = [
+        "## What it is worth\n",
+        (
+            "`make bench-units`: simulated stays of eight columns; sicker patients have more of them. Every two-way table is released once at "
+            "epsilon 1, delta 1e-6. Total variation from the true shares of records and of units, with the share that is bias and not noise in "
+            "brackets; mean of five releases. The best of each column is bold.\n"
+        ),
+    ]
+    for kind in ("few stays", "many stays"):
+        for patients, entry in sorted(result[kind].items(), key=lambda item: int(item[0])):
+            rules = sorted(
+                entry["rules"].items(), key=lambda item: 0 if item[0] == "average" else int(item[0])
+            )
+            best = {truth: min(rule[truth] for _name, rule in rules) for truth in ("records", "units")}
+            rows = [
+                [
+                    "average" if name == "average" else f"K = {name}",
+                    *(
+                        _cell(rule[truth], rule[f"{truth}_bias"], best[truth])
+                        for truth in ("records", "units")
+                    ),
+                    "" if name == "average" else f"{rule['share_of_records']:.0%}",
+                ]
+                for name, rule in rules
+            ]
+            lines += [
+                (
+                    f"{int(patients):,} patients, {entry['mean']} stays on average, half have {entry['q50']} or fewer, 95 % {entry['q95']}, "
+                    f"99 % {entry['q99']}, one {entry['most']}:\n"
+                ),
+                *table(
+                    ["rule", "error of shares of records", "error of shares of units", "records that count"],
+                    rows,
+                ),
+                "",
+            ]
+    return lines
+
+
+def _cell(value: float, bias: float, best: float) -> str:
+    shown = f"{value:.4f} ({bias:.4f})"
+    return f"**{shown}**" if value == best else shown

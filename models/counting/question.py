@@ -1,0 +1,87 @@
+"""What an anchor may ask of private rows: tables of counts over one to three columns, and who answers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_COLUMNS: Final = 3
+"""Columns of a table of counts."""
+MOST_CELLS: Final = 2**31 - 1
+"""Cells of a table of counts, so that a cell's number has 32 bits; such a table would fill 16 GiB."""
+WHOLE_RECORD: Final = 2**20
+"""The weight of a record that counts fully, in units of the public grid (`models.anchor.GRID`)."""
+
+Counts = NDArray[np.int64]
+Groups = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountQuestion:
+    """One table of counts; public.
+
+    Args:
+        columns: one to three places among the modelled columns, increasing.
+        groups: for each of them (codes,) the group of every code, from 0 without a gap; None asks for the codes
+            themselves.
+        cardinalities: codes of each of them.
+    """
+
+    columns: tuple[int, ...]
+    groups: tuple[Groups | None, ...]
+    cardinalities: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        assert 1 <= len(self.columns) <= MOST_COLUMNS, "one to three columns"
+        assert all(a < b for a, b in zip(self.columns, self.columns[1:], strict=False)), "columns increase"
+        assert len(self.groups) == len(self.cardinalities) == len(self.columns), (
+            "groups and codes of every column"
+        )
+        for groups, codes in zip(self.groups, self.cardinalities, strict=True):
+            assert groups is None or groups.shape == (codes,), "every code has a group"
+            assert groups is None or groups.min(initial=0) >= 0, "groups are not negative"
+        assert self.cells <= MOST_CELLS, "a table of counts fits into memory"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells per axis."""
+        return tuple(
+            codes if groups is None else int(groups.max(initial=-1)) + 1
+            for groups, codes in zip(self.groups, self.cardinalities, strict=True)
+        )
+
+    @property
+    def cells(self) -> int:
+        """Cells of the table."""
+        return math.prod(self.shape)
+
+
+class Counter(Protocol):
+    """Who answers questions about private rows: the only place where the anchor's counts read them.
+
+    Args:
+        cardinalities: codes of every column; public.
+        target_index: the column that is predicted from the others, or None; public.
+        ordered: whether the codes of each column stand in an order in which neighbours are alike; public.
+        most_records: how many records of a unit count fully at most; public. One unit more or less moves every answer as
+            much as so many records do at most: 1 where the records of a unit count one together.
+    """
+
+    cardinalities: tuple[int, ...]
+    target_index: int | None
+    ordered: tuple[bool, ...]
+    most_records: int
+
+    def count(self, questions: Sequence[CountQuestion]) -> list[Counts]:
+        """Count the records of every cell of every table.
+
+        A record counts as much as its unit's weighting says, in whole units of the public grid. Sums of integers are
+        exact, so they depend on no order, no batch and no shard.
+
+        Returns:
+            One int64 array for each question, of its `shape`. Private: it may leave with noise only.
+        """
+        ...

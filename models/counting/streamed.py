@@ -1,0 +1,122 @@
+"""Counts of stored rows, read batch by batch: memory depends on the tables asked for and not on the rows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from core.domain.codec import Codes, encode_column
+from core.domain.table import TableDomain
+from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
+from models.coding import ordered_columns
+from models.counting.question import CountQuestion, Counts
+from models.counting.tally import Tally
+from models.counting.units import RowShards, Weights, record_weights
+
+
+def only_counts(plan: Plan) -> bool:
+    """Whether a plan for a table asks for counts and never looks at a row: it has an anchor and no critic."""
+    return isinstance(plan.anchor, AnchorPlan) and not plan.steps and plan.label_histogram is None
+
+
+class StreamedCounter:
+    """Answers from stored rows; see `models.counting.question.Counter`.
+
+    Every call reads the rows once. Where units have a column, the first call reads that column some more times and
+    keeps 4 bytes for each record.
+
+    Args:
+        shards: the stored rows.
+        domain: the declared domain.
+        key: tells units apart; of the job.
+        bound: how many records of a unit count, each fully; None: all count, and one together at most.
+    """
+
+    def __init__(
+        self, shards: RowShards, domain: TableDomain, *, key: bytes, bound: int | None = None
+    ) -> None:
+        self.cardinalities = domain.cardinalities
+        self.target_index = domain.target_index
+        self.ordered = ordered_columns(domain)
+        self.most_records = bound or 1
+        self._shards = shards
+        self._domain = domain
+        self._key = key
+        self._bound = bound
+        self._weights: list[Weights] | None = None
+
+    def count(self, questions: Sequence[CountQuestion]) -> list[Counts]:
+        """Count the records of every cell of every table."""
+        sums = [np.zeros(question.shape, np.int64) for question in questions]
+        for shard in range(len(self._shards)):
+            weights = self._weights_of(shard)
+            add_counts(sums, count_shard(self._shards.read(shard), self._domain, questions, weights))
+        return sums
+
+    def _weights_of(self, shard: int) -> Weights | None:
+        if self._domain.privacy_unit is None:
+            return None
+        if self._weights is None:
+            self._weights = record_weights(
+                self._shards, self._domain.privacy_unit, key=self._key, bound=self._bound
+            )
+        return self._weights[shard]
+
+
+def count_shard(
+    batches: Iterable[pa.RecordBatch],
+    domain: TableDomain,
+    questions: Sequence[CountQuestion],
+    weights: Weights | None,
+) -> list[Counts]:
+    """Count the records of a part of the rows; the sums of all parts are the counts of the whole.
+
+    Args:
+        batches: rows of the part with `storage_schema(domain)`.
+        domain: the declared domain.
+        questions: what is asked.
+        weights: (records,) what each of them counts, in whole units of the grid; None where every record counts fully.
+
+    Returns:
+        One int64 array for each question. Private.
+    """
+    tally = Tally(questions)
+    columns = sorted({column for question in questions for column in question.columns})
+    start = 0
+    for codes in _gathered((_coded(batch, domain, columns) for batch in batches), tally.batch_records):
+        own = None if weights is None else weights[start : start + len(codes)].astype(np.float64)
+        tally.add(codes, own)
+        start += len(codes)
+    return tally.answers()
+
+
+def add_counts(sums: list[Counts], part: Sequence[Counts]) -> None:
+    """Add the counts of a part to what is there, in place."""
+    for place, counts in enumerate(part):
+        sums[place] += counts
+
+
+def _coded(batch: pa.RecordBatch, domain: TableDomain, columns: Sequence[int]) -> Codes:
+    """(records, columns) the codes of some columns; those of the others are not set."""
+    codes: Codes = np.empty((batch.num_rows, len(domain.modelled)), np.int16)
+    for place in columns:
+        codes[:, place] = encode_column(domain.modelled[place], batch.column(place))
+    return codes
+
+
+def _gathered(batches: Iterable[Codes], records: int) -> Iterator[NDArray[np.int16]]:
+    """The same records in batches of `records`, the last of them smaller."""
+    waiting: list[Codes] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += len(batch)
+        if held >= records:
+            whole = np.concatenate(waiting)
+            for start in range(0, held - held % records, records):
+                yield whole[start : start + records]
+            waiting, held = [whole[held - held % records :].copy()], held % records
+    if held:
+        yield np.concatenate(waiting)
