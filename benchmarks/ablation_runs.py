@@ -50,7 +50,7 @@ def run(data: Table | ImageSet, budget: Budget, row: str, *, seed: int) -> dict[
         "row": row, "seed": seed, "options": budget.options_of(row), "made": budget.made, **score(),
         "seconds": round(seconds, 1), "processor_seconds": round(busy, 1), "steps": plan.steps,
         "noise_first": plan.noise_multiplier_at(0), "noise_last": plan.noise_multiplier_at(plan.steps - 1),
-        "histogram_noise": plan.options.acts_noise_multiplier, "spent_epsilon": plan.epsilons.reported,
+        "histogram_noise": plan.idpgan_options.acts_noise_multiplier, "spent_epsilon": plan.epsilons.reported,
     }  # fmt: skip
 
 

@@ -101,7 +101,7 @@ class Bench:
         """A fresh critic."""
         if self.case.network == "linear":
             return critic_step.critic_of(table_of(self.case))
-        channels = critic_channels(plan_of(self.case, {}).options)
+        channels = critic_channels(plan_of(self.case, {}).idpgan_options)
         return ConvCritic(image=IMAGE, widths=channels, classes=CLASSES).initialise(STREAMS)
 
     def ordinary(self) -> dict[str, Step]:

@@ -94,7 +94,7 @@ def by_rules(cardinalities: tuple[int, ...], declared_size: int) -> tuple[Table,
     plan = plan_of(
         Table(cardinalities, width=1, batch=1), declared_size=declared_size, options={"critic": True}
     )
-    options = plan.options
+    options = plan.idpgan_options
     table = Table(cardinalities, options.critic_width, options.expected_batch_size, options.critic_layers)
     return table, plan
 
@@ -161,7 +161,7 @@ def vmap_step(plan: Plan, critic: Critic, real: Tensor, fake: Tensor) -> Step:
     """A private step as one would write it with torch.func."""
     parameters = {name: value.detach() for name, value in critic.named_parameters()}
     adam = torch.optim.Adam(critic.parameters(), lr=LEARNING_RATE, betas=ADAM_BETAS, fused=True)
-    clip, noise_multiplier = plan.options.clipping_norm, plan.noise_multiplier_at(0)
+    clip, noise_multiplier = plan.idpgan_options.clipping_norm, plan.noise_multiplier_at(0)
     chunk = max(1, VMAP_NUMBERS // sum(value.numel() for value in parameters.values()))
 
     def loss(weights: dict[str, Tensor], x: Tensor, made: Tensor, mix: Tensor) -> Tensor:

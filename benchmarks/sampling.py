@@ -57,11 +57,11 @@ def adult_shaped_bundle() -> bytes:
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
     )
-    network = make_generator(nobody, plan.options)
+    network = make_generator(nobody, plan.idpgan_options)
     network.initialise(KeyedStreams(bytes(range(32))), columns=None)
     generator = TrainedGenerator(
         network=network,
-        latent_dimension=plan.options.latent_dimension,
+        latent_dimension=plan.idpgan_options.latent_dimension,
         label_index=domain.target_index,
         label_probabilities=np.array([0.76, 0.24]),
         cardinalities=domain.cardinalities,

@@ -204,6 +204,11 @@ class Settings(BaseSettings):
         "auto",
         description="Where trainings run: auto takes a GPU where torch sees one, cpu never, cuda fails without.",
     )
+    graphical_models: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="Whether orders of the synthesizers aim and mst are taken: on needs the extra `graphical` on every worker,"
+        " which does not start without it; auto takes them where it is installed beside the API.",
+    )
     training_precision: Literal["tf32", "bf16", "float32"] = Field(
         "tf32",
         description="Of the products on GPUs that gradients are made of; clipping is as strict in each of them."

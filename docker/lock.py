@@ -14,11 +14,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LOCKS = {
-    "requirements-dev.lock": ("service", "workers", "embedded", "offline", "dev"),
+    "requirements-dev.lock": ("service", "workers", "embedded", "offline", "graphical", "dev"),
     "requirements.lock": ("service", "workers", "embedded", "offline"),
     "docker/service.lock": ("service",),
     "docker/upkeep.lock": ("service", "backup"),
     "docker/workers.lock": ("workers",),
+    "docker/graphical.lock": ("workers", "graphical"),
 }
 OLDEST_PYTHON = "3.11.5"
 _PACKAGE = re.compile(r"^(?=[\w.-]+==)", re.MULTILINE)

@@ -3,10 +3,13 @@ FROM python:3.11.14-slim-bookworm@sha256:65a93d69fa75478d554f4ad27c85c1e69fa1849
 # TORCH_INDEX: the wheel index torch comes from; empty takes pip's own, whose Linux wheels carry CUDA. Give the
 # CPU index of the PyTorch project for a worker without a GPU; the image is then several gigabytes smaller.
 ARG TORCH_INDEX=
+# GRAPHICAL: anything but empty for workers that fit the graphical models aim and mst, which brings JAX.
+ARG GRAPHICAL=
 WORKDIR /build
-COPY pyproject.toml docker/workers.lock ./
+COPY pyproject.toml docker/workers.lock docker/graphical.lock ./
 RUN python -m venv /opt/venv \
  && /opt/venv/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement workers.lock \
+ && if [ -n "$GRAPHICAL" ]; then /opt/venv/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement graphical.lock; fi \
  && /opt/venv/bin/pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0
 # The project's metadata only (its version stands on certificates); its code is copied below.
 COPY README.md LICENSE ./

@@ -18,6 +18,8 @@ from core.releases.bundle import Bundle, pack
 from core.releases.counts import MOST_BYTES
 from core.releases.manifest import ImageManifest, Manifest, TableManifest
 from core.releases.readme import render_readme
+from models.graphical.ancestral import AncestralNetwork
+from models.graphical.ancestral_onnx import ancestral_onnx
 from models.idpgan.generator import Generator
 from models.idpgan.generator_onnx import generator_onnx
 from models.idpgan.mixture import Mixture
@@ -87,6 +89,8 @@ def export_onnx(generator: AnyGenerator) -> bytes:
         )
     if isinstance(generator.network, Mixture):
         return mixture_onnx(generator.network.float().cpu(), opset=ONNX_OPSET)
+    if isinstance(generator.network, AncestralNetwork):
+        return ancestral_onnx(generator.network.float().cpu(), opset=ONNX_OPSET)
     classes = 0 if generator.label_probabilities is None else len(generator.label_probabilities)
     # Two rows: with one the exporter would fix the batch size to one.
     example = (torch.zeros(2, generator.latent_dimension), torch.zeros(2, classes))

@@ -14,6 +14,7 @@ from torch import Tensor
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import Executed, require_as_planned
 from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
 from models.randomness import Purpose
@@ -89,7 +90,7 @@ class Record:
                 return plan.acts.noise_multiplier / math.sqrt(plan.acts.groups)
             case Purpose.ANCHOR_NOISE if isinstance(plan.anchor, AnchorPlan):
                 return plan.anchor.noise_multiplier
-            case _ if isinstance(plan.anchor, ImageAnchorPlan):
+            case _ if isinstance(plan.anchor, ImageAnchorPlan | MarginalsPlan):
                 place = _place(purpose, step, plan.anchor)
                 return None if place is None else plan.anchor.parts[place].noise_multiplier
             case Purpose.LABEL_NOISE if plan.label_histogram is not None:
@@ -109,14 +110,23 @@ class Record:
                 self._executed.label_histogram.add(step)
             case _:
                 anchor = self._plan.anchor
-                place = _place(purpose, step, anchor) if isinstance(anchor, ImageAnchorPlan) else None
+                place = None
+                if isinstance(anchor, ImageAnchorPlan | MarginalsPlan):
+                    place = _place(purpose, step, anchor)
                 if place is None:
                     raise ExecutionDiffers
                 self._executed.anchor.add(place)
 
 
-def _place(purpose: Purpose, step: int, anchor: ImageAnchorPlan) -> int | None:
-    """Where a release of the image anchor stands in its plan; None where the plan has no such release."""
+def _place(purpose: Purpose, step: int, anchor: ImageAnchorPlan | MarginalsPlan) -> int | None:
+    """Where a release of several Gaussians stands in its plan; None where the plan has no such release."""
+    if isinstance(anchor, MarginalsPlan):
+        rounds = range(anchor.rounds)
+        return (
+            {(Purpose.ONE_WAY_NOISE, 0): 0}
+            | {(Purpose.SCORE_NOISE, number): 1 + 2 * number for number in rounds}
+            | {(Purpose.MARGINAL_NOISE, number): 2 + 2 * number for number in rounds}
+        ).get((purpose, step))
     places = {
         (Purpose.IMAGE_MEANS_NOISE, 0): 0,
         (Purpose.IMAGE_BASIS_NOISE, 0): 1,

@@ -3,10 +3,15 @@
 from collections.abc import Callable
 
 from models.devices.placement import HOST, Placement
+from models.graphical.synthesizer import GraphicalSynthesizer
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.synthesizer import Synthesizer
 
-_SYNTHESIZERS: dict[str, Callable[[Placement], Synthesizer]] = {"idpgan": IdpganSynthesizer}
+_SYNTHESIZERS: dict[str, Callable[[Placement], Synthesizer]] = {
+    "idpgan": IdpganSynthesizer,
+    "aim": GraphicalSynthesizer,
+    "mst": GraphicalSynthesizer,
+}
 
 
 def make_synthesizer(name: str, placement: Placement = HOST) -> Synthesizer:

@@ -13,19 +13,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from core.synthesis.spec import GRAPHICAL
+
 TAKING_PART: Final = (
     "cryptography", "numpy", "onnx", "onnxscript", "pyarrow", "pydantic", "safetensors", "scikit-learn", "scipy", "torch",
 )  # fmt: skip
 """What reads rows, draws, trains, accounts or exports in a training; not what carries messages or logs."""
 
 
+FITTING_GRAPHS: Final = ("jax", "jaxlib", "mbi", "networkx", "opt_einsum", "optax")
+"""What takes part besides where a graphical model is fitted."""
+
+
 @cache
-def software_of(*packages: ModuleType) -> dict[str, Any]:
+def software_of(*packages: ModuleType, synthesizers: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the certificate's member `software`.
 
     Args:
         packages: Ours that took part.
+        synthesizers: That were run; the libraries of all of them are listed.
     """
+    graphs = FITTING_GRAPHS if set(synthesizers) & set(GRAPHICAL) else ()
     return {
         "name": "understudy",
         "version": _software_version(),
@@ -33,7 +41,7 @@ def software_of(*packages: ModuleType) -> dict[str, Any]:
         "python": platform.python_version(),
         "distributions": [
             {"name": name, "version": version(name), "files_sha256": files_digest(name)}
-            for name in TAKING_PART
+            for name in (*TAKING_PART, *graphs)
         ],
     }
 

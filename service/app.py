@@ -37,6 +37,7 @@ from core.jobs.queue import CeleryQueue, Queue
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.spool import remove_leftovers
+from core.synthesis.installed import takes_graphical_models
 from core.tracing import tracer_for
 from core.witness.keeping import LedgerWitness
 from service import health
@@ -285,7 +286,10 @@ def _make_parts(
             seats_of_one=settings.event_streams_per_principal,
         ),
         planner=Planner(
-            capacity=PLANS_KEPT, places=PLANS_AT_ONCE, patience_seconds=PLANNING_PATIENCE_SECONDS
+            capacity=PLANS_KEPT,
+            places=PLANS_AT_ONCE,
+            patience_seconds=PLANNING_PATIENCE_SECONDS,
+            graphical_models=takes_graphical_models(settings),
         ),
         samplers=OpenedCache(SAMPLERS_KEPT),
         counts=OpenedCache(COUNTS_KEPT),

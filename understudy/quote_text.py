@@ -6,6 +6,8 @@ from understudy.documents import Json, take
 from understudy.jobs.results import Quote
 
 SELECTION = "selection"
+GRAPHICAL = ("aim", "mst")
+"""Synthesizers that measure and fit, and train nothing."""
 
 
 def quote_lines(quote: Quote) -> list[str]:
@@ -19,8 +21,8 @@ def quote_lines(quote: Quote) -> list[str]:
 
 
 def _training(document: Json) -> list[str]:
-    known = ("steps", "sampling_rate", "noise", "split")
-    steps, rate, noise, split = take(document, *known)
+    known = ("steps", "sampling_rate", "noise", "split", "synthesizer")
+    steps, rate, noise, split, synthesizer = take(document, *known)
     blocks = ", ".join(f"{block['noise_multiplier']:.4g} for {block['steps']} steps" for block in noise)
     shares = ", ".join(
         f"{part.replace('_', ' ')} {share['share']:.0%}"
@@ -28,9 +30,11 @@ def _training(document: Json) -> list[str]:
         if isinstance(share, Mapping)
     )
     critic = f"  {steps} noisy steps at sampling rate {rate:.4g}; noise multipliers: {blocks}"
+    graphical = synthesizer in GRAPHICAL
+    without = "  a graphical model: no steps" if graphical else "  no critic: options of one have no effect"
     return [
         f"Quote: {_guarantee(document)}",
-        critic if steps else "  no critic: options of one have no effect",
+        critic if steps else without,
         f"  split of the budget: {shares}",
         *_bound(document),
     ]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import structlog
 from celery import Celery, Task, bootsteps
-from celery.signals import setup_logging, worker_process_init, worker_shutting_down
+from celery.signals import celeryd_init, setup_logging, worker_process_init, worker_shutting_down
 
 from core.clock import SystemClock
 from core.crashes import leave_no_core
@@ -18,6 +18,7 @@ from core.db.session import Database
 from core.jobs.queue import COUNTING_TASK, REPORT_TASK, TRAINING_TASK, broker_transport_options
 from core.logs import configure_logs, get_logger, is_request_id
 from core.settings import read_settings
+from core.synthesis.installed import graphical_models_installed
 from core.vitals.signs import SIGN_SECONDS
 from workers.counting import count_by_message
 from workers.lifeline import die_with_parent
@@ -111,6 +112,20 @@ class NamesOnly(logging.Handler):
         """Log the bare fact."""
         get_logger().warning(
             "library-log", library=record.name, grade=record.levelname, exc_info=record.exc_info or None
+        )
+
+
+@celeryd_init.connect
+def _require_libraries(**_: object) -> None:
+    """Do not start without the libraries of what the operator has the service sell: such a job would be claimed and paid for.
+
+    Raises:
+        SystemExit: They are not installed.
+    """
+    if read_settings().graphical_models == "on" and not graphical_models_installed():
+        raise SystemExit(
+            "UNDERSTUDY_GRAPHICAL_MODELS is on, and the extra `graphical` (mbi and JAX) is not installed: "
+            "pip install 'understudy[graphical]'"
         )
 
 

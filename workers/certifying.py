@@ -29,5 +29,5 @@ def execution_of(work: Assignment, record: Record) -> dict[str, Any]:
         "ordered_at": work.ordered_at.isoformat(),
         "executed": record.executed().to_json(),
         "noise_grid": noise_grid(plan),
-        "software": software(),
+        "software": software(plan.synthesizer),
     }

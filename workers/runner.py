@@ -28,6 +28,8 @@ from core.jobs.queue import CeleryQueue
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import PrivateShards, open_private_rows
+from core.synthesis.errors import SynthesizerNotInstalled
+from core.synthesis.installed import require_installed
 from core.synthesis.plan import Plan
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.selection import SelectionPlan
@@ -129,6 +131,7 @@ def _bundle(
 ) -> bytes:
     """Train, and write down the generator with what was recorded of its training."""
     claim, plan = work.claim, _trained_plan(work)
+    _require_installed(plan)
     checkpoints = Checkpoints(
         store, job_id=claim.job_id, fence=claim.fence, randomness_key=work.randomness_key
     )
@@ -234,6 +237,20 @@ def _trained_plan(work: Assignment) -> Plan | SelectionPlan:
     plan = work.claim.plan
     assert not isinstance(plan, ReportPlan), "a report is measured by workers.charged"
     return plan
+
+
+def _require_installed(plan: Plan | SelectionPlan) -> None:
+    """End before a row is opened where a library is missing: another worker may have it.
+
+    Raises:
+        AttemptEnded: It is missing.
+    """
+    plans = plan.finals if isinstance(plan, SelectionPlan) else (plan,)
+    try:
+        for one in plans:
+            require_installed(one.synthesizer)
+    except SynthesizerNotInstalled as error:
+        raise AttemptEnded(ExitCode.MACHINERY) from error
 
 
 def _opened(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:

@@ -30,5 +30,5 @@ def execution_of_selection(work: Assignment, record: SelectionRecord) -> dict[st
             "candidates": [noise_grid(one) for one in plan.candidates],
             "final": noise_grid(plan.finals[executed.winner]),
         },
-        "software": software(),
+        "software": software(*(one.synthesizer for one in plan.candidates)),
     }

@@ -8,6 +8,10 @@ import workers
 from models.software import software_of
 
 
-def software() -> dict[str, Any]:
-    """Return the certificate's member of this name; the hashes are those of `models.software`."""
-    return software_of(core, models, workers)
+def software(*synthesizers: str) -> dict[str, Any]:
+    """Return the certificate's member of this name; the hashes are those of `models.software`.
+
+    Args:
+        synthesizers: That were run.
+    """
+    return software_of(core, models, workers, synthesizers=synthesizers)

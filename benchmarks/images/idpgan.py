@@ -76,7 +76,7 @@ def idpgan(images: ImageSet, plan: Plan, *, seed: int, placement: Placement = HO
 
 def grain_of(plan: Plan) -> str:
     """Which grain the made pictures have (`models/images/grain.py`): entries from before it could fall do not say."""
-    if plan.options.critic_asks == "labels":
+    if plan.idpgan_options.critic_asks == "labels":
         return "falling"
     return "none" if plan.steps else "even"
 

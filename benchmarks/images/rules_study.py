@@ -100,8 +100,8 @@ def trained(
     training.run()
     return {
         "dataset": images.name, "epsilon": epsilon, "batch": batch, "steps": steps, "share": share, "seed": seed,
-        "noise_multiplier": plan.noise_multiplier_at(0), "warm_steps": plan.options.pretraining_steps,
-        "learning_rate": plan.options.critic_learning_rate, "warmed": training.warmed, "critic": training.right(),
+        "noise_multiplier": plan.noise_multiplier_at(0), "warm_steps": plan.idpgan_options.pretraining_steps,
+        "learning_rate": plan.idpgan_options.critic_learning_rate, "warmed": training.warmed, "critic": training.right(),
         "processor_seconds": time.process_time() - begun, "load": load_before,
     }  # fmt: skip
 

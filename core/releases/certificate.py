@@ -156,7 +156,7 @@ def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
     if plan.steps:
         multipliers = {block.noise_multiplier for block in plan.blocks}
         constant = multipliers.pop() if len(multipliers) == 1 else None
-        kind, norm, rate = "poisson-sampled-gaussian", plan.options.clipping_norm, plan.sampling_rate
+        kind, norm, rate = "poisson-sampled-gaussian", plan.idpgan_options.clipping_norm, plan.sampling_rate
         rows.append(_row("critic-steps", kind, plan.steps, norm, constant, rate=rate, std=None))
     if plan.acts is not None:
         noise, times = plan.acts.noise_multiplier, -(-plan.steps // plan.acts.interval)

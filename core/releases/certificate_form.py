@@ -79,7 +79,7 @@ class MechanismForm(Form):
 
     name: Literal[
         "label-histogram", "anchor", "anchor-columns", "anchor-tables", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
-        "threshold-histograms",
+        "threshold-histograms", "one-way-counts", "marginal-scores", "chosen-marginals",
     ]  # fmt: skip
     kind: Literal["discrete-gaussian", "gaussian", "poisson-sampled-gaussian"]
     times: Count

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.synthesis.marginals import GraphicalOptions
 from core.synthesis.options import IdpganOptions
 
 Identifier = Annotated[str, Field(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
@@ -126,6 +127,18 @@ class ImageAnchorForm(Form):
     cell_norm: Positive
 
 
+class MarginalsForm(Form):
+    """The noisy one-way counts, scores and chosen marginals of a graphical model."""
+
+    columns: Count
+    candidates: CountOrNone
+    rounds: CountOrNone
+    marginals_per_round: CountOrNone
+    one_way_noise_multiplier: Positive
+    scores_noise_multiplier: NotNegative
+    marginals_noise_multiplier: NotNegative
+
+
 class LabelForm(Form):
     """The noisy label counts."""
 
@@ -143,18 +156,18 @@ class PlanForm(Form):
     """The plan that was charged, to the letter."""
 
     version: Literal[1]
-    synthesizer: Literal["idpgan"]
+    synthesizer: Literal["idpgan", "aim", "mst"]
     guarantee: Parameters
     adjacency: Literal["add-or-remove"]
     privacy_unit: UnitColumn
     declared_size: Count
-    options: IdpganOptions
+    options: IdpganOptions | GraphicalOptions
     sampling_rate: Share
     expected_batch_size: Count
     steps: CountOrNone
     blocks: Annotated[list[BlockForm], Field(max_length=64)]
     acts: ActsForm | None
-    anchor: AnchorForm | ImageAnchorForm | None
+    anchor: AnchorForm | ImageAnchorForm | MarginalsForm | None
     label_histogram: LabelForm | None
     epsilons: Epsilon
     max_sampled_batch: Count

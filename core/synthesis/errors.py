@@ -10,34 +10,6 @@ class InvalidSpec(InvalidInput):
     title = "These options do not make a plan"
 
 
-class TooWideForAnchor(InvalidSpec):
-    """Declared columns with more codes together than the anchor takes, in an order that does not do without one.
-
-    Args:
-        codes: How many they have.
-        limit: How many the anchor takes.
-        widest: The columns with the most codes, by name, where the domain has names.
-    """
-
-    code = "too-wide-for-anchor"
-    title = "The declared columns have too many codes for the anchor"
-
-    def __init__(self, *, codes: int, limit: int, widest: tuple[tuple[str, int], ...] = ()) -> None:
-        most = ", ".join(f"'{name}' ({count:,})" for name, count in widest)
-        super().__init__(
-            f"The declared columns have {codes:,} codes together; the anchor takes at most {limit:,}. Without it the critic "
-            f"trains alone, under noise that leaves little of the records."
-            + (most and f" Most codes: {most}."),
-            remedy=(
-                'Declare fewer bins, fewer categories with "other", or a column as "ignored", as a new version of the '
-                'dataset; or order with the option "anchor": false to train the critic alone all the same.'
-            ),
-            codes=codes,
-            limit=limit,
-            widest_columns=[name for name, _count in widest],
-        )
-
-
 class BoundNeedsAnchor(InvalidSpec):
     """A declared bound on the records of a unit, in an order that does more than count them."""
 
@@ -49,6 +21,27 @@ class BoundNeedsAnchor(InvalidSpec):
             "The domain declares how many records of a unit count. A critic looks at one record of a unit at a time, and so "
             "does the choice among candidates.",
             remedy='Order one training with an anchor and without a critic, or declare a version without "records".',
+        )
+
+
+class SynthesizerNotInstalled(InvalidSpec):
+    """An order of a synthesizer whose libraries the workers have not.
+
+    Args:
+        synthesizer: Its name.
+    """
+
+    code = "synthesizer-not-installed"
+    title = "This synthesizer is not installed"
+
+    def __init__(self, *, synthesizer: str) -> None:
+        super().__init__(
+            f'The synthesizer "{synthesizer}" needs the extra `graphical` (mbi and JAX), which is not installed here.',
+            remedy=(
+                "Choose idpgan; or install the extra: pip install 'understudy[graphical]'. An operator installs it on every "
+                "worker and sets UNDERSTUDY_GRAPHICAL_MODELS=on."
+            ),
+            synthesizer=synthesizer,
         )
 
 

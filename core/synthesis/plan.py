@@ -10,23 +10,21 @@ from typing import Any, Protocol, Self
 from pydantic import ValidationError
 
 from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
 from core.privacy import mechanism as mechanisms
 from core.privacy.accountant import Epsilons, epsilons
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.mechanism import Mechanism
+from core.privacy.mechanism import Composed, Mechanism
 from core.synthesis import rules
-from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan
+from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
 from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
 from core.synthesis.noise import PlanQuestion, calibrated_stages
-from core.synthesis.options import IdpganOptions
-from core.synthesis.spec import SynthesisSpec
+from core.synthesis.options import IdpganOptions, IdpganRequest, explain
+from core.synthesis.spec import GRAPHICAL, SynthesisSpec
 from core.synthesis.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
 
 VERSION = 1
-_NAMED = 3
-"""Columns that an error on too many codes names."""
 
 
 class DomainShape(Protocol):
@@ -46,7 +44,8 @@ class Plan:
     """What one job will do. Private stages: "measure" (anchor or label histogram), then the training steps.
 
     Raises:
-        InvalidPlan: the blocks do not cover the steps, or the epsilon exceeds the guarantee.
+        InvalidPlan: the blocks do not cover the steps, the epsilon exceeds the guarantee, or options and releases are another
+            synthesizer's.
     """
 
     synthesizer: str
@@ -54,7 +53,7 @@ class Plan:
     adjacency: Adjacency
     privacy_unit: PrivacyUnit
     declared_size: int
-    options: IdpganOptions
+    options: IdpganOptions | GraphicalOptions
     sampling_rate: float
     expected_batch_size: int
     steps: int
@@ -73,8 +72,19 @@ class Plan:
             ends += block.steps
         if ends != self.steps:
             raise InvalidPlan("the noise blocks do not cover exactly the steps")
+        graphical = self.synthesizer in GRAPHICAL
+        if not (
+            graphical == isinstance(self.options, GraphicalOptions) == isinstance(self.anchor, MarginalsPlan)
+        ):
+            raise InvalidPlan("the plan's options and releases are not those of its synthesizer")
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the plan's epsilon exceeds its guarantee")
+
+    @property
+    def idpgan_options(self) -> IdpganOptions:
+        """The options of a plan of "idpgan"."""
+        assert isinstance(self.options, IdpganOptions), "a plan of idpgan"
+        return self.options
 
     @property
     def mechanism(self) -> Mechanism:
@@ -153,7 +163,7 @@ class Plan:
                 adjacency=Adjacency(document["adjacency"]),
                 privacy_unit=PrivacyUnit.from_json(document["privacy_unit"]),
                 declared_size=int(document["declared_size"]),
-                options=IdpganOptions.model_validate(document["options"]),
+                options=_options_type(document).model_validate(document["options"]),
                 sampling_rate=float(document["sampling_rate"]),
                 expected_batch_size=int(document["expected_batch_size"]),
                 steps=int(document["steps"]),
@@ -195,12 +205,17 @@ def make_plan(
     Raises:
         InvalidSpec: the options exclude each other or do not suit the declared size.
         BoundNeedsAnchor: a bound on the records of a unit, and options that train a critic or measure no anchor.
-        TooWideForAnchor: a table too wide for an anchor, unless the options say that there is to be none.
         TargetOutOfReach: no noise brings these options under the guarantee.
     """
+    request = spec.request()
+    if not isinstance(request, IdpganRequest):
+        if privacy_unit.records is not None:
+            raise BoundNeedsAnchor
+        return _graphical_plan(
+            spec, guarantee, declared_size, domain, adjacency=adjacency, privacy_unit=privacy_unit
+        )
     facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
     facts = replace(facts, most_records=privacy_unit.most_records)
-    request = spec.request()
     # A placeholder that is replaced below: the automatic histogram noise is known only after calibration.
     options = rules.decide(request, facts, automatic_histogram_noise=1.0)
     if privacy_unit.records is not None and (options.critic or not options.anchor):
@@ -235,6 +250,52 @@ def make_plan(
     )
 
 
+def _graphical_plan(
+    spec: SynthesisSpec,
+    guarantee: PrivacyGuarantee,
+    declared_size: int,
+    domain: DomainShape | ImageDomain,
+    *,
+    adjacency: Adjacency,
+    privacy_unit: PrivacyUnit,
+) -> Plan:
+    """The plan of "aim" or "mst": every unit takes part in every release, and there are no training steps."""
+    request, engine = spec.request(), spec.synthesizer
+    assert not isinstance(request, IdpganRequest), "a graphical model"
+    if isinstance(domain, ImageDomain):
+        raise InvalidSpec("this synthesizer makes tables only", remedy="choose idpgan for images")
+    _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
+    shape = marginal_shape(
+        "aim" if engine == "aim" else "mst", tuple(domain.cardinalities), domain.target_index
+    )
+    try:
+        options = request.decide(shape)
+    except ValidationError as error:
+        raise explain(error) from None
+    anchor = marginals_plan(guarantee, options, shape)
+    return Plan(
+        synthesizer=engine,
+        guarantee=guarantee,
+        adjacency=adjacency,
+        privacy_unit=privacy_unit,
+        declared_size=declared_size,
+        options=options,
+        sampling_rate=1.0,
+        expected_batch_size=declared_size,
+        steps=0,
+        blocks=(),
+        acts=None,
+        anchor=anchor,
+        label_histogram=None,
+        epsilons=epsilons(Composed(parts=anchor.parts), delta=guarantee.delta),
+        max_sampled_batch=declared_size,
+    )
+
+
+def _options_type(document: Mapping[str, Any]) -> type[IdpganOptions | GraphicalOptions]:
+    return GraphicalOptions if document["synthesizer"] in GRAPHICAL else IdpganOptions
+
+
 def _public_facts(
     domain: DomainShape | ImageDomain, *, declared_size: int, epsilon: float
 ) -> tuple[rules.PublicFacts, bool]:
@@ -246,15 +307,11 @@ def _public_facts(
         )
         return facts, bool(domain.labels)
     sizes = domain.cardinalities
-    named = (
-        [(one.name, one.cardinality) for one in domain.modelled] if isinstance(domain, TableDomain) else []
-    )
     facts = rules.PublicFacts(
         declared_size=declared_size,
         columns=len(sizes),
         cells=sum(sizes),
         epsilon=epsilon,
-        widest=tuple(sorted(named, key=lambda entry: -entry[1])[:_NAMED]),
     )
     return facts, domain.target_index is not None
 
@@ -262,4 +319,6 @@ def _public_facts(
 def _anchor_from_json(document: Mapping[str, Any] | None) -> Anchor | None:
     if document is None:
         return None
+    if "one_way_noise_multiplier" in document:
+        return MarginalsPlan.from_json(document)
     return AnchorPlan(**document) if "sensitivity" in document else ImageAnchorPlan.from_json(document)

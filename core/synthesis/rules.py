@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from core.domain.images import ImageDomain
 from core.synthesis import image_rules
-from core.synthesis.errors import InvalidSpec, TooWideForAnchor
+from core.synthesis.errors import InvalidSpec
 from core.synthesis.groups import image_critic_shapes
 from core.synthesis.options import IdpganOptions, IdpganRequest, explain
 
@@ -66,9 +66,7 @@ COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.4, 0.3, 50.0
 more where little does, that is where declared size times epsilon is at most the third times the root of the number of pairs."""
 CRITIC_STEPS = {True: 1, False: 5}
 """Critic steps per generator step, with and without an anchor that holds the generator."""
-WIDEST_ANCHOR = 4096
-"""One-hot cells up to which a table gets an anchor; its work and memory grow with their square. Wider ones are refused."""
-PRETRAINING_BY_CELLS = ((512, 4000), (1024, 2000), (2048, 1000), (float("inf"), 500))
+PRETRAINING_BY_CELLS = ((512, 1500), (1024, 1000), (2048, 700), (float("inf"), 500))
 """Generator steps on the anchor alone, by the smallest number of one-hot cells listed that is not below."""
 LARGEST_EXPECTED = {False: 50_000, True: 5_000}
 """Units of an expected batch at most, of tables and of images: the room that a step leaves below every threshold for the
@@ -90,8 +88,6 @@ class PublicFacts:
     epsilon: float
     image: ImageDomain | None = None
     """What is declared about images; None for tables. Then a column is one number of an image, or its label."""
-    widest: tuple[tuple[str, int], ...] = ()
-    """The columns of a table with the most codes, by name; only an error tells them."""
     most_records: int = 1
     """How many records a unit weighs as much as at most: its declared bound, or 1."""
 
@@ -118,13 +114,10 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
 
     Raises:
         InvalidSpec: options that exclude each other, a batch above the declared size, or a critic that cannot be.
-        TooWideForAnchor: a table too wide for an anchor, unless the request says that there is to be none.
     """
     chosen = request.chosen()
     anchor = chosen.get("anchor", True)
     critic = chosen.get("critic", _wants_critic(chosen, facts))
-    if anchor and facts.image is None and facts.cells > WIDEST_ANCHOR:
-        raise TooWideForAnchor(codes=facts.cells, limit=WIDEST_ANCHOR, widest=facts.widest)
     acts = chosen.get("acts", False)
     schedule = chosen.get("schedule", "constant")
     asks = chosen.get("critic_asks", image_rules.question(facts.image, anchor=anchor, critic=critic))

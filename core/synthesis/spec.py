@@ -7,10 +7,18 @@ from typing import Any, Final, Self
 from pydantic import ValidationError
 
 from core.synthesis.errors import InvalidSpec, TooManyFreeSteps
+from core.synthesis.marginals import AimRequest, MstRequest
 from core.synthesis.options import ABLATIONS, IdpganRequest, explain
 
-SYNTHESIZERS: dict[str, type[IdpganRequest]] = {"idpgan": IdpganRequest}
+Request = IdpganRequest | AimRequest | MstRequest
+SYNTHESIZERS: Final[dict[str, type[Request]]] = {
+    "idpgan": IdpganRequest,
+    "aim": AimRequest,
+    "mst": MstRequest,
+}
 """Each known synthesizer and the type of its options."""
+GRAPHICAL: Final = ("aim", "mst")
+"""Synthesizers that fit a graphical model: of tables only, and only where the extra `graphical` is installed."""
 
 MOST_FREE_STEPS: Final = 40_000
 """Pretraining steps that the service makes for one order: ten times the most that the rules choose (`PRETRAINING_BY_CELLS`).
@@ -33,7 +41,7 @@ class SynthesisSpec:
     def __post_init__(self) -> None:
         self.request()
 
-    def request(self) -> IdpganRequest:
+    def request(self) -> Request:
         """Return the options, typed; `ablation` stands for the options of one of the paper's ablations.
 
         Raises:
@@ -44,7 +52,7 @@ class SynthesisSpec:
                 "this synthesizer is not known", remedy=f"choose one of: {', '.join(SYNTHESIZERS)}"
             )
         options = dict(self.options)
-        if (ablation := options.pop("ablation", None)) is not None:
+        if self.synthesizer == "idpgan" and (ablation := options.pop("ablation", None)) is not None:
             if not isinstance(ablation, str) or ablation not in ABLATIONS:
                 raise InvalidSpec(
                     "this ablation is not known", remedy=f"choose one of: {', '.join(ABLATIONS)}"
@@ -61,7 +69,8 @@ class SynthesisSpec:
         Raises:
             TooManyFreeSteps: they are not.
         """
-        if (self.request().pretraining_steps or 0) > MOST_FREE_STEPS:
+        request = self.request()
+        if isinstance(request, IdpganRequest) and (request.pretraining_steps or 0) > MOST_FREE_STEPS:
             raise TooManyFreeSteps(option="pretraining_steps", limit=MOST_FREE_STEPS)
 
     def to_json(self) -> dict[str, Any]:

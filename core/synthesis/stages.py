@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
 from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.marginals import MarginalsPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,8 @@ class AnchorPlan:
         return tuple(Gaussian(noise_multiplier=noise) for _name, _times, _size, noise in self.releases)
 
 
-Anchor = AnchorPlan | ImageAnchorPlan
-"""What is released of all records before training: one-hot moments of a table, or moments of images."""
+Anchor = AnchorPlan | ImageAnchorPlan | MarginalsPlan
+"""What is released of all records: one-hot moments of a table, moments of images, or a graphical model's marginals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

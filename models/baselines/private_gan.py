@@ -44,13 +44,15 @@ class PrivateGan(ImageTraining):
         auxiliary: bool = False,
         public: PublicImages | None = None,
     ) -> None:
-        assert not plan.options.anchor, "a baseline has no anchor"
+        assert not plan.idpgan_options.anchor, "a baseline has no anchor"
         assert plan.acts is None, "its threshold is fixed or public"
         height, width, channels = images.shape
         network = None
         if auxiliary:
             network = AuxiliaryCritic(
-                image=(channels, height, width), widths=critic_channels(plan.options), labels=images.classes
+                image=(channels, height, width),
+                widths=critic_channels(plan.idpgan_options),
+                labels=images.classes,
             ).initialise(streams)
         super().__init__(images, plan, streams, host, network=network)
         self.thresholds: list[tuple[float, ...]] = []

@@ -64,7 +64,7 @@ class PublicThreshold:
     def __init__(
         self, network: PrivateNetwork, layout: Layout, plan: Plan, streams: KeyedStreams, *, count: int
     ) -> None:
-        self._form = record_form(network, layout, gp_weight=plan.options.gp_weight, max_batch=count)
+        self._form = record_form(network, layout, gp_weight=plan.idpgan_options.gp_weight, max_batch=count)
         self._any = each_block_alone(layout.sizes, [1.0] * layout.blocks)
         self._streams = streams
 

@@ -52,7 +52,7 @@ class PrivateCritic:
         betas: tuple[float, float] | None = None,
         placement: Placement = HOST,
     ) -> None:
-        options = plan.options
+        options = plan.idpgan_options
         layers = critic.linear_layers()
         self._plan = plan
         self._streams = streams
@@ -138,7 +138,7 @@ class PrivateCritic:
         self._streams.releases.exact(Purpose.GRADIENT_NOISE, step, parts, sensitivity=stated)
         self._mean.write(total, noise, drawn, divisor=self._plan.expected_batch_size, into=self._gradient)
         self._streams.releases.noisy(Purpose.GRADIENT_NOISE, step, self._gradient)
-        falling = 1.0 - step / self._plan.steps if self._plan.options.critic_asks == "labels" else 1.0
+        falling = 1.0 - step / self._plan.steps if self._plan.idpgan_options.critic_asks == "labels" else 1.0
         self._adam.step(self._gradient, share=falling)
         if self._acts is not None and self._plan.is_refresh(step):
             noisy = self._acts.release(squares.cpu(), self._streams, step)
@@ -184,7 +184,7 @@ class PrivateCritic:
         )
 
     def _cluster(self, thresholds: Tensor) -> tuple[int, ...]:
-        options = self._plan.options
+        options = self._plan.idpgan_options
         if not options.weight_clusters:
             return self._partition.group_of_block
         return cluster_blocks(

@@ -96,7 +96,7 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
         shape: height, width, channels.
         classes: declared labels, 0 where images have none.
     """
-    options = plan.options
+    options = plan.idpgan_options
     if measured.moments is None or not isinstance(plan.anchor, ImageAnchorPlan):
         mixture, loss, law, spread = plain_mixture(shape, classes), None, measured.law, None
     else:

@@ -46,9 +46,11 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
     ) -> None:
         height, width, channels = images.shape
         if plan.steps and network is None:
-            kind = LabelCritic if plan.options.critic_asks == "labels" else ConvCritic
+            kind = LabelCritic if plan.idpgan_options.critic_asks == "labels" else ConvCritic
             network = kind(
-                image=(channels, height, width), widths=critic_channels(plan.options), classes=images.classes
+                image=(channels, height, width),
+                widths=critic_channels(plan.idpgan_options),
+                classes=images.classes,
             ).initialise(streams)
         super().__init__(images.unit_of_record, network, plan, streams, host, placement)
         self._images = images

@@ -74,7 +74,7 @@ class Loop(ABC, Generic[Released, Made]):
         placement: Placement = HOST,
     ) -> None:
         self._plan, self._streams, self._host = plan, streams, host
-        self._options = plan.options
+        self._options = plan.idpgan_options
         self._pace = Pace(self._options.critic_steps)
         self._network = network
         self._critic = None if network is None else PrivateCritic(network, plan, streams, placement=placement)

@@ -45,7 +45,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         if plan.steps:
             assert isinstance(table, PrivateTable), "a critic looks at rows"
             units = table.unit_of_record
-            widths = (plan.options.critic_width,) * plan.options.critic_layers
+            widths = (plan.idpgan_options.critic_width,) * plan.idpgan_options.critic_layers
             network = Critic(inputs=table.cells, widths=widths).initialise(streams)
         super().__init__(units, network, plan, streams, host, placement)
         self._table = table

@@ -47,11 +47,16 @@ def percent_of(job: ShownJob) -> int:
     if state_of(job) != "running" or job.shown_stage is None:
         return 0
     pretraining, training = _planned_steps(job)
+    # Where a generator is trained on what was measured, measuring is the start; a graphical model is fitted in between.
+    measuring = _measurements(job) - 1
     step, _ = steps_of(job)
-    done = {"pretrain": step, "train": pretraining + step, "export": pretraining + training}.get(
-        job.shown_stage, 0
-    )
-    share = min(1.0, done / max(1, pretraining + training))
+    done = {
+        "measure": min(step, measuring),
+        "pretrain": measuring + step,
+        "train": measuring + pretraining + step,
+        "export": measuring + pretraining + training,
+    }.get(job.shown_stage, 0)
+    share = min(1.0, done / max(1, measuring + pretraining + training))
     return int(_BEFORE + (100 - _BEFORE - _AFTER) * share)
 
 
@@ -62,12 +67,19 @@ def _planned_steps(job: ShownJob) -> tuple[int, int]:
     if job.plan.get("kind") == "report":
         return 0, 0
     plans = job.plan.get("finals", [job.plan])
-    return max(int(plan["options"]["pretraining_steps"]) for plan in plans), int(job.plan["steps"])
+    pretraining = max(int(plan["options"].get("pretraining_steps", 0)) for plan in plans)
+    return pretraining, int(job.plan["steps"])
+
+
+def _measurements(job: ShownJob) -> int:
+    """Releases of a graphical model, each a mark of its own; one mark of every other plan."""
+    return 1 + 2 * int(job.plan.get("options", {}).get("rounds", 0))
 
 
 def _total_of(job: ShownJob) -> int:
     pretraining, training = _planned_steps(job)
-    return {"pretrain": pretraining, "train": training}.get(str(job.shown_stage), 1)
+    totals = {"measure": _measurements(job), "pretrain": pretraining, "train": training}
+    return totals.get(str(job.shown_stage), 1)
 
 
 def eta_seconds_of(job: ShownJob, *, now: datetime) -> int | None:

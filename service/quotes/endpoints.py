@@ -12,8 +12,8 @@ from core.synthesis.errors import (
     InvalidReport,
     InvalidSelection,
     InvalidSpec,
+    SynthesizerNotInstalled,
     TooManyFreeSteps,
-    TooWideForAnchor,
 )
 from service.budgets.outlook import look
 from service.datasets import repository
@@ -34,7 +34,7 @@ PLANNING_ERRORS = (
     BudgetNotSet,
     GrantNotFound,
     InvalidSpec,
-    TooWideForAnchor,
+    SynthesizerNotInstalled,
     TooManyFreeSteps,
     InvalidSelection,
     InvalidReport,

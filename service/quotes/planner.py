@@ -14,13 +14,14 @@ from core.ledger.errors import BudgetNotSet
 from core.privacy.charge import Charge
 from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
+from core.synthesis.errors import SynthesizerNotInstalled
 from core.synthesis.plan import make_plan
 from core.synthesis.quote import make_quote
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.report_planning import ReportSpec, make_report_plan, make_report_quote
 from core.synthesis.selection import OrderedPlan, SelectionPlan, SelectionSpec
 from core.synthesis.selection_planning import make_selection_plan, make_selection_quote
-from core.synthesis.spec import SynthesisSpec
+from core.synthesis.spec import GRAPHICAL, SynthesisSpec
 from service.datasets.facts import DatasetFacts
 from service.edge.gate import Gate
 from service.quotes.schemas import GeneratorOrder
@@ -35,10 +36,14 @@ class Planner:
         capacity: How many plans are remembered.
         places: How many plans are made at once.
         patience_seconds: How long an order waits for its turn.
+        graphical_models: Whether the workers can fit graphical models.
     """
 
-    def __init__(self, *, capacity: int, places: int, patience_seconds: float) -> None:
+    def __init__(
+        self, *, capacity: int, places: int, patience_seconds: float, graphical_models: bool = False
+    ) -> None:
         self._capacity = capacity
+        self._graphical_models = graphical_models
         self._gate = Gate(places, what="quotes and orders", patience_seconds=patience_seconds)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, OrderedPlan] = OrderedDict()
@@ -57,6 +62,7 @@ class Planner:
         Raises:
             BudgetNotSet: The order names no delta and no cap says which one to take.
             InvalidSpec: The options do not make a plan.
+            SynthesizerNotInstalled: The workers have not what the synthesizer needs.
             TooManyFreeSteps: They ask for more steps that cost no budget than are made here.
             InvalidSelection: The candidates do not make a selection.
             InvalidReport: The report cannot be measured.
@@ -66,6 +72,7 @@ class Planner:
         """
         guarantee = PrivacyGuarantee(epsilon=order.epsilon, delta=_delta(order, cap))
         spec = report or _spec(order)
+        self._require_installed(spec)
         address = _address(spec, guarantee, facts)
         return self._remembered(address) or self._make(address, spec, guarantee, facts)
 
@@ -81,6 +88,12 @@ class Planner:
             if isinstance(plan, ReportPlan):
                 return make_report_quote(plan, cap, charges)
             return make_quote(plan, cap, charges)
+
+    def _require_installed(self, spec: Spec) -> None:
+        wanted = spec.candidates if isinstance(spec, SelectionSpec) else (spec,)
+        for one in wanted:
+            if isinstance(one, SynthesisSpec) and one.synthesizer in GRAPHICAL and not self._graphical_models:
+                raise SynthesizerNotInstalled(synthesizer=one.synthesizer)
 
     def _make(
         self,

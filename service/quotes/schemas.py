@@ -5,10 +5,10 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from core.synthesis.options import ABLATIONS, IdpganRequest
+from core.synthesis.options import ABLATIONS
 from core.synthesis.report_plan import MOST_COLUMNS
 from core.synthesis.selection import FEWEST_CANDIDATES, MOST_CANDIDATES, SelectionSpec
-from core.synthesis.spec import SynthesisSpec
+from core.synthesis.spec import SYNTHESIZERS, SynthesisSpec
 from service.budgets.schemas import Delta, Epsilon
 from service.wire import Document, Name
 
@@ -22,12 +22,16 @@ _EXAMPLE: dict[str, JsonValue] = {
 
 
 def _options_schema() -> dict[str, Any]:
-    """The options one by one. Rules between them are the plan's, and are told by the answer of a quote."""
-    schema = IdpganRequest.model_json_schema()
+    """The options of all synthesizers one by one. Rules between them are the plan's, and are told by the answer of a quote."""
+    properties = {
+        name: option
+        for request in SYNTHESIZERS.values()
+        for name, option in request.model_json_schema()["properties"].items()
+    }
     ablation = {"anyOf": [{"type": "string", "enum": sorted(ABLATIONS)}, {"type": "null"}], "default": None}
     return {
-        "properties": schema["properties"] | {"ablation": ablation},
-        "additionalProperties": schema["additionalProperties"],
+        "properties": properties | {"ablation": ablation},
+        "additionalProperties": False,
     }
 
 
@@ -36,7 +40,7 @@ class Candidate(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    synthesizer: Name = Field("idpgan", description="How the generator is made.")
+    synthesizer: Name = Field("idpgan", description="How the generator is made: idpgan, aim or mst.")
     options: Document = Field(
         default_factory=dict,
         description="What to choose instead of the public rules.",
@@ -92,7 +96,7 @@ class GeneratorOrder(BaseModel):
     dataset_id: UUID
     epsilon: Epsilon
     delta: Delta | None = Field(None, description="Left out: the delta of the dataset's cap over 16.")
-    synthesizer: Name = Field("idpgan", description="How the generator is made.")
+    synthesizer: Name = Field("idpgan", description="How the generator is made: idpgan, aim or mst.")
     options: Document = Field(
         default_factory=dict,
         description="What to choose instead of the public rules.",

@@ -38,11 +38,12 @@ ENTRY = {
 }
 TORCH_FREE = {"api", "upkeep", "migrations"}
 LOCKS = {
-    "requirements-dev.lock": ("service", "workers", "embedded", "offline", "dev"),
+    "requirements-dev.lock": ("service", "workers", "embedded", "offline", "graphical", "dev"),
     "requirements.lock": ("service", "workers", "embedded", "offline"),
     "docker/service.lock": ("service",),
     "docker/upkeep.lock": ("service", "backup"),
     "docker/workers.lock": ("workers",),
+    "docker/graphical.lock": ("workers", "graphical"),
 }
 OF_TORCH = re.compile(r"torch$|triton$|nvidia-|cuda-")
 BY_TAG_ALONE = {"redis:7.4-bookworm"}

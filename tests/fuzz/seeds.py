@@ -16,6 +16,7 @@ from core.releases.bundle import pack
 from tests.core.domain.ruled import TOGETHER
 from tests.core.releases import image_stand_in
 from tests.core.releases.certified import REFRESHING, certified
+from tests.core.releases.certified_graphical import certified_graphical
 from tests.core.releases.stand_in import DOMAIN as BUNDLE_DOMAIN
 from tests.core.releases.stand_in import bundle
 from tests.core.storage.pictures import archive, mnist, noise, npz, picture
@@ -72,15 +73,18 @@ def seeds() -> Mapping[str, Mapping[str, bytes]]:
         "certificate": {
             "whole": json.dumps(certified().certificate).encode(),
             "refreshing": json.dumps(certified(REFRESHING).certificate).encode(),
+            "graphical": json.dumps(certified_graphical().certificate).encode(),
         },
         "bundle": {
             "whole": pack(bundle(), readme="read me"),
             "signed": certified().packed,
             "images": pack(image_stand_in.bundle(), readme="read me"),
+            "graphical": certified_graphical().packed,
         },
         "counts": {
             "by-class": certified({"critic": False}).bundle.counts or b"",
             "shared": certified().bundle.counts or b"",
+            "graphical": certified_graphical().bundle.counts or b"",
         },
         "question": {
             "count": f'ward by sick where age between 1 and 60 and ward in (A, "Ü") and seen = {CANARY}'.encode(),

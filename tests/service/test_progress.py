@@ -57,3 +57,14 @@ def test_the_estimate_is_coarse_and_positive_and_only_for_running_jobs() -> None
     assert eta_seconds_of(job(shown_stage="measure"), now=later) is None
     assert eta_seconds_of(job(state="queued", shown_stage=None), now=later) is None
     assert eta_seconds_of(job(started_at=None), now=later) is None
+
+
+def test_a_graphical_model_counts_its_releases_and_never_goes_back() -> None:
+    plan = {"options": {"rounds": 4}, "steps": 0}
+    marks = [percent_of(job(shown_stage="measure", shown_step=step, plan=plan)) for step in range(1, 10)]
+    marks.append(percent_of(job(shown_stage="export", shown_step=1, plan=plan)))
+    assert marks == sorted(marks)
+    assert (marks[0], marks[-1]) == (2, 98)
+    assert steps_of(job(shown_stage="measure", shown_step=3, plan=plan)) == (2, 9), (
+        "in twentieths, rounded down"
+    )

@@ -60,7 +60,9 @@ DeclaredSize = Annotated[
         help='Public number of people or records; else "declared_size" in the domain file.',
     ),
 ]
-Synthesizer = Annotated[str, typer.Option("--synthesizer", help="How the generator is made.")]
+Synthesizer = Annotated[
+    str, typer.Option("--synthesizer", help="How the generator is made: idpgan, aim or mst.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

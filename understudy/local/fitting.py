@@ -29,6 +29,7 @@ from core.releases.generator_check import REMEDY, GeneratorCheck
 from core.releases.readme import render_readme
 from core.storage.clean_rows import CleanBlock
 from core.storage.intake_report import MAX_REFUSED
+from core.synthesis.installed import require_installed
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
@@ -81,7 +82,7 @@ def fit(
             where all declared words are numbers and else its place in the declared list, from 0.
         units: of images whose domain declares a privacy unit, whose each is: text or whole numbers.
         declared_size: the public number of privacy units; else `declared_size` in the document. Never counted.
-        synthesizer: how the generator is made.
+        synthesizer: how the generator is made: "idpgan"; or "aim" or "mst", which need the extra `graphical`.
         options: what to choose instead of the public rules.
         max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1. Above it nothing is charged
             and nothing trained; below it `RowsRefused` warns, and the result holds the counts.
@@ -94,7 +95,7 @@ def fit(
     Raises:
         BudgetRefused: the ledger does not admit it; nothing was spent.
         Conflict: no cap is set.
-        InvalidInput: the domain, the guarantee or an option breaks a rule.
+        InvalidInput: the domain, the guarantee or an option breaks a rule, or what the synthesizer needs is not installed.
         InputUnusable: the rows or images cannot be used, too many of them are refused, or torch is set up in a way that a training must not have.
         VerificationFailed: the ledger is not what was written.
     """
@@ -113,6 +114,7 @@ def fit(
             adjacency=Adjacency.ADD_OR_REMOVE,
             privacy_unit=PrivacyUnit(column=declared.privacy_unit, records=declared.records_per_unit),
         )
+        require_installed(plan.synthesizer)
         blocks = _cleaned(frame, labels, units, declared)
         intake = taken_in(blocks, declared, declared_size=size)
     intake.require_few_refused(max_refused)
@@ -237,7 +239,7 @@ def _certified(
             domain_digest=domain.digest(),
             cardinalities=opened.manifest.cardinalities,
             noise_grid=noise_grid(plan),
-            software=software_of(core, models, understudy),
+            software=software_of(core, models, understudy, synthesizers=(plan.synthesizer,)),
             generator_check=found,
         )
     )

@@ -1,13 +1,14 @@
 """The moments that are released of all records before training: what they must be, from guarantee and options alone.
 
 A table's anchor is two Gaussians, one for each round (one in plans of before there were rounds); that of images is four kinds of Gaussians whose inverse squared multipliers add up to
-one of the anchor's share.
+one of the anchor's share; that of a graphical model is three kinds (`understudy.verifying.marginals`).
 """
 
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from understudy.verifying import marginals
 from understudy.verifying.calibrated import anchor_noise
 from understudy.verifying.closeness import close
 from understudy.verifying.records import Described
@@ -25,6 +26,8 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
     """What an anchor releases, in order: name, times, sensitivity, noise multiplier."""
     if anchor is None:
         return []
+    if marginals.is_of_marginals(anchor):
+        return marginals.releases(anchor)
     if not is_of_images(anchor):
         if not has_rounds(anchor):
             return [("anchor", 1, anchor["sensitivity"], anchor["noise_multiplier"])]
@@ -48,6 +51,13 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
         for name, sensitivity in sensitivities.items()
         if times[name]
     ]
+
+
+def anchor_noises(anchor: Json | None) -> list[float]:
+    """The noise multiplier of every release of an anchor, in the order in which they ran."""
+    if anchor is not None and marginals.is_of_marginals(anchor):
+        return marginals.noises(anchor)
+    return [noise for _name, times, _sensitivity, noise in anchor_releases(anchor) for _ in range(times)]
 
 
 def anchor_count(anchor: Json | None) -> int:

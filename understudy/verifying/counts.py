@@ -13,6 +13,7 @@ from understudy.errors import NotABundle
 from understudy.verifying.anchors import has_rounds, is_of_images
 from understudy.verifying.bundle_file import COUNTS, Opened
 from understudy.verifying.closeness import close
+from understudy.verifying.marginals import counted, is_of_marginals
 from understudy.verifying.records import described
 from understudy.verifying.strict_json import read_object
 
@@ -57,7 +58,7 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
     if head["cardinalities"] != cells:
         yield f"{COUNTS} is of other columns than the manifest"
         return
-    if of_groups != has_rounds(anchor):
+    if of_groups != (has_rounds(anchor) or is_of_marginals(anchor)):
         yield f"{COUNTS} is of another version than the plan"
         return
     yield from _table_problems(opened, head, plan)
@@ -66,6 +67,11 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
 def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     anchor, most_records = plan["anchor"], plan["privacy_unit"].get("records") or 1
     cells, stated = head["cardinalities"], _stated(head["groups"])
+    if is_of_marginals(anchor):
+        yield from _marginal_problems(opened, cells, stated, anchor)
+        if head["step"] != _step(min((std for _, std in stated), default=1.0), plan["declared_size"]):
+            yield f"{COUNTS}: the step does not follow from the noise and the declared size"
+        return
     target = opened.manifest["label_index"]
     groups = _group_counts(head["merged"], cells) if "merged" in head else cells
     if groups is None:
@@ -94,6 +100,30 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
         math.prod((cells if len(columns) == 1 else groups)[column] for column in columns)
         for columns in listed
     )
+    if opened.files[COUNTS].bytes != length:
+        yield f"{COUNTS} has not as many cells as its tables"
+
+
+def _marginal_problems(opened: Opened, cells: list[int], stated: list[Table], anchor: Json) -> Iterator[str]:
+    """Which marginals were chosen is attested only: noisy scores decided. How many and with which noise is not."""
+    required, one_way, chosen = counted(anchor, len(cells))
+    listed = [columns for columns, _std in stated]
+    others = [(columns, std) for columns, std in stated if columns not in required]
+    known = all(
+        2 <= len(columns) <= 3  # noqa: PLR2004 - candidates are of two and three columns
+        and all(0 <= one < other < len(cells) for one, other in itertools.pairwise(columns))
+        for columns, _std in others
+    )
+    if not known or not required <= set(listed) or len(set(listed)) != len(listed):
+        yield f"{COUNTS} does not list every column, and marginals of two or three"
+        return
+    if len(others) > anchor["rounds"] * anchor["marginals_per_round"]:
+        yield f"{COUNTS} lists more marginals than the plan measured"
+    right = all(close(std, one_way) for columns, std in stated if columns in required)
+    if not right or not all(any(close(std, one) for one in chosen) for _columns, std in others):
+        yield f"{COUNTS}: a standard deviation is not that of the certified noise"
+    length = len(opened.counts or b"") + 1
+    length += _BYTES_OF_CELL * sum(math.prod(cells[column] for column in columns) for columns in listed)
     if opened.files[COUNTS].bytes != length:
         yield f"{COUNTS} has not as many cells as its tables"
 

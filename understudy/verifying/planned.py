@@ -10,7 +10,14 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from understudy.verifying.anchors import anchor_count, anchor_grid, anchor_problems, anchor_releases
+from understudy.verifying import marginals
+from understudy.verifying.anchors import (
+    anchor_count,
+    anchor_grid,
+    anchor_noises,
+    anchor_problems,
+    anchor_releases,
+)
 from understudy.verifying.bounds import Law, Part
 from understudy.verifying.calibrated import label_noise
 from understudy.verifying.closeness import close
@@ -40,8 +47,7 @@ def parts_of(plan: Json) -> list[Part]:
         parts.append(Part(law=Law.DISCRETE_GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1))
     parts += [
         Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
-        for _name, times, _sensitivity, noise in anchor_releases(plan["anchor"])
-        for _ in range(times)
+        for noise in anchor_noises(plan["anchor"])
     ]
     for block in plan["blocks"]:
         parts += [
@@ -147,6 +153,14 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
         plan: of the published form.
         records: what the manifest says of them.
     """
+    if not marginals.fits_synthesizer(plan):
+        yield "plan/options: not those of the synthesizer"
+        return
+    if plan["synthesizer"] in marginals.SYNTHESIZERS:
+        if not same(plan["mechanism"], mechanism_of(plan)):
+            yield "plan/mechanism"
+        yield from marginals.plan_problems(plan, records)
+        return
     options, guarantee, size = plan["options"], plan["guarantee"], plan["declared_size"]
     batch = plan["expected_batch_size"]
     rules = {

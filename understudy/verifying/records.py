@@ -17,11 +17,13 @@ class Described:
         cardinalities: codes of every modelled column; of images, of every number of one and of its label.
         labelled: whether labels were modelled.
         image_outputs: of images, how many scores the critic has: one a label, or one; None for tables.
+        target_index: of a table's target among its columns; None for images and without a target.
     """
 
     cardinalities: tuple[int, ...]
     labelled: bool
     image_outputs: int | None
+    target_index: int | None = None
 
 
 def described(manifest: Mapping[str, Any]) -> Described:
@@ -29,7 +31,12 @@ def described(manifest: Mapping[str, Any]) -> Described:
     law = manifest["label_probabilities"]
     if manifest["schema"] != IMAGES:
         cardinalities = tuple(manifest["cardinalities"])
-        return Described(cardinalities=cardinalities, labelled=law is not None, image_outputs=None)
+        return Described(
+            cardinalities=cardinalities,
+            labelled=law is not None,
+            image_outputs=None,
+            target_index=manifest["label_index"],
+        )
     values = manifest["height"] * manifest["width"] * manifest["channels"]
     labels = () if law is None else (len(law),)
     return Described(

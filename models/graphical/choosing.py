@@ -1,0 +1,68 @@
+"""Which marginals are measured, from noisy scores: post-processing.
+
+A measurement of a marginal brings noise to every cell. The expected sum of the positive parts of that noise is
+`cells * std / sqrt(2 pi)`. A candidate's gain is its noisy score less this.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from core.synthesis.marginals import Clique
+from models.graphical.tree_size import tree_cells
+
+Floats = npt.NDArray[np.float64]
+
+
+def gains(
+    scores: Floats, candidates: Sequence[Clique], cardinalities: Sequence[int], *, noise_std: float
+) -> dict[Clique, float]:
+    """Noisy scores less the noise that a measurement would bring, by candidate.
+
+    Args:
+        scores: (candidates,) noisy, in records.
+        candidates: in the order of the scores.
+        cardinalities: codes of every column.
+        noise_std: of a measurement's noise on every cell.
+    """
+    cells = [math.prod(cardinalities[column] for column in clique) for clique in candidates]
+    costs = np.array(cells) * noise_std / math.sqrt(2 * math.pi)
+    return dict(zip(candidates, (scores - costs).tolist(), strict=True))
+
+
+def spanning_forest(gained: Mapping[Clique, float]) -> list[Clique]:
+    """The pairs of a spanning forest with the largest gains in sum, sorted (MST, arXiv 2108.04978)."""
+    joined = nx.Graph()
+    for clique, gain in gained.items():
+        joined.add_edge(*clique, weight=gain)
+    edges = nx.maximum_spanning_edges(joined, data=False)
+    return sorted((min(edge), max(edge)) for edge in edges)
+
+
+def best_affordable(
+    gained: Mapping[Clique, float],
+    before: Sequence[Clique],
+    cardinalities: Sequence[int],
+    *,
+    most: int,
+    largest_model: int,
+) -> list[Clique]:
+    """The candidates with the largest positive gains that a junction tree of bounded size holds, sorted.
+
+    Args:
+        gained: gain by candidate.
+        before: marginals that were measured already.
+        cardinalities: codes of every column.
+        most: so many at most.
+        largest_model: cells of the junction tree at most.
+    """
+    chosen: list[Clique] = []
+    for clique in sorted(gained, key=lambda one: (-gained[one], one)):
+        if len(chosen) == most or gained[clique] <= 0:
+            break
+        if tree_cells([*before, *chosen, clique], cardinalities) <= largest_model:
+            chosen.append(clique)
+    return sorted(chosen)
