@@ -89,7 +89,8 @@ class Record:
             case Purpose.ACTS_NOISE if plan.acts is not None and plan.is_refresh(step):
                 return plan.acts.noise_multiplier / math.sqrt(plan.acts.groups)
             case Purpose.ANCHOR_NOISE if isinstance(plan.anchor, AnchorPlan):
-                return plan.anchor.noise_multiplier
+                parts = plan.anchor.parts
+                return parts[step].noise_multiplier if 0 <= step < len(parts) else None
             case _ if isinstance(plan.anchor, ImageAnchorPlan | MarginalsPlan):
                 place = _place(purpose, step, plan.anchor)
                 return None if place is None else plan.anchor.parts[place].noise_multiplier
