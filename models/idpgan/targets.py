@@ -190,6 +190,8 @@ def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
 def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: MomentLayout) -> Floats:
     """Shrink the noisy shares of all pairs towards independence within the slice."""
     shrunk = np.zeros_like(pairs)
+    # Of S slices with shares p, what each has of its own has S - 2 + S sum p^2 times a slice's noise: S - 1 where all are even.
+    of_own = (layout.slices - 2 + layout.slices * float((law**2).sum())) / max(layout.slices - 1, 1)
     for i, block in enumerate(layout.blocks):
         for other in layout.blocks[:i]:
             product = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
@@ -199,7 +201,7 @@ def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: 
             common = residual.sum(axis=0)
             own = residual - law[:, None, None] * common
             common = common * _kept(common, variance * layout.slices, free)
-            own = own * _kept(own, variance, free * (layout.slices - 1))
+            own = own * _kept(own, variance * of_own, free * (layout.slices - 1))
             made = np.maximum(product + law[:, None, None] * common + own, 0.0)
             shrunk[:, block, other] = made
             shrunk[:, other, block] = made.transpose(0, 2, 1)

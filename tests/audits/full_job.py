@@ -9,17 +9,20 @@ noise of covariance `J`, with `J` the sum of the Gram matrices of what the canar
 The linear estimate of least error of `b - 1/2`, whose prior variance is 1/4, is `(J + 4)^-1 h`: the guesses.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from core.synthesis.plan import Plan
-from models.anchor import exact_moments, moment_layout
+from core.synthesis.stages import AnchorPlan
+from models.anchor import FIRST_ROUND, column_weights, exact_columns, exact_moments, grouped
 from models.critic.closed_form import ClosedForm
 from models.critic.reference import Reference
 from models.encoding import PrivateTable, cells_of
+from models.grouping import Groups
+from models.idpgan.measurement import groups_of, layout_of
 from models.idpgan.training import Training
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
@@ -53,12 +56,7 @@ class Canaries:
     def table(self) -> PrivateTable:
         """The audited table."""
         codes = np.concatenate([self.others.codes, self.codes[self.included]])
-        return PrivateTable(
-            codes=codes,
-            unit_of_record=np.arange(len(codes), dtype=np.int64),
-            cardinalities=self.others.cardinalities,
-            target_index=self.others.target_index,
-        )
+        return replace(self.others, codes=codes, unit_of_record=np.arange(len(codes), dtype=np.int64))
 
 
 class Insider:
@@ -78,6 +76,7 @@ class Insider:
         self.information: Floats = np.zeros((count, count))
         self.score: Floats = np.zeros(count)
         self._rng = np.random.default_rng(0)
+        self._groups: tuple[Groups, ...] = ()
         self._others = torch.empty(0, dtype=torch.float64)
         self._directions = torch.empty(0)
 
@@ -96,37 +95,42 @@ class Insider:
 
     def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
         if purpose == Purpose.ANCHOR_NOISE:
-            self._read_counts(*(each.numpy() for each in released))
+            counts = [each.numpy() for each in released]
+            if step == FIRST_ROUND:
+                self._read_columns(counts)
+            else:
+                self._read_tables(*counts)
         elif purpose == Purpose.GRADIENT_NOISE and step % self._every == 0:
             self._read_gradient(step, released[0].double() * self._plan.expected_batch_size)
 
-    def _read_counts(self, pairs: Floats, ones: Floats, classes: Floats) -> None:
+    def _read_columns(self, counts: list[Floats]) -> None:
+        """The first round, which also tells the groups that the second counts."""
+        plan, others, codes = self._plan.anchor, self._canaries.others, self._canaries.codes
+        assert isinstance(plan, AnchorPlan)
+        self._groups = groups_of(counts, others, self._plan)
+        weights = column_weights(others.cardinalities, plan) / plan.noise_std
+        for column, (noisy, known) in enumerate(zip(counts, exact_columns(others), strict=True)):
+            ours, squared = codes[:, column], weights[column] ** 2
+            self.score += squared * (noisy - known)[ours]
+            self.information += squared * (ours[:, None] == ours[None, :])
+
+    def _read_tables(self, pairs: Floats, ones: Floats) -> None:
         plan, others = self._plan.anchor, self._canaries.others
-        assert plan is not None
-        layout = moment_layout(
-            others.cardinalities,
-            others.target_index,
-            declared_size=self._plan.declared_size,
-            noise_std=plan.noise_std,
+        assert isinstance(plan, AnchorPlan)
+        layout = layout_of(self._groups, others, self._plan)
+        known = exact_moments(grouped(others, self._groups), layout)
+        codes = np.column_stack(
+            [of[ours] for of, ours in zip(self._groups, self._canaries.codes.T, strict=True)]
         )
-        known = exact_moments(others, layout)
-        factor, weight = layout.diagonal_factor(plan.diagonal_weight), plan.diagonal_weight
-        codes = self._canaries.codes[:, list(layout.features)].astype(np.int64)
-        starts = np.array([block.start for block in layout.blocks])
-        label = np.zeros(len(codes), dtype=np.int64)
-        if layout.by_class:
-            label = self._canaries.codes[:, layout.target_index].astype(np.int64)
-        cells = codes + starts
-        upper = np.triu(np.ones((cells.shape[1], cells.shape[1]), dtype=bool), 1)
-        pair = (pairs - known.pairs)[label[:, None, None], cells[:, :, None], cells[:, None, :]]
-        score = pair[:, upper].sum(1) + factor**2 * (ones - known.ones)[label[:, None], cells].sum(1)
-        agree = (codes[:, None, :] == codes[None, :, :]).sum(2).astype(np.float64)
-        gram = agree * (agree - 1.0) / 2.0 + factor**2 * agree
-        if layout.by_class:
-            score += weight**2 * (classes - known.classes)[label]
-            gram = (gram + weight**2) * (label[:, None] == label[None, :])
-        self.score += score / plan.noise_std**2
-        self.information += gram / plan.noise_std**2
+        label = codes[:, layout.target_index] if layout.by_class else np.zeros(len(codes), dtype=np.int64)
+        blocks = dict(zip(layout.features, layout.blocks, strict=True))
+        for columns, weight in layout.weights.items():
+            cells = [codes[:, column] + blocks[column].start for column in columns]
+            noisy, exact = (pairs, known.pairs) if len(columns) == 2 else (ones, known.ones)
+            squared = (weight / plan.noise_std) ** 2
+            self.score += squared * (noisy - exact)[(label, *cells)]
+            alike = [ours[:, None] == ours[None, :] for ours in (label, *cells)]
+            self.information += squared * np.logical_and.reduce(alike)
 
     def _look(self, step: int) -> None:
         training, plan = self.training, self._plan

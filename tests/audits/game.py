@@ -20,7 +20,16 @@ from models.randomness import KeyedStreams, Purpose
 from models.releases import Releases
 from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
-from tests.audits.transcript import Evidence, Expected, Means, Name, Transcript, evidence, summed
+from tests.audits.transcript import (
+    Evidence,
+    Expected,
+    Means,
+    Name,
+    Transcript,
+    evidence,
+    layout_heard,
+    summed,
+)
 
 SAMPLED = (Purpose.GRADIENT_NOISE, Purpose.ACTS_NOISE)
 """Releases made on the Poisson sample of their step; the others see every unit."""
@@ -72,9 +81,10 @@ class Game:
         certain = self.plan.sampling_rate == 1.0
         low = heard.means if not present else self.expected(heard, key, present=False)
         high = heard.means if present and certain else self.expected(heard, key, present=True)
+        layout = layout_heard(heard, self.without, self.plan)
         met = {
             name: evidence(
-                torch.stack([summed(name, each, self.plan) for each in attempts]).mean(dim=0),
+                torch.stack([summed(name, each, self.plan, layout) for each in attempts]).mean(dim=0),
                 low[name],
                 high[name],
             )

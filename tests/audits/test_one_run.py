@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 
 from models.encoding import PrivateTable
+from models.idpgan.training import Training
 from models.randomness import KeyedStreams
-from tests.audits.full_job import Canaries, run
+from models.synthesizer import NullHost
+from tests.audits.full_job import Canaries, Insider, run
 from tests.audits.jobs import CARDINALITIES, tiny_plan
 from tests.audits.one_run import audit, ceiling, epsilon_lower, p_value
 
@@ -67,3 +69,25 @@ def test_an_insider_reads_the_canaries_of_a_job_that_lost_its_noise(anchor):
     )
     sureness = run(canaries, plan, bytes(32), every=1, make_streams=KeyedStreams)
     assert ((sureness > 0) == canaries.included).all()
+
+
+@pytest.mark.parametrize("target", [None, 2], ids=["pairs", "by class"])
+def test_an_insider_reads_all_that_both_rounds_of_counts_say(target):
+    """A canary's information is the anchor's whole squared mu, and with hardly any noise its coin is what the counts say."""
+    rng = np.random.default_rng(0)
+    others = PrivateTable(
+        codes=np.column_stack([rng.integers(0, size, 40) for size in CARDINALITIES]).astype(np.int16),
+        unit_of_record=np.arange(40), cardinalities=CARDINALITIES, target_index=target,
+    )  # fmt: skip
+    plan = tiny_plan(epsilon=28.0, size=200, target=target, critic=False, pretraining_steps=1)
+    plan = replace(plan, anchor=replace(plan.anchor, noise_multiplier=1e-3))
+    canaries = Canaries(
+        codes=np.array([(2, 2, 1), (2, 0, 1), (0, 2, 1), (2, 1, 0)], dtype=np.int16),
+        included=np.array([True, False, True, False]),
+        others=others,
+    )
+    insider = Insider(canaries, plan, KeyedStreams(bytes(32)), every=1)
+    Training(canaries.table(), plan, KeyedStreams(bytes(32), releases=insider), NullHost()).run()
+    assert np.diag(insider.information) == pytest.approx(np.full(4, plan.anchor.noise_multiplier**-2))
+    found = np.linalg.solve(insider.information, insider.score)
+    assert found == pytest.approx(canaries.included.astype(float), abs=0.02)

@@ -14,6 +14,10 @@ import torch
 from torch import Tensor
 
 from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
+from models.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout
+from models.encoding import PrivateTable
+from models.idpgan.measurement import groups_of, layout_of
 from models.randomness import Purpose
 
 Name = tuple[int, int]
@@ -64,17 +68,39 @@ class Expected:
             each.copy_(heard)
 
 
-def summed(name: Name, released: tuple[Tensor, ...], plan: Plan) -> Tensor:
+def layout_heard(transcript: Transcript, table: PrivateTable, plan: Plan) -> MomentLayout | None:
+    """Which tables the anchor's second round counted, by what the first released; None without a second round.
+
+    Args:
+        transcript: of a job.
+        table: whose public facts are read.
+        plan: of the job.
+    """
+    if (int(Purpose.ANCHOR_NOISE), SECOND_ROUND) not in transcript.released:
+        return None
+    columns = transcript.released[int(Purpose.ANCHOR_NOISE), FIRST_ROUND][-1]
+    return layout_of(groups_of([counts.numpy() for counts in columns], table, plan), table, plan)
+
+
+def summed(name: Name, released: tuple[Tensor, ...], plan: Plan, layout: MomentLayout | None) -> Tensor:
     """A release as one flat vector in the units of what was noised.
 
-    Gradients are released as means over the public batch size; of the anchor's pairs the upper triangle was noised.
+    Gradients are released as means over the public batch size; of the anchor's pairs the weighted upper triangle was noised, and
+    its counts of columns by class in units of their noise.
     """
-    purpose, _ = name
+    purpose, step = name
     if purpose == Purpose.GRADIENT_NOISE:
         return released[0].double() * plan.expected_batch_size
+    if (purpose, step) == (Purpose.ANCHOR_NOISE, FIRST_ROUND):
+        return torch.cat(released)
     if purpose == Purpose.ANCHOR_NOISE:
-        pairs, *others = released
-        return torch.cat([torch.triu(pairs).reshape(-1), *(each.reshape(-1) for each in others)])
+        assert isinstance(plan.anchor, AnchorPlan)
+        assert layout is not None
+        pairs, ones = released
+        if layout.by_class:
+            ones = ones * torch.from_numpy(layout.one_weights) / plan.anchor.noise_std
+        upper = torch.triu(pairs * torch.from_numpy(layout.pair_weights))
+        return torch.cat([upper.reshape(-1), ones.reshape(-1)])
     return released[0].double().reshape(-1)
 
 

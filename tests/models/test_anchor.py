@@ -1,4 +1,5 @@
 import collections
+import dataclasses
 import itertools
 import math
 from contextlib import nullcontext
@@ -9,63 +10,97 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from core.synthesis.stages import AnchorPlan, anchor_sensitivity
+from core.synthesis.stages import AnchorPlan, anchor_plan
 from models.anchor import (
     GRID,
     TARGET_WEIGHT,
     MomentLayout,
     Moments,
+    column_weights,
+    counts_by_class,
+    exact_columns,
     exact_moments,
-    moment_layout,
+    grouped,
+    noisy_columns,
     noisy_moments,
 )
 from models.encoding import PrivateTable
 from tests.models.tables import small_table, streams, without_unit
+
+UNEVEN = (3, 40, 2, 5, 300)
 
 
 def layout_of(table: PrivateTable, *, by_class: bool) -> MomentLayout:
     return MomentLayout(cardinalities=table.cardinalities, target_index=table.target_index, by_class=by_class)
 
 
-def weighted(moments: Moments, layout: MomentLayout, weight: float) -> np.ndarray:
-    """The released numbers in units in which every one gets the same noise: upper triangle, diagonal, classes."""
+def plan_of(columns: int, *, multiplier: float = 1.0, weight: float = 1.5) -> AnchorPlan:
+    return anchor_plan(columns, diagonal_weight=weight, noise_multiplier=multiplier)
+
+
+def weighted_columns(table: PrivateTable, plan: AnchorPlan) -> np.ndarray:
+    """The first round in units in which every number gets the same noise."""
+    weights = column_weights(table.cardinalities, plan)
+    return np.concatenate([c * weight for c, weight in zip(exact_columns(table), weights, strict=True)])
+
+
+def weighted_tables(moments: Moments, layout: MomentLayout) -> np.ndarray:
+    """The second round in such units: upper triangle, and columns by class."""
     rows, columns = np.triu_indices(layout.cells, 1)
-    return np.concatenate(
-        [
-            (moments.pairs * layout.cell_weights)[:, rows, columns].ravel(),
-            moments.ones.ravel() * layout.diagonal_factor(weight),
-            moments.classes * weight,
-        ]
-    )
+    pairs = (moments.pairs * layout.pair_weights)[:, rows, columns].ravel()
+    ones = (moments.ones * layout.one_weights).ravel() if layout.by_class else np.zeros(0)
+    return np.concatenate([pairs, ones])
+
+
+def random_groups(table: PrivateTable, seed: int) -> PrivateTable:
+    """The table with some codes of every column but the target merged."""
+    rng = np.random.default_rng(seed)
+    groups = [
+        np.arange(codes) if column == table.target_index else np.unique(rng.integers(0, 3, codes), return_inverse=True)[1]
+        for column, codes in enumerate(table.cardinalities)
+    ]  # fmt: skip
+    return grouped(table, tuple(groups))
 
 
 @pytest.mark.parametrize("by_class", [True, False])
-@pytest.mark.parametrize("columns", [1, 2, 5, 15])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5])
 @pytest.mark.parametrize("weight", [1.0, 1.5, 4.0])
-def test_the_sensitivity_is_the_plans_formula_either_way(by_class, columns, weight):
-    layout = MomentLayout(cardinalities=(3,) * columns, target_index=0, by_class=by_class)
-    planned = anchor_sensitivity(columns, diagonal_weight=weight)
-    assert layout.sensitivity(weight) <= planned
-    assert layout.sensitivity(weight) == pytest.approx(planned, rel=1e-9)
+def test_the_sensitivity_of_both_rounds_is_the_plans_whatever_the_groups(by_class, columns, weight):
+    plan, cardinalities = plan_of(columns, weight=weight), UNEVEN[:columns]
+    first = math.sqrt(math.fsum(column_weights(cardinalities, plan) ** 2))
+    assert first <= plan.column_sensitivity
+    assert first == pytest.approx(plan.column_sensitivity, rel=1e-9)
+    second = MomentLayout(cardinalities=cardinalities, target_index=0, by_class=by_class).sensitivity
+    assert second <= plan.table_sensitivity
+    assert second == pytest.approx(plan.table_sensitivity, rel=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     units=st.one_of(st.none(), st.integers(1, 40)),
     by_class=st.booleans(),
     weight=st.sampled_from([1.0, 1.5, 3.0]),
 )
-def test_a_unit_moves_the_statistic_by_at_most_the_sensitivity(seed, units, by_class, weight):
-    table = small_table(records=60, units=units, seed=seed)
-    layout = layout_of(table, by_class=by_class)
-    whole = weighted(exact_moments(table, layout), layout, weight)
+def test_a_unit_moves_each_round_by_at_most_its_sensitivity(seed, units, by_class, weight):
+    """A unit has one record where `units` is None, all sixty where it is one, and any number between."""
+    table, plan = small_table(records=60, units=units, seed=seed), plan_of(4, weight=weight)
     unit = seed % table.units
-    moved = np.linalg.norm(whole - weighted(exact_moments(without_unit(table, unit), layout), layout, weight))
-    bound = anchor_sensitivity(4, diagonal_weight=weight)
-    assert moved <= bound
-    if (table.unit_of_record == unit).sum() == 1:
-        assert moved == pytest.approx(bound, rel=1e-9), "one record uses all of the sensitivity"
+    whole, other = random_groups(table, seed), random_groups(without_unit(table, unit), seed)
+    layout = layout_of(whole, by_class=by_class)
+    rounds = (
+        (weighted_columns(table, plan) - weighted_columns(without_unit(table, unit), plan), plan.column_sensitivity),
+        (
+            weighted_tables(exact_moments(whole, layout), layout) - weighted_tables(exact_moments(other, layout), layout),
+            plan.table_sensitivity,
+        ),
+    )  # fmt: skip
+    for moved, bound in rounds:
+        assert np.linalg.norm(moved) <= bound
+        if (table.unit_of_record == unit).sum() == 1:
+            assert np.linalg.norm(moved) == pytest.approx(bound, rel=1e-9), (
+                "one record uses all of the sensitivity"
+            )
 
 
 def test_a_unit_of_equal_records_counts_like_one_record_up_to_the_grid():
@@ -78,9 +113,22 @@ def test_a_unit_of_equal_records_counts_like_one_record_up_to_the_grid():
         cardinalities=(2, 2), target_index=None,
     )  # fmt: skip
     layout = layout_of(once, by_class=False)
-    one, three = exact_moments(once, layout), exact_moments(thrice, layout)
-    assert (three.ones <= one.ones).all()
-    assert np.abs(three.ones - one.ones).max() <= 3 * GRID
+    counts = [
+        [*exact_columns(table), exact_moments(table, layout).pairs] for table in (once, thrice)
+    ]  # fmt: skip
+    for one, three in zip(*counts, strict=True):
+        assert one.any()
+        assert (three <= one).all()
+        assert np.abs(three - one).max() <= 3 * GRID
+
+
+def test_counts_of_columns_are_those_of_a_plain_loop():
+    table = small_table(records=50)
+    for column, counts in enumerate(exact_columns(table)):
+        expected = [
+            sum(row[column] == code for row in table.codes) for code in range(table.cardinalities[column])
+        ]
+        assert counts.tolist() == expected  # fmt: skip
 
 
 @pytest.mark.parametrize("by_class", [True, False])
@@ -95,91 +143,82 @@ def test_counts_are_those_of_a_plain_loop(by_class):
             for row in rows:
                 counts[row[layout.features[i]], row[layout.features[j]]] += 1
             assert (exact.pairs[index, layout.blocks[i], layout.blocks[j]] == counts).all()
-    assert exact.ones.sum() == 50 * len(layout.features)
-    assert exact.classes.sum() == (50 if by_class else 0)
+    assert exact.ones.sum() == (50 * len(layout.features) if by_class else 0)
 
 
 def test_the_statistic_does_not_depend_on_the_order_of_records():
     table = small_table(units=70)
     order = np.random.default_rng(1).permutation(len(table.codes))
-    shuffled = PrivateTable(
-        codes=table.codes[order], unit_of_record=table.unit_of_record[order],
-        cardinalities=table.cardinalities, target_index=table.target_index,
-    )  # fmt: skip
+    shuffled = dataclasses.replace(
+        table, codes=table.codes[order], unit_of_record=table.unit_of_record[order]
+    )
     layout = layout_of(table, by_class=True)
     one, other = exact_moments(table, layout), exact_moments(shuffled, layout)
     assert one.pairs.tobytes() == other.pairs.tobytes()
     assert one.ones.tobytes() == other.ones.tobytes()
+    for mine, theirs in zip(exact_columns(table), exact_columns(shuffled), strict=True):
+        assert mine.tobytes() == theirs.tobytes()
 
 
-def plan_of(columns: int, *, multiplier: float, weight: float = 1.5) -> AnchorPlan:
-    return AnchorPlan(
-        noise_multiplier=multiplier,
-        sensitivity=anchor_sensitivity(columns, diagonal_weight=weight),
-        diagonal_weight=weight,
-    )
+def test_a_record_counts_in_the_group_of_its_code():
+    table = small_table(records=50)
+    groups = (np.array([1, 0, 1]), np.array([0, 0, 1, 1]), np.arange(2), np.array([2, 0, 1, 1, 2]))
+    merged = grouped(table, groups)
+    assert merged.cardinalities == (2, 2, 2, 3)
+    for code, group in zip(table.codes.tolist(), merged.codes.tolist(), strict=True):
+        assert group == [of_codes[each] for of_codes, each in zip(groups, code, strict=True)]
+    assert (merged.unit_of_record == table.unit_of_record).all()
+    assert merged.target_index == table.target_index
 
 
-def test_the_noise_has_the_planned_deviation_on_every_kind_of_cell():
-    """Sums of squares over the planned variance are chi-square: three two-sided tests, false alarms 1e-6 together.
+def test_the_noise_has_the_planned_deviation_on_every_column_and_table():
+    """Sums of squares over the planned variance are chi-square: sixteen two-sided tests, false alarms 1e-6 together.
 
-    Of the class counts 1,800 are drawn: a variance that is 17 % too small or too large in deviation is 10 deviations off.
+    Of each 1,800 numbers or more are drawn: a deviation 17 % off is 10 deviations of the sum of squares off.
     """
-    table = small_table()
-    layout, plan = layout_of(table, by_class=True), plan_of(4, multiplier=3.0)
-    exact = exact_moments(table, layout)
-    upper = np.triu(np.ones((layout.cells, layout.cells)), 1).astype(bool)
-    for block in layout.blocks:
-        upper[block, block] = False
-    drawn = collections.defaultdict(list)
-    for key in range(-(-1800 // layout.slices)):
-        noisy = noisy_moments(table, layout, plan, streams(key))
-        drawn["pairs"].append((noisy.pairs - exact.pairs)[:, upper].ravel())
-        drawn["ones"].append((noisy.ones - exact.ones).ravel())
-        drawn["classes"].append(noisy.classes - exact.classes)
-    for kind, weight in (("pairs", 1.0), ("ones", math.sqrt(1.5**2 + 1)), ("classes", 1.5)):
-        noise = np.concatenate(drawn[kind]) * weight / plan.noise_std
-        low, high = chi2.ppf([1e-6 / 6, 1 - 1e-6 / 6], noise.size)
+    table, plan, drawn = small_table(), plan_of(4, multiplier=3.0), collections.defaultdict(list)
+    squares = np.array(table.cardinalities) ** (2 / 3)
+    for key in range(900):
+        for column, noisy in enumerate(noisy_columns(table, plan, streams(key))):
+            weight = plan.column_sensitivity * math.sqrt(squares[column] / squares.sum())
+            drawn["column", column].append((noisy - exact_columns(table)[column]) * weight)
+    for by_class in (True, False):
+        layout = layout_of(table, by_class=by_class)
+        exact = exact_moments(table, layout)
+        sizes = dict(zip(layout.features, layout.feature_cardinalities, strict=True))
+        tables = [c for size in ((1, 2) if by_class else (2,)) for c in itertools.combinations(sizes, size)]
+        shares = [
+            math.sqrt(math.prod(sizes[c] for c in each)) * (TARGET_WEIGHT if not by_class and 2 in each else 1.0)
+            for each in tables
+        ]  # fmt: skip
+        blocks = dict(zip(layout.features, layout.blocks, strict=True))
+        for key in range(300):
+            noisy = noisy_moments(table, layout, plan, streams(key))
+            for columns, share in zip(tables, shares, strict=True):
+                weight = math.sqrt(len(tables) * share / sum(shares))
+                if len(columns) == 1:
+                    noise = (noisy.ones - exact.ones)[:, blocks[columns[0]]]
+                else:
+                    noise = (noisy.pairs - exact.pairs)[:, blocks[columns[0]], blocks[columns[1]]]
+                drawn[by_class, columns].append(noise.ravel() * weight)
+    assert len(drawn) == 4 + 6 + 6
+    for kind, parts in drawn.items():
+        noise = np.concatenate(parts) / plan.noise_std
+        low, high = chi2.ppf([1e-6 / 32, 1 - 1e-6 / 32], noise.size)
         assert noise.size >= 1800
         assert low <= np.square(noise).sum() <= high, kind
-
-
-def test_pairs_with_the_target_get_less_noise_and_the_others_as_much_more():
-    """As above: two two-sided tests, false alarms 1e-6 together."""
-    table = small_table()
-    layout, plan = layout_of(table, by_class=False), plan_of(4, multiplier=3.0)
-    exact = exact_moments(table, layout)
-    with_target = np.zeros((layout.cells, layout.cells), dtype=bool)
-    with_target[:, layout.blocks[2]] = with_target[layout.blocks[2]] = True
-    upper = np.triu(np.ones((layout.cells, layout.cells)), 1).astype(bool)
-    for block in layout.blocks:
-        upper[block, block] = False
-    squared = 4 / (2 * TARGET_WEIGHT + 2)
-    assert (3 * TARGET_WEIGHT * squared + 3 * squared) / 6 == pytest.approx(1.0), (
-        "squared weights average one"
-    )
-    for cells, weight in (
-        (upper & with_target, math.sqrt(TARGET_WEIGHT * squared)),
-        (upper & ~with_target, math.sqrt(squared)),
-    ):
-        noise = np.concatenate(
-            [
-                (noisy_moments(table, layout, plan, streams(key)).pairs - exact.pairs)[0][cells]
-                for key in range(-(-1800 // int(cells.sum())))
-            ]
-        )
-        low, high = chi2.ppf([1e-6 / 4, 1 - 1e-6 / 4], noise.size)
-        assert low <= np.square(noise * weight / plan.noise_std).sum() <= high
 
 
 def test_the_release_is_symmetric_on_the_grid_replayable_and_empty_inside_the_diagonal_blocks():
     table = small_table()
     layout, plan = layout_of(table, by_class=True), plan_of(4, multiplier=2.0)
-    noisy = noisy_moments(table, layout, plan, streams())
+    columns, noisy = noisy_columns(table, plan, streams()), noisy_moments(table, layout, plan, streams())
     again = noisy_moments(table, layout, plan, streams())
     assert noisy.pairs.tobytes() == again.pairs.tobytes()
+    for one, other in zip(columns, noisy_columns(table, plan, streams()), strict=True):
+        assert one.tobytes() == other.tobytes()
     assert (noisy.pairs == noisy.pairs.transpose(0, 2, 1)).all()
-    for numbers in (noisy.pairs, noisy.ones, noisy.classes):
+    for numbers in (noisy.pairs, noisy.ones, *columns):
         assert (numbers / GRID == np.rint(numbers / GRID)).all()
     for block in layout.blocks:
         assert not noisy.pairs[:, block, block].any()
@@ -190,14 +229,16 @@ def test_an_empty_table_is_released_like_any_other():
         codes=np.zeros((0, 2), dtype=np.int16), unit_of_record=np.zeros(0, dtype=np.int64),
         cardinalities=(2, 3), target_index=0,
     )  # fmt: skip
-    noisy = noisy_moments(table, layout_of(table, by_class=True), plan_of(2, multiplier=1.0), streams())
+    plan = plan_of(2)
+    noisy = noisy_moments(table, layout_of(table, by_class=True), plan, streams())
     assert np.isfinite(noisy.pairs).all()
-    assert noisy.classes.any()
+    assert noisy.ones.all()
+    assert [counts.all() for counts in noisy_columns(table, plan, streams())] == [True, True]
 
 
 def test_a_plan_with_too_small_a_sensitivity_is_refused():
     table = small_table()
-    short = AnchorPlan(noise_multiplier=1.0, sensitivity=1.0, diagonal_weight=1.0)
+    short = dataclasses.replace(plan_of(4), table_sensitivity=1.0)
     with pytest.raises(ValueError, match="sensitivity"):
         noisy_moments(table, layout_of(table, by_class=True), short, streams())
 
@@ -252,9 +293,11 @@ def test_the_layout_is_chosen_by_public_facts_alone():
             "noise_std": 50.0,
         } | changed
         cardinalities, target = facts.pop("cardinalities"), facts.pop("target_index")
-        return moment_layout(cardinalities, target, **facts).by_class
+        return counts_by_class(cardinalities, target, **facts)
 
     assert by_class()
     assert not by_class(target_index=None)
-    assert not by_class(declared_size=1000), "too few units for a class's counts to show above the noise"
+    assert not by_class(cardinalities=(2,), target_index=0), "nothing but the classes to count"
+    assert not by_class(declared_size=199), "too few units for a class's counts to show above the noise"
+    assert by_class(declared_size=200)
     assert not by_class(cardinalities=(3, 4, 17), declared_size=10**9), "too many classes"

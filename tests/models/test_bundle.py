@@ -22,10 +22,15 @@ CERTIFICATE = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"c
 
 
 def _trained(*, target: int | None = 2) -> TrainedGenerator:
-    network = Generator(
-        cardinalities=cardinalities(), target_index=target, latent_dimension=4, width=16, blocks=1
-    )
-    network.initialise(KeyedStreams(bytes(range(32))), shares=None)
+    rng = np.random.default_rng(1)
+    # Half of the columns have groups of codes, the target has none.
+    groups = [
+        np.arange(codes) if column == target or column % 2 else np.unique(rng.integers(0, 2, codes), return_inverse=True)[1]
+        for column, codes in enumerate(cardinalities())
+    ]  # fmt: skip
+    network = Generator(groups=groups, target_index=target, latent_dimension=4, width=16, blocks=1)
+    laws = [rng.dirichlet(np.ones(codes)) for codes in cardinalities()]
+    network.initialise(KeyedStreams(bytes(range(32))), columns=laws)
     return TrainedGenerator(
         network=network,
         latent_dimension=4,

@@ -16,6 +16,7 @@ from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
+from models.anchor import FIRST_ROUND, SECOND_ROUND
 from models.randomness import Purpose
 
 Name = tuple[int, int]
@@ -107,7 +108,12 @@ def paid_distances(plan: Plan) -> dict[Name, float]:
     """How far, in units of its noise, the plan lets one unit move every release."""
     paid: dict[Name, float] = {}
     if isinstance(plan.anchor, AnchorPlan):
-        paid[Purpose.ANCHOR_NOISE, 0] = plan.anchor.sensitivity / plan.anchor.noise_std
+        for step, sensitivity in (
+            (FIRST_ROUND, plan.anchor.column_sensitivity),
+            (SECOND_ROUND, plan.anchor.table_sensitivity),
+        ):
+            if sensitivity:  # a single column has no second round
+                paid[Purpose.ANCHOR_NOISE, step] = sensitivity / plan.anchor.noise_std
     if isinstance(plan.anchor, ImageAnchorPlan):
         rounds = [(Purpose.IMAGE_CELLS_NOISE, number) for number in range(plan.anchor.rounds)]
         names = [

@@ -1,5 +1,6 @@
 import copy
 import json
+import math
 import time
 from typing import Any
 
@@ -20,7 +21,7 @@ from core.synthesis.groups import group_count
 from core.synthesis.options import ABLATIONS
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
-from core.synthesis.stages import AnchorPlan, anchor_sensitivity, refreshes
+from core.synthesis.stages import AnchorPlan, anchor_plan, refreshes
 from tests.core.synthesis.shapes import Shape, plan_of
 
 CONFIGURATIONS: list[dict[str, Any]] = [
@@ -91,18 +92,43 @@ def test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian():
 
     assert plan.anchor is not None
     assert plan.anchor.noise_multiplier == pytest.approx(4.224679, abs=1e-5)
-    assert leaves(plan.mechanism) == {Gaussian(noise_multiplier=plan.anchor.noise_multiplier): 1}
+    first, second = both_rounds(plan)
+    assert leaves(plan.mechanism) == {first: 1, second: 1}
+    together = math.hypot(1 / first.noise_multiplier, 1 / second.noise_multiplier)
+    assert together == pytest.approx(1 / plan.anchor.noise_multiplier, rel=1e-11)
     assert (plan.steps, plan.blocks) == (0, ())
+
+
+def both_rounds(plan: Plan) -> tuple[Gaussian, Gaussian]:
+    """The mechanisms of the anchor's rounds: one standard deviation of noise over two sensitivities."""
+    anchor = plan.anchor
+    assert isinstance(anchor, AnchorPlan)
+    std = anchor.noise_multiplier * anchor.sensitivity
+    return (
+        Gaussian(noise_multiplier=std / anchor.column_sensitivity),
+        Gaussian(noise_multiplier=std / anchor.table_sensitivity),
+    )
 
 
 @pytest.mark.parametrize(
     ("columns", "weight", "squared"), [(1, 1.0, 1), (14, 1.0, 14 + 91), (14, 2.0, 56 + 91), (3, 1.5, 9.75)]
 )
 def test_the_anchors_sensitivity(columns: int, weight: float, squared: float):
-    sensitivity = anchor_sensitivity(columns, diagonal_weight=weight)
+    plan = anchor_plan(columns, diagonal_weight=weight, noise_multiplier=1.0)
 
-    assert sensitivity**2 == pytest.approx(squared, rel=1e-11)
-    assert sensitivity**2 >= squared
+    assert plan.sensitivity**2 == pytest.approx(squared, rel=1e-11)
+    assert plan.sensitivity**2 >= squared
+    assert plan.column_sensitivity**2 == pytest.approx(weight**2 * columns, rel=1e-11)
+    assert plan.column_sensitivity**2 >= weight**2 * columns
+    assert plan.table_sensitivity**2 == pytest.approx(squared - weight**2 * columns, rel=1e-11)
+    assert plan.table_sensitivity**2 >= squared - weight**2 * columns
+
+
+def test_a_single_column_has_one_round():
+    plan = anchor_plan(1, diagonal_weight=2.0, noise_multiplier=3.0)
+
+    assert plan.releases == (("anchor-columns", 1, plan.column_sensitivity, pytest.approx(3.0)),)
+    assert len(plan.parts) == 1
 
 
 def test_the_sensitivity_is_what_one_record_changes():
@@ -113,14 +139,19 @@ def test_the_sensitivity_is_what_one_record_changes():
     offsets = np.cumsum((0, *cardinalities[:-1]))
     record[offsets + np.asarray([2, 4, 0, 1])] = 1
     moments = np.outer(record, record)
-    squared = 0.0
+    of_columns = of_tables = 0.0
     for i, (first, rows) in enumerate(zip(offsets, cardinalities, strict=True)):
         for j, (second, columns) in enumerate(zip(offsets, cardinalities, strict=True)):
-            if i <= j:
-                block = moments[first : first + rows, second : second + columns] * (weight if i == j else 1.0)
-                squared += float((block**2).sum())
+            block = moments[first : first + rows, second : second + columns]
+            if i == j:
+                of_columns += float((block**2).sum()) * weight**2
+            if i < j:
+                of_tables += float((block**2).sum())
 
-    assert anchor_sensitivity(4, diagonal_weight=weight) == pytest.approx(np.sqrt(squared), rel=1e-11)
+    plan = anchor_plan(4, diagonal_weight=weight, noise_multiplier=1.0)
+    assert plan.column_sensitivity == pytest.approx(np.sqrt(of_columns), rel=1e-11)
+    assert plan.table_sensitivity == pytest.approx(np.sqrt(of_tables), rel=1e-11)
+    assert plan.sensitivity == pytest.approx(np.sqrt(of_columns + of_tables), rel=1e-11)
 
 
 def test_the_diagonal_weight_reaches_the_anchor():
@@ -128,7 +159,8 @@ def test_the_diagonal_weight_reaches_the_anchor():
 
     assert plan.anchor is not None
     assert plan.anchor.diagonal_weight == 2.0
-    assert plan.anchor.sensitivity == anchor_sensitivity(12, diagonal_weight=2.0)
+    made = anchor_plan(12, diagonal_weight=2.0, noise_multiplier=plan.anchor.noise_multiplier)
+    assert plan.anchor == made
     assert plan.anchor.noise_std == plan.anchor.noise_multiplier * plan.anchor.sensitivity
 
 
@@ -196,8 +228,8 @@ def test_a_prefix_always_holds_the_measurement():
     plan = plan_of({"critic": True})
     assert plan.anchor is not None
 
-    assert leaves(plan.executed(0)) == {Gaussian(noise_multiplier=plan.anchor.noise_multiplier): 1}
-    assert sum(leaves(plan.executed(7)).values()) == 8
+    assert leaves(plan.executed(0)) == dict.fromkeys(both_rounds(plan), 1)
+    assert sum(leaves(plan.executed(7)).values()) == 2 + 7
     assert leaves(plan_of({"anchor": False}, shape=Shape(target_index=None)).executed(0)) == {}
     for count in (-1, plan.steps + 1):
         with pytest.raises(InvalidPlan):

@@ -4,6 +4,7 @@ from core.synthesis import rules
 from core.synthesis.errors import InvalidSpec, TooWideForAnchor
 from core.synthesis.options import ABLATIONS, IdpganOptions, IdpganRequest
 from core.synthesis.rules import PublicFacts, decide, sampled_batch_cap
+from core.synthesis.stages import anchor_plan
 from tests.core.synthesis.test_image_plans import DIGITS
 
 
@@ -145,3 +146,31 @@ def test_an_order_that_asks_for_no_anchor_may_be_wider(request_: dict[str, objec
 
 def test_images_have_no_such_limit():
     assert decided(cells=10_000, image=DIGITS).anchor
+
+
+def columns_share(**changes: object) -> float:
+    """The share of the anchor's squared mu that its first round gets by the rules."""
+    columns = facts(**changes).columns
+    plan = anchor_plan(
+        columns, diagonal_weight=decided(**changes).anchor_diagonal_weight, noise_multiplier=1.0
+    )
+    return (plan.column_sensitivity / plan.sensitivity) ** 2
+
+
+def test_counts_of_columns_get_a_third_of_the_anchor_where_pairs_stand_out_and_more_where_they_do_not():
+    much, some, little = (columns_share(declared_size=size) for size in (10**9, 2_000, 100))
+
+    assert much == pytest.approx(rules.COLUMN_SHARE, abs=1e-3)
+    assert much < some < little
+    assert little == pytest.approx(rules.COLUMN_SHARE + rules.COLUMN_SHARE_MORE, abs=1e-3)
+    assert columns_share(declared_size=2_000, epsilon=4.0) < some
+    assert columns_share(declared_size=2_000, columns=40) > some
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_column_weighs_no_less_than_a_pair(columns: int):
+    assert decided(columns=columns, declared_size=10**9).anchor_diagonal_weight == 1.0
+
+
+def test_images_have_no_weight_of_columns():
+    assert decided(image=DIGITS).anchor_diagonal_weight == 1.0

@@ -10,11 +10,13 @@ from models.idpgan.refinement import FAKES_AT_ONCE, Refinement
 from tests.models.tables import streams
 
 CARDINALITIES = (3, 2, 4)
+EACH_ALONE = tuple(np.arange(codes) for codes in CARDINALITIES)
+GROUPED = (np.array([0, 1, 0]), np.array([0, 1]), np.array([1, 1, 0, 1]))
 
 
-def generator(target: int | None) -> Generator:
-    made = Generator(cardinalities=CARDINALITIES, target_index=target, latent_dimension=5, width=8, blocks=2)
-    made.initialise(streams(), shares=None)
+def generator(target: int | None, groups: tuple[np.ndarray, ...] = EACH_ALONE) -> Generator:
+    made = Generator(groups=groups, target_index=target, latent_dimension=5, width=8, blocks=2)
+    made.initialise(streams(), columns=None)
     return made
 
 
@@ -37,13 +39,36 @@ def test_every_block_of_probabilities_sums_to_one():
 
 
 def test_the_generator_starts_at_the_one_way_shares():
-    made = generator(1)
-    shares = np.array([0.7, 0.2, 0.1, 0.4, 0.3, 0.2, 0.1])
-    made.initialise(streams(), shares=shares)
+    for groups in (EACH_ALONE, GROUPED):
+        made = generator(1, groups)
+        columns = LAWS
+        made.initialise(streams(), columns=columns)
+        with torch.no_grad():
+            made.leave.weight.zero_()
+        found = probabilities(made(torch.zeros(1, 5), torch.eye(2)[[0]]), CARDINALITIES)[0].detach().numpy()
+        assert np.allclose(np.delete(found, [3, 4]), np.concatenate([columns[0], columns[2]]), atol=1e-6)
+
+
+LAWS = [np.array([0.7, 0.2, 0.1]), np.array([0.5, 0.5]), np.array([0.4, 0.3, 0.2, 0.1])]
+
+
+@pytest.mark.parametrize("target", [None, 1])
+def test_codes_keep_their_shares_within_their_group_whatever_the_latent_vector(target):
+    made = generator(target, GROUPED)
+    made.initialise(streams(), columns=LAWS)
+    latent = torch.randn(50, 5, generator=torch.Generator().manual_seed(0))
+    label = torch.eye(2)[torch.arange(50) % 2] if target is not None else torch.zeros(50, 0)
     with torch.no_grad():
-        made.leave.weight.zero_()
-    found = probabilities(made(torch.zeros(1, 5), torch.eye(2)[[0]]), CARDINALITIES)[0].detach().numpy()
-    assert np.allclose(np.delete(found, [3, 4]), shares, atol=1e-6)
+        found = probabilities(made(latent, label), CARDINALITIES)
+        of_groups = probabilities(made.grouped(latent, label), made.group_counts)
+    assert made.group_counts == (2, 2, 2)
+    assert of_groups.std(dim=0).min() > 1e-3, "the shares of groups do depend on it"
+    for column, (law, groups) in enumerate(zip(LAWS, GROUPED, strict=True)):
+        codes = torch.split(found, list(CARDINALITIES), dim=1)[column]
+        shares = torch.split(of_groups, [2, 2, 2], dim=1)[column]
+        for code, group in enumerate(groups):
+            within = law[code] / law[groups == group].sum()
+            assert torch.allclose(codes[:, code], shares[:, group] * within, atol=1e-6)
 
 
 def test_drawn_records_follow_the_probabilities():

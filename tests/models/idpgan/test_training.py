@@ -10,9 +10,11 @@ from models.encoding import PrivateTable
 from models.idpgan import pace
 from models.idpgan.refinement import Refinement
 from models.idpgan.synthesizer import IdpganSynthesizer
+from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
-from tests.models.tables import small_table, streams, without_unit
+from tests.models.tables import KEY, small_table, streams, without_unit
+from tests.privacy.seam import Recorder, Replayer
 
 VARIANTS = {
     "both": {},
@@ -31,8 +33,9 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def fit(table, plan, host=None, key=0):
-    return IdpganSynthesizer().fit(table, plan, streams(key), host or NullHost())
+def fit(table, plan, host=None, key=0, listening=None):
+    keyed = streams(key) if listening is None else KeyedStreams(KEY, releases=listening)
+    return IdpganSynthesizer().fit(table, plan, keyed, host or NullHost())
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -142,12 +145,15 @@ def test_a_mark_that_refuses_keeps_the_training_from_private_rows():
 
 
 def test_control_flow_and_checkpoint_sizes_are_the_same_on_a_neighbour_and_on_an_empty_table():
+    """Where the noisy counts of columns are the same: they tell the groups, and so the size of the network."""
     table = small_table(units=300)
     empty = dataclasses.replace(
         table, codes=np.zeros((0, 4), dtype=np.int16), unit_of_record=np.zeros(0, dtype=np.int64)
     )
     plan = small_plan(table)
     seen = []
+    recorder = Recorder()
+    fit(table, plan, listening=recorder)
     for rows in (table, without_unit(table, 7), empty):
         sizes: list[int] = []
 
@@ -157,7 +163,7 @@ def test_control_flow_and_checkpoint_sizes_are_the_same_on_a_neighbour_and_on_an
                 sizes.append(len(state))
 
         host = Weighing()
-        trained = fit(rows, plan, host)
+        trained = fit(rows, plan, host, listening=Replayer(recorder))
         seen.append((host.marks, len(sizes), len(generator_bytes(trained))))
     assert seen[0] == seen[1] == seen[2]
 

@@ -11,12 +11,15 @@ import torch
 from torch import Tensor
 
 from core.synthesis.plan import Plan
-from models.anchor import GRID
+from core.synthesis.stages import AnchorPlan
+from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
 from models.dp import private_step
 from models.dp.clipping import Partition
 from models.dp.discrete import discrete_gaussian
 from models.dp.noise import NoisePlan
 from models.encoding import PrivateTable
+from models.grouping import Groups, group_counts
+from models.idpgan.measurement import groups_of
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import PIECE, KeyedStreams, Purpose
 from models.synthesizer import NullHost
@@ -138,37 +141,72 @@ def histogram_faults(job: Job) -> list[str]:
 
 
 def anchor_faults(job: Job) -> list[str]:
-    """What is wrong with the anchor's noise: equal on every weighted cell, by its own numbers, on the public grid."""
-    plan = job.plan.anchor
-    if plan is None:
+    """What is wrong with the anchor's noise: that of each table's weight, by its own numbers, on the public grid."""
+    if job.plan.anchor is None:
         return []
-    release = job.listener.heard[int(Purpose.ANCHOR_NOISE), 0]
-    pairs, ones, classes = (values for values, _ in release.exact)
-    weight = plan.diagonal_weight
-    by_class = bool(classes.numel())
-    factor = math.sqrt(weight**2 + 1) if by_class else weight
-    cells = ones.shape[1]
+    return column_faults(job) + table_faults(job)
+
+
+def column_faults(job: Job) -> list[str]:
+    """The first round: the squared weights of columns share out `w^2 k` by the codes to the power 2/3."""
+    plan, cardinalities = job.plan.anchor, job.table.cardinalities
+    assert isinstance(plan, AnchorPlan)
+    release = job.listener.heard[int(Purpose.ANCHOR_NOISE), FIRST_ROUND]
+    pieces = torch.split(
+        normals(Purpose.ANCHOR_NOISE, 2**32, (sum(cardinalities),)).double(), list(cardinalities)
+    )
+    whole = sum(codes ** (2 / 3) for codes in cardinalities)
     faults = []
-    for index in range(len(pairs)):
-        drawn = plan.noise_std * normals(Purpose.ANCHOR_NOISE, index, (cells**2,)).view(cells, cells)
-        upper = torch.triu(torch.ones(cells, cells, dtype=torch.bool), 1) & (release.noisy[0][index] != 0)
-        close = [
-            (release.noisy[0][index] - pairs[index] - drawn)[upper],
-            release.noisy[1][index] - ones[index] - drawn.diagonal() / factor,
-        ]
-        if any(bool((gap.abs() > 0.6 * GRID).any()) for gap in close):
-            faults.append(f"the counts of slice {index} have other noise")
-        columns = job.table.cardinalities
-        widths = [
-            w for column, w in enumerate(columns) if not (by_class and column == job.table.target_index)
-        ]
-        if int(upper.sum()) != (sum(widths) ** 2 - sum(w * w for w in widths)) // 2:
-            faults.append("a pair of cells has no noise")
-    if by_class:
-        drawn = plan.noise_std / weight * normals(Purpose.ANCHOR_NOISE, 2**32, (len(classes),))
-        if bool(((release.noisy[2] - classes - drawn).abs() > 0.6 * GRID).any()):
-            faults.append("the counts of classes have other noise")
+    for column, (codes, (exact, _), noisy) in enumerate(
+        zip(cardinalities, release.exact, release.noisy, strict=True)
+    ):
+        weight = plan.diagonal_weight * math.sqrt(len(cardinalities) * codes ** (2 / 3) / whole)
+        gap = noisy - exact - pieces[column] * plan.noise_std / weight
+        if noisy.shape != (codes,) or bool((gap.abs() > 0.6 * GRID).any()):
+            faults.append(f"the counts of column {column} have other noise")
     return faults
+
+
+def table_faults(job: Job) -> list[str]:
+    """The second round: squared weights average one and go by the root of a table's cells; twice with the target."""
+    plan, target = job.plan.anchor, job.table.target_index
+    assert isinstance(plan, AnchorPlan)
+    release = job.listener.heard[int(Purpose.ANCHOR_NOISE), SECOND_ROUND]
+    (pairs, _), (ones, std) = release.exact
+    by_class = bool(ones.numel())
+    groups = group_counts(released_groups(job))
+    sizes = [(size, column == target) for column, size in enumerate(groups)]
+    sizes = [each for each in sizes if not (by_class and each[1])]
+    starts = np.cumsum([0, *(size for size, _ in sizes)])
+    shares = {
+        (i, j): math.sqrt(sizes[i][0] * sizes[j][0]) * (2.0 if sizes[i][1] or sizes[j][1] else 1.0)
+        for j in range(len(sizes))
+        for i in range(j)
+    }
+    if by_class:
+        shares |= {(i, i): math.sqrt(size) for i, (size, _) in enumerate(sizes)}
+    unit, faults = len(shares) / math.fsum(shares.values()), []
+    for index in range(len(pairs)):
+        drawn = plan.noise_std * normals(Purpose.ANCHOR_NOISE, index, (int(starts[-1]) ** 2,)).double()
+        drawn = drawn.view(int(starts[-1]), -1)
+        for (i, j), share in shares.items():
+            weight = math.sqrt(unit * share)
+            rows, columns = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+            if i == j:
+                exact, noise = ones[index, rows] * std / weight * plan.noise_std, drawn.diagonal()[rows]
+                noisy = release.noisy[1][index, rows]
+            else:
+                exact, noise = pairs[index, rows, columns] / weight, drawn[rows, columns]
+                noisy = release.noisy[0][index, rows, columns]
+            if bool(((noisy - exact - noise / weight).abs() > 0.6 * GRID).any()):
+                faults.append(f"the counts of table {i}, {j} in slice {index} have other noise")
+    return faults
+
+
+def released_groups(job: Job) -> tuple[Groups, ...]:
+    """The groups that the first round's release gives."""
+    released = job.listener.heard[int(Purpose.ANCHOR_NOISE), FIRST_ROUND].noisy
+    return groups_of([counts.numpy() for counts in released], job.table, job.plan)
 
 
 def faults_of(job: Job) -> list[str]:
@@ -203,9 +241,10 @@ def other_faults(job: Job) -> list[str]:
 def _anchor_words(job: Job) -> dict[int, int]:
     if job.plan.anchor is None:
         return {}
-    pairs, _, classes = job.listener.heard[int(Purpose.ANCHOR_NOISE), 0].noisy
+    pairs, _ = job.listener.heard[int(Purpose.ANCHOR_NOISE), SECOND_ROUND].noisy
     slices, cells, _ = pairs.shape
-    return dict.fromkeys(range(slices), words_for((cells**2,))) | {2**32: words_for((classes.numel(),))}
+    columns = {2**32: words_for((sum(job.table.cardinalities),))}
+    return dict.fromkeys(range(slices), words_for((cells**2,))) | columns
 
 
 def _label_bytes(job: Job) -> dict[int, int]:

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.anchor import GRID
+from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import GRID_BITS, NoisyMean, grid_of, noise_plan
 from models.dp.private_step import PrivateCritic
@@ -59,9 +59,10 @@ def test_the_anchors_release_lies_on_the_grid_that_the_certificate_states(
 ) -> None:
     job = run_job(monkeypatch, critic=False)
     assert noise_grid(job.plan)["anchor"] == GRID == 2.0**-20
-    released = job.listener.heard[int(Purpose.ANCHOR_NOISE), 0].noisy
-    assert all(whole(values, GRID) for values in released)
-    assert not all(whole(values, 2 * GRID) for values in released)
+    for step in (FIRST_ROUND, SECOND_ROUND):
+        released = job.listener.heard[int(Purpose.ANCHOR_NOISE), step].noisy
+        assert all(whole(values, GRID) for values in released)
+        assert not all(whole(values, 2 * GRID) for values in released)
 
 
 def test_histograms_lie_on_the_grid_that_the_certificate_states(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from core.synthesis.stages import ActsPlan, AnchorPlan, anchor_sensitivity
+from core.synthesis.stages import ActsPlan, anchor_plan
 from models.acts import AdaptiveThresholds
-from models.anchor import MomentLayout, noisy_moments
+from models.anchor import FIRST_ROUND, SECOND_ROUND, MomentLayout, noisy_columns, noisy_moments
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from tests.privacy.laws.alarm import Alarm, alarm
@@ -117,22 +117,30 @@ def histograms(streams: KeyedStreams) -> Tensor:
 
 
 def anchor(key: bytes) -> dict[str, Tensor]:
-    """Whitened noise of an anchor over 800 cells, taken per class and not."""
+    """Whitened noise of both rounds of an anchor over 800 cells, taken per class and not."""
     made = {}
     for by_class, widths in ((False, (400, 400)), (True, (2, 400, 400))):
-        plan = AnchorPlan(
-            noise_multiplier=4.0,
-            sensitivity=anchor_sensitivity(len(widths), diagonal_weight=1.5),
-            diagonal_weight=1.5,
-        )
+        plan = anchor_plan(len(widths), diagonal_weight=1.5, noise_multiplier=4.0)
         layout = MomentLayout(cardinalities=widths, target_index=0, by_class=by_class)
         nobody = PrivateTable(codes=np.zeros((0, len(widths)), dtype=np.int16), unit_of_record=np.zeros(0, dtype=np.int64),
                               cardinalities=widths, target_index=0)  # fmt: skip
         listener = Listener()
-        noisy_moments(nobody, layout, plan, KeyedStreams(key, releases=listener))
-        pairs, ones, classes = listener.heard[int(Purpose.ANCHOR_NOISE), 0].noisy
-        factor = math.sqrt(1.5**2 + 1) if by_class else 1.5
-        weighted = [pairs[:, :400, 400:].flatten(), ones.flatten() * factor, classes * 1.5]
+        streams = KeyedStreams(key, releases=listener)
+        noisy_columns(nobody, plan, streams)
+        noisy_moments(nobody, layout, plan, streams)
+        pairs, ones = listener.heard[int(Purpose.ANCHOR_NOISE), SECOND_ROUND].noisy
+        # Squared weights go by the root of a table's cells, 400^2 in a pair, and average one.
+        unit = 3 / (20 + 20 + 400) if by_class else 1 / 400
+        whole = sum(width ** (2 / 3) for width in widths)
+        columns = [
+            counts * 1.5 * math.sqrt(len(widths) * width ** (2 / 3) / whole)
+            for width, counts in zip(widths, listener.heard[int(Purpose.ANCHOR_NOISE), FIRST_ROUND].noisy, strict=True)
+        ]  # fmt: skip
+        weighted = [
+            pairs[:, :400, 400:].flatten() * math.sqrt(unit * 400),
+            ones.flatten() * math.sqrt(unit * 20),
+            *columns,
+        ]
         made[f"anchor, {'by class' if by_class else 'whole'}"] = torch.cat(weighted) / plan.noise_std
     return made
 

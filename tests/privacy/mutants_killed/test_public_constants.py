@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from models.anchor import SECOND_ROUND
 from models.critic.network import Critic
 from models.dp.poisson import UnitSampler
 from models.dp.private_step import PrivateCritic
@@ -124,9 +125,9 @@ def test_every_table_takes_every_step_of_the_plan(records):
     assert set(recorder.heard) == set(paid_distances(plan))
 
 
-@pytest.mark.parametrize(("declared_size", "slices"), [(40, 1), (400, 2)])
+@pytest.mark.parametrize(("declared_size", "slices"), [(20, 1), (400, 2)])
 def test_counts_are_taken_per_class_where_the_declared_size_says_so(declared_size, slices):
     table, recorder = small_table(records=200), Recorder()
     plan = dataclasses.replace(small_plan(table, critic=False), declared_size=declared_size)
     measure(table, plan, KeyedStreams(KEY, releases=recorder))
-    assert recorder.heard[Purpose.ANCHOR_NOISE, 0].noisy[0].shape[0] == slices
+    assert recorder.heard[Purpose.ANCHOR_NOISE, SECOND_ROUND].noisy[0].shape[0] == slices

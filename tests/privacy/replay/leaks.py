@@ -193,6 +193,12 @@ def records_in_full(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(units, "weights_among", lambda tags, _bound: np.full(len(tags), WHOLE_RECORD, np.uint32))
 
 
+def records_of_columns_in_full(patch: pytest.MonkeyPatch) -> None:
+    """The same in the counts of columns alone."""
+    exact = anchor.exact_columns
+    patch.setattr(anchor, "exact_columns", lambda table: exact(alone(table)))
+
+
 def labels_by_record(patch: pytest.MonkeyPatch) -> None:
     """Each record of a person counts in the label histogram."""
     law = measurement.noisy_label_law
@@ -218,6 +224,7 @@ def counted_twice(patch: pytest.MonkeyPatch) -> None:
 
 TOO_SENSITIVE: dict[str, tuple[Plant, dict[str, Any]]] = {
     "a person's records in full in the anchor": (records_in_full, {"critic": False}),
+    "a person's records in full in the counts of columns": (records_of_columns_in_full, {"critic": False}),
     "labels counted by record": (labels_by_record, {"anchor": False}),
     "nothing clipped": (nothing_clipped, {"anchor": False, "clipping_norm": 1e-6}),
     "histograms counted twice": (counted_twice, {"acts": True, "acts_interval": 1}),
