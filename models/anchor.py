@@ -30,8 +30,9 @@ import numpy.typing as npt
 import torch
 
 from core.synthesis.stages import AnchorPlan
+from models.counting.memory import counter_of
 from models.counting.question import Counter, CountQuestion, Counts
-from models.encoding import block_starts
+from models.encoding import PrivateTable, block_starts
 from models.grouping import Groups
 from models.randomness import KeyedStreams, Purpose
 
@@ -52,7 +53,7 @@ FIRST_ROUND, SECOND_ROUND = 0, 1
 Floats = npt.NDArray[np.float64]
 
 
-def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_records: int) -> Floats:
+def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_records: int = 1) -> Floats:
     """Return the weight of every column's counts in the first round; (columns,).
 
     Args:
@@ -170,25 +171,27 @@ class Moments:
     ones: Floats
 
 
-def exact_columns(counter: Counter) -> list[Floats]:
+def exact_columns(records: PrivateTable | Counter) -> list[Floats]:
     """Count the codes of every column, exact on the grid. Private: nothing may read it but `noisy_columns`."""
-    whole = tuple(np.arange(codes, dtype=np.int32) for codes in counter.cardinalities)
-    asked = [_question((column,), counter.cardinalities, whole) for column in range(len(whole))]
+    counter = counter_of(records)
+    asked = [_question((column,), counter, None) for column in range(len(counter.cardinalities))]
     return [np.multiply(counts, GRID, dtype=np.float64) for counts in counter.count(asked)]
 
 
-def exact_moments(counter: Counter, layout: MomentLayout, groups: Sequence[Groups]) -> Moments:
+def exact_moments(
+    records: PrivateTable | Counter, layout: MomentLayout, *, groups: Sequence[Groups] | None = None
+) -> Moments:
     """Count the tables of the second round, exact on the grid. Private: nothing may read it but `noisy_moments`.
 
     Args:
-        counter: who reads the rows.
+        records: the rows, or who reads them.
         layout: which tables.
-        groups: of every column (codes,) the group of each code.
+        groups: of every column (codes,) the group of each code; None if every code is its own.
     """
+    counter = counter_of(records)
     sliced = (layout.target_index,) if layout.by_class and layout.target_index is not None else ()
-    narrow = tuple(of_codes.astype(np.int32) for of_codes in groups)
     asked = [(*sliced, *columns) for columns in layout.weights]
-    counted = counter.count([_question(columns, counter.cardinalities, narrow) for columns in asked])
+    counted = counter.count([_question(columns, counter, groups) for columns in asked])
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     pairs = np.zeros((layout.slices, layout.cells, layout.cells))
     ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
@@ -206,16 +209,14 @@ def exact_moments(counter: Counter, layout: MomentLayout, groups: Sequence[Group
 
 
 def _question(
-    columns: tuple[int, ...],
-    cardinalities: tuple[int, ...],
-    groups: Sequence[npt.NDArray[np.int32]],
+    columns: tuple[int, ...], counter: Counter, groups: Sequence[Groups] | None
 ) -> CountQuestion:
     """Ask for a table over columns in any order, which it will have in theirs."""
     places = tuple(sorted(columns))
     return CountQuestion(
         columns=places,
-        groups=tuple(groups[place] for place in places),
-        cardinalities=tuple(cardinalities[place] for place in places),
+        groups=tuple(None if groups is None else groups[place].astype(np.int32) for place in places),
+        cardinalities=tuple(counter.cardinalities[place] for place in places),
     )
 
 
@@ -225,12 +226,15 @@ def _in_order(table: Counts, columns: tuple[int, ...]) -> Counts:
     return table.transpose([places.index(column) for column in columns])
 
 
-def noisy_columns(counter: Counter, anchor: AnchorPlan, streams: KeyedStreams) -> list[Floats]:
+def noisy_columns(
+    records: PrivateTable | Counter, anchor: AnchorPlan, streams: KeyedStreams
+) -> list[Floats]:
     """Release the first round: noisy counts of the codes of every column.
 
     Raises:
         ValueError: the plan's sensitivity is below that of the counts.
     """
+    counter = counter_of(records)
     weights = column_weights(counter.cardinalities, anchor, most_records=counter.most_records)
     stds = [anchor.noise_std / weight for weight in weights.tolist()]
     sensitivity = counter.most_records * math.sqrt(math.fsum(weight**2 for weight in weights.tolist()))
@@ -251,30 +255,32 @@ def noisy_columns(counter: Counter, anchor: AnchorPlan, streams: KeyedStreams) -
 
 
 def noisy_moments(
-    counter: Counter,
+    records: PrivateTable | Counter,
     layout: MomentLayout,
-    groups: Sequence[Groups],
     anchor: AnchorPlan,
     streams: KeyedStreams,
+    *,
+    groups: Sequence[Groups] | None = None,
 ) -> Moments:
     """Release the second round: noisy counts of pairs of columns.
 
     Every cell gets Gaussian noise of `anchor.noise_std` over its table's weight.
 
     Args:
-        counter: who reads the rows.
+        records: the rows, or who reads them.
         layout: which tables; chosen without sight of private rows.
-        groups: of every column (codes,) the group of each code; likewise.
         anchor: of the plan.
         streams: of the job.
+        groups: of every column (codes,) the group of each code, chosen likewise; None if every code is its own.
 
     Raises:
         ValueError: the plan's sensitivity is below that of the tables.
     """
+    counter = counter_of(records)
     sensitivity = counter.most_records * layout.sensitivity
     if anchor.table_sensitivity < sensitivity:
         raise ValueError("the plan's sensitivity is below that of the tables")
-    exact, weights = exact_moments(counter, layout, groups), layout.pair_weights
+    exact, weights = exact_moments(counter, layout, groups=groups), layout.pair_weights
     one_stds = anchor.noise_std / layout.one_weights if layout.by_class else np.ones(layout.cells)
     streams.releases.exact(
         Purpose.ANCHOR_NOISE,

@@ -101,7 +101,7 @@ def _count(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan, stream
         nothing = np.zeros((layout.slices, layout.cells, layout.cells))
         moments = Moments(pairs=nothing, ones=nothing[:0, 0])
     else:
-        moments = noisy_moments(counter, layout, groups, anchor, streams)
+        moments = noisy_moments(counter, layout, anchor, streams, groups=groups)
     return Counted(columns=tuple(columns), groups=groups, moments=moments, most_records=counter.most_records)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import FIRST_ROUND, column_weights, exact_columns, exact_moments, grouped
+from models.anchor import FIRST_ROUND, column_weights, exact_columns, exact_moments
 from models.critic.closed_form import ClosedForm
 from models.critic.reference import Reference
 from models.encoding import PrivateTable, cells_of
@@ -28,6 +28,7 @@ from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
 from tests.audits.transcript import Parts
+from tests.models.tables import grouped
 
 GRAM_INTERVAL = 10
 """The Gram matrix of gradients is made at every so many steps that are read, and stands for all of them."""

@@ -1,6 +1,10 @@
 """Small coded tables for tests of models."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+import numpy.typing as npt
 
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams
@@ -42,4 +46,14 @@ def without_unit(table: PrivateTable, unit: int) -> PrivateTable:
         cardinalities=table.cardinalities,
         target_index=table.target_index,
         record_bound=table.record_bound,
+    )
+
+
+def grouped(table: PrivateTable, groups: Sequence[npt.NDArray[np.int64]]) -> PrivateTable:
+    """The table with the group of every code in its place."""
+    codes = [of_codes[table.codes[:, column]] for column, of_codes in enumerate(groups)]
+    return replace(
+        table,
+        codes=np.column_stack(codes).astype(np.int16),
+        cardinalities=tuple(int(of_codes.max()) + 1 for of_codes in groups),
     )

@@ -20,12 +20,11 @@ from models.anchor import (
     counts_by_class,
     exact_columns,
     exact_moments,
-    grouped,
     noisy_columns,
     noisy_moments,
 )
 from models.encoding import PrivateTable
-from tests.models.tables import small_table, streams, without_unit
+from tests.models.tables import grouped, small_table, streams, without_unit
 
 UNEVEN = (3, 40, 2, 5, 300)
 
@@ -265,23 +264,31 @@ def test_a_unit_of_a_bounded_table_moves_the_statistic_by_at_most_so_many_record
         cardinalities=table.cardinalities, target_index=table.target_index, record_bound=table.record_bound,
     )  # fmt: skip
     layout, most = layout_of(table, by_class=by_class), table.record_bound
-    moved = []
+    paid = anchor_plan(4, diagonal_weight=1.5, noise_multiplier=1.0, most_records=most)
+    one = plan_of(4)
+    first, second = [], []
     for each in (table, alike):
-        whole = weighted(exact_moments(each, layout), layout, 1.5)
         for unit in range(each.units):
             rest = without_unit(each, unit)
-            moved.append(np.linalg.norm(whole - weighted(exact_moments(rest, layout), layout, 1.5)))
-    assert max(moved) <= most * anchor_sensitivity(4, diagonal_weight=1.5)
-    assert max(moved) == pytest.approx(most * anchor_sensitivity(4, diagonal_weight=1.5), rel=1e-9)
+            first.append(np.linalg.norm(weighted_columns(each, one) - weighted_columns(rest, one)))
+            tables = [weighted_tables(exact_moments(records, layout), layout) for records in (each, rest)]
+            second.append(np.linalg.norm(tables[0] - tables[1]))
+    for moved, bound_of_plan in ((first, paid.column_sensitivity), (second, paid.table_sensitivity)):
+        assert max(moved) <= bound_of_plan
+        assert max(moved) == pytest.approx(bound_of_plan, rel=1e-9)
 
 
-def test_a_plan_that_paid_for_fewer_records_of_a_unit_is_refused():
+@pytest.mark.parametrize("paid", [2, 3])
+def test_a_plan_that_paid_for_fewer_records_of_a_unit_is_refused(paid):
     table = bounded(3)
-    layout, own = layout_of(table, by_class=True), anchor_sensitivity(4, diagonal_weight=1.0)
-    for paid, enough in ((2, False), (3, True)):
-        plan = AnchorPlan(noise_multiplier=1.0, sensitivity=paid * own, diagonal_weight=1.0)
-        with nullcontext() if enough else pytest.raises(ValueError, match="sensitivity"):
-            noisy_moments(table, layout, plan, streams())
+    layout = layout_of(table, by_class=True)
+    plan = anchor_plan(4, diagonal_weight=1.0, noise_multiplier=1.0, most_records=paid)
+    for release in (
+        lambda: noisy_columns(table, plan, streams()),
+        lambda: noisy_moments(table, layout, plan, streams()),
+    ):
+        with nullcontext() if paid == 3 else pytest.raises(ValueError, match="sensitivity"):
+            release()
 
 
 def test_the_layout_is_chosen_by_public_facts_alone():

@@ -104,16 +104,17 @@ class Replayer:
             each.copy_(kept)
 
 
+def _paid_rounds(anchor: AnchorPlan) -> dict[Name, float]:
+    rounds = ((FIRST_ROUND, anchor.column_sensitivity), (SECOND_ROUND, anchor.table_sensitivity))
+    # A single column has no second round.
+    return {(Purpose.ANCHOR_NOISE, step): size / anchor.noise_std for step, size in rounds if size}
+
+
 def paid_distances(plan: Plan) -> dict[Name, float]:
     """How far, in units of its noise, the plan lets one unit move every release."""
     paid: dict[Name, float] = {}
     if isinstance(plan.anchor, AnchorPlan):
-        for step, sensitivity in (
-            (FIRST_ROUND, plan.anchor.column_sensitivity),
-            (SECOND_ROUND, plan.anchor.table_sensitivity),
-        ):
-            if sensitivity:  # a single column has no second round
-                paid[Purpose.ANCHOR_NOISE, step] = sensitivity / plan.anchor.noise_std
+        paid |= _paid_rounds(plan.anchor)
     if isinstance(plan.anchor, ImageAnchorPlan):
         rounds = [(Purpose.IMAGE_CELLS_NOISE, number) for number in range(plan.anchor.rounds)]
         names = [

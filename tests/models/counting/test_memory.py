@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.anchor import GRID, MomentLayout, exact_moments
+from models.anchor import GRID, MomentLayout, exact_columns, exact_moments
 from models.counting import tally
 from models.counting.memory import MemoryCounter
 from models.counting.question import WHOLE_RECORD, CountQuestion
@@ -39,11 +39,11 @@ def test_counts_are_the_sums_of_the_records_weights(seed, units, halved):
 def test_counts_are_the_anchors_moments(units):
     table = small_table(records=500, units=units)
     layout = MomentLayout(cardinalities=table.cardinalities, target_index=table.target_index, by_class=False)
-    moments = exact_moments(table, layout)
+    moments, columns = exact_moments(table, layout), exact_columns(table)
     asked = [one for one in all_questions(table.cardinalities) if len(one.columns) < 3]
     for one, answer in zip(asked, MemoryCounter(table).count(asked), strict=True):
         blocks = [layout.blocks[column] for column in one.columns]
-        expected = moments.ones[0, blocks[0]] if len(blocks) == 1 else moments.pairs[0, blocks[0], blocks[1]]
+        expected = columns[one.columns[0]] if len(blocks) == 1 else moments.pairs[0, blocks[0], blocks[1]]
         np.testing.assert_array_equal(answer * GRID, expected)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.synthesis.stages import anchor_plan
-from models.anchor import MomentLayout, column_weights, grouped, noisy_columns, noisy_moments
+from models.anchor import MomentLayout, column_weights, noisy_columns, noisy_moments
 from models.grouping import group_counts
 from models.idpgan.counts import count_tables
 from models.idpgan.measurement import groups_of, layout_of
@@ -15,7 +15,7 @@ from models.idpgan.synthesizer import IdpganSynthesizer
 from models.idpgan.targets import Counted
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import Killed, StubbornHost, small_plan
-from tests.models.tables import small_table, streams
+from tests.models.tables import grouped, small_table, streams
 
 
 @pytest.mark.parametrize("by_class", [True, False])

@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.synthesis.stages import AnchorPlan, anchor_plan
-from models.anchor import MomentLayout, exact_columns, exact_moments, grouped, noisy_columns, noisy_moments
+from models.anchor import MomentLayout, exact_columns, exact_moments, noisy_columns, noisy_moments
 from models.encoding import PrivateTable
 from models.grouping import Groups, group_counts
 from models.idpgan.targets import Counted, moment_targets, project_to_simplex
-from tests.models.tables import small_table, streams
+from tests.models.tables import grouped, small_table, streams
 
 NUMBERS = st.lists(st.floats(-100, 100), min_size=1, max_size=20)
 MERGED = (np.arange(3), np.array([0, 0, 1, 1]), np.arange(2), np.array([0, 1, 0, 1, 2]))

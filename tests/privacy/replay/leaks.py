@@ -13,15 +13,17 @@ from uuid import UUID
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy import update
 
 from core.db.tables import Dataset, Job
 from core.jobs import queue
 from core.logs import get_logger
+from core.synthesis.stages import AnchorPlan
 from models.acts import AdaptiveThresholds
 from models.counting import memory, units
-from models.counting.question import WHOLE_RECORD
+from models.counting.question import WHOLE_RECORD, Counter
 from models.dp.clipping import ClipRule
 from models.dp.poisson import UnitSampler
 from models.dp.private_step import PrivateCritic
@@ -195,8 +197,14 @@ def records_in_full(patch: pytest.MonkeyPatch) -> None:
 
 def records_of_columns_in_full(patch: pytest.MonkeyPatch) -> None:
     """The same in the counts of columns alone."""
-    exact = anchor.exact_columns
-    patch.setattr(anchor, "exact_columns", lambda table: exact(alone(table)))
+    columns = measurement.noisy_columns
+
+    def in_full(counter: Counter, plan: AnchorPlan, streams: KeyedStreams) -> list[NDArray[np.float64]]:
+        with pytest.MonkeyPatch.context() as inside:
+            records_in_full(inside)
+            return columns(counter, plan, streams)
+
+    patch.setattr(measurement, "noisy_columns", in_full)
 
 
 def labels_by_record(patch: pytest.MonkeyPatch) -> None:
