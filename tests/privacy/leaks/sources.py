@@ -166,7 +166,7 @@ BUNDLE: Final[Fields] = {
     "manifest.json.label_probabilities": P, "manifest.json.label_probabilities[]": M, "manifest.json.latent_dimension": P,
     "manifest.json.sha256.**": M,
     "counts.bin.schema": C, "counts.bin.cardinalities[]": D, "counts.bin.step": P, "counts.bin.groups[].noise_std": P,
-    "counts.bin.groups[].tables[][]": P, "counts.bin cells": M,
+    "counts.bin.groups[].tables[][]": P, "counts.bin.merged[]": M, "counts.bin cells": M,
 }  # fmt: skip
 METRICS: Final[Fields] = {
     "metrics.comment": C,

@@ -67,7 +67,13 @@ def test_the_bundle_has_the_generator_and_no_other_network(played):
     with bundle_of(played["canaries"]) as archive:
         assert set(archive.namelist()) == MEMBERS
         weights = safetensors.numpy.load(archive.read("generator.safetensors"))
-    assert {name.split(".")[0] for name in weights} == {"enter", "blocks", "leave"}
+    assert {name.split(".")[0] for name in weights} == {
+        "enter",
+        "blocks",
+        "leave",
+        "group_of_code",
+        "within_group",
+    }
 
 
 def test_two_downloads_and_everybodys_are_one(played):
