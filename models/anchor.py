@@ -208,9 +208,7 @@ def exact_moments(
     return Moments(pairs=pairs, ones=ones)
 
 
-def _question(
-    columns: tuple[int, ...], counter: Counter, groups: Sequence[Groups] | None
-) -> CountQuestion:
+def _question(columns: tuple[int, ...], counter: Counter, groups: Sequence[Groups] | None) -> CountQuestion:
     """Ask for a table over columns in any order, which it will have in theirs."""
     places = tuple(sorted(columns))
     return CountQuestion(
@@ -226,9 +224,7 @@ def _in_order(table: Counts, columns: tuple[int, ...]) -> Counts:
     return table.transpose([places.index(column) for column in columns])
 
 
-def noisy_columns(
-    records: PrivateTable | Counter, anchor: AnchorPlan, streams: KeyedStreams
-) -> list[Floats]:
+def noisy_columns(records: PrivateTable | Counter, anchor: AnchorPlan, streams: KeyedStreams) -> list[Floats]:
     """Release the first round: noisy counts of the codes of every column.
 
     Raises:

@@ -45,12 +45,23 @@ def coded_table(
         target_index=domain.target_index,
         ordered=ordered_columns(domain),
         record_bound=bound,
+        alone=codes_alone(domain),
     )
 
 
 def ordered_columns(domain: TableDomain) -> tuple[bool, ...]:
     """Whether the codes of each modelled column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
     return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in domain.modelled)
+
+
+def codes_alone(domain: TableDomain) -> tuple[tuple[int, ...], ...]:
+    """Return the codes of each ordered column that have no place in its order: special values and missing ones."""
+    found: list[tuple[int, ...]] = []
+    for column, ordered in zip(domain.modelled, ordered_columns(domain), strict=True):
+        specials = range(len(column.specials)) if isinstance(column, OrderedColumn) else range(0)
+        missing = () if column.null_code is None or not ordered else (column.null_code,)
+        found.append((*specials, *missing))
+    return tuple(found)
 
 
 def coded_images(batches: Iterable[pa.RecordBatch], domain: ImageDomain) -> PrivateImages:

@@ -20,6 +20,7 @@ class PrivateTable:
         ordered: whether the codes of each column stand in an order in which neighbours are alike; public. Empty if none do.
         record_bound: how many records a unit has at most, each of which counts fully; None where a unit may have any
             number, which count one together; public.
+        alone: codes of each column that are never merged with others: special and missing values; public. Empty if there are none.
     """
 
     codes: npt.NDArray[np.int16]
@@ -28,10 +29,14 @@ class PrivateTable:
     target_index: int | None
     ordered: tuple[bool, ...] = ()
     record_bound: int | None = None
+    alone: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.ordered:
             object.__setattr__(self, "ordered", (False,) * len(self.cardinalities))
+        if not self.alone:
+            object.__setattr__(self, "alone", ((),) * len(self.cardinalities))
+        assert len(self.alone) == len(self.cardinalities), "every column says which of its codes stay alone"
         assert len(self.ordered) == len(self.cardinalities), "every column is ordered or not"
         assert self.codes.ndim == 2 and self.codes.shape[1] == len(self.cardinalities), "one code per column"  # noqa: PLR2004, PT018
         assert self.unit_of_record.shape == (len(self.codes),), "every record has a unit"

@@ -42,13 +42,14 @@ def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices:
     return max(FEWEST_GROUPS, min(wanted, room))
 
 
-def group_codes(law: Floats, *, most: int, ordered: bool) -> Groups:
+def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] = ()) -> Groups:
     """Merge the codes of a column into groups of about equal share.
 
     Args:
         law: (codes,) noisy shares.
         most: how many groups an even law gets; an uneven one may get a few more.
         ordered: whether neighbouring codes are alike; else codes are merged in the order of their shares.
+        alone: codes that are merged with none, such as missing values beside numbers.
 
     Returns:
         (codes,) the group of every code, from 0 without a gap.
@@ -59,6 +60,9 @@ def group_codes(law: Floats, *, most: int, ordered: bool) -> Groups:
     share, group, held = 1.0 / most, 0, 0.0
     groups = np.empty(len(law), dtype=np.int64)
     for code in sequence.tolist():
+        if code in alone:
+            groups[code] = len(law) + code
+            continue
         if held > 0 and (law[code] >= share or held + law[code] / 2 > share):
             group, held = group + 1, 0.0
         groups[code] = group

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from core.domain.table import TableDomain
-from models.coding import ordered_columns
+from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts
 from models.counting.streamed import add_counts, count_shard
 from models.counting.units import RowShards, Weights, record_weights
@@ -60,7 +60,7 @@ class SharedCounter:
     ) -> None:
         self.cardinalities = domain.cardinalities
         self.target_index = domain.target_index
-        self.ordered = ordered_columns(domain)
+        self.ordered, self.alone = ordered_columns(domain), codes_alone(domain)
         self.most_records = bound or 1
         self._shards = shards
         self._domain = domain

@@ -211,18 +211,19 @@ class _Asked:
             raise QuestionInvalid(f"'{name}' is no number, so it has no mean.", column=name)
         numbers, count, half = codes.numbers_of(column)
         self._beside(place)
-        if place in self._kept:
-            count = count & (self._kept[place] > 0)
-        if not count.any():
+        if not (count & (self._kept.get(place, np.ones(len(count))) > 0)).any():
             raise QuestionInvalid(f"No value of '{name}' that is asked for is a number.", column=name)
         self._settle()
         numbers, half = self._middles(place, numbers, count, half)
         held = dict(self._kept)
         self._restrict(held, place, self._merged(place, count))
         if half:
+            merged = len(numbers) < self._domain.cardinalities[place]
+            counted = (
+                "groups, and each counts as its mean" if merged else "bins, and each counts as its middle"
+            )
             self._notes.append(
-                f"'{name}' was counted in bins, and each counts as its middle: the mean of the values themselves lies up to "
-                f"{half:.6g} beside it."
+                f"'{name}' was counted in {counted}: the mean of the values themselves lies up to {half:.6g} beside it."
             )
         kept = numbers[held[place] > 0]
         weighted = held | {place: held[place] * numbers}
@@ -299,12 +300,15 @@ class _Asked:
     def _middles(
         self, place: int, numbers: codes.Floats, count: codes.Mask, half: float
     ) -> tuple[codes.Floats, float]:
-        """The number that each group stands for in a mean, that of its codes by their own counts; and how far off it may be."""
+        """What each group stands for in a mean, that of its numbers by their own counts; and how far off any of them may be."""
         groups = self._groups[place]
+        if int(groups.max()) + 1 == len(groups):
+            return numbers, half
         weights = np.maximum(self._estimates.table((place,)), 1.0) * count
         sums = np.bincount(groups, weights=weights)
         middles = np.bincount(groups, weights=weights * numbers) / np.maximum(sums, 1e-9)
-        off = float(np.abs(numbers - middles[groups])[count].max(initial=0.0))
+        asked = count & (self._codes(place)[groups] > 0)
+        off = float(np.abs(numbers - middles[groups])[asked].max(initial=0.0))
         return middles, half + off
 
     def _total(self) -> float:

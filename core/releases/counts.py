@@ -114,6 +114,10 @@ class ReleasedCounts:
         cardinalities, step = head["cardinalities"], head["step"]
         if not _are_whole(cardinalities, least=1) or not _is_positive(step):
             raise _invalid("does not say what was counted")
+        if sum(cardinalities) * _CELL.itemsize > len(
+            body
+        ):  # before anything as long is made; all columns are counted
+            raise _invalid("is cut off")
         groups = _merged(head["merged"], tuple(cardinalities))
         return cls(
             cardinalities=tuple(cardinalities),
@@ -155,9 +159,7 @@ def _merged(merged: object, cardinalities: tuple[int, ...]) -> tuple[Groups, ...
     groups: list[Groups] = []
     for listed, codes in zip(merged, cardinalities, strict=True):
         if listed is not None and not (
-            _are_whole(listed, least=0)
-            and len(listed) == codes
-            and set(listed) == set(range(max(listed) + 1))
+            _are_whole(listed, least=0) and len(listed) == codes and max(listed) + 1 == len(set(listed))
         ):
             raise _invalid("does not say which codes were merged")
         groups.append(np.arange(codes) if listed is None else np.array(listed, dtype=np.int64))

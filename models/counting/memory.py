@@ -21,7 +21,7 @@ class MemoryCounter:
     def __init__(self, table: PrivateTable) -> None:
         self.cardinalities = table.cardinalities
         self.target_index = table.target_index
-        self.ordered = table.ordered
+        self.ordered, self.alone = table.ordered, table.alone
         self.most_records = table.record_bound or 1
         self._codes = table.codes
         self._weights = None if table.record_bound else average_weights(table.unit_of_record)

@@ -66,6 +66,7 @@ class Counter(Protocol):
         cardinalities: codes of every column; public.
         target_index: the column that is predicted from the others, or None; public.
         ordered: whether the codes of each column stand in an order in which neighbours are alike; public.
+        alone: codes of each column that are never merged with others; public.
         most_records: how many records of a unit count fully at most; public. One unit more or less moves every answer as
             much as so many records do at most: 1 where the records of a unit count one together.
     """
@@ -73,6 +74,7 @@ class Counter(Protocol):
     cardinalities: tuple[int, ...]
     target_index: int | None
     ordered: tuple[bool, ...]
+    alone: tuple[tuple[int, ...], ...]
     most_records: int
 
     def count(self, questions: Sequence[CountQuestion]) -> list[Counts]:

@@ -10,7 +10,7 @@ from core.domain.codec import Codes, encode_column
 from core.domain.table import TableDomain
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.coding import ordered_columns
+from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts
 from models.counting.tally import Tally
 from models.counting.units import RowShards, Weights, record_weights
@@ -39,7 +39,7 @@ class StreamedCounter:
     ) -> None:
         self.cardinalities = domain.cardinalities
         self.target_index = domain.target_index
-        self.ordered = ordered_columns(domain)
+        self.ordered, self.alone = ordered_columns(domain), codes_alone(domain)
         self.most_records = bound or 1
         self._shards = shards
         self._domain = domain

@@ -132,7 +132,7 @@ def groups_of(
     return tuple(
         np.arange(len(law))
         if place == table.target_index
-        else group_codes(law, most=most, ordered=table.ordered[place])
+        else group_codes(law, most=most, ordered=table.ordered[place], alone=table.alone[place])
         for place, law in enumerate(first_laws(columns))
     )
 

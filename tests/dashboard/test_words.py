@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core.domain.table import TableDomain
+from core.releases.certificate_form import MechanismForm
 from service.budgets.schemas import BudgetOrder, BudgetView
 from service.dashboard import words
 from service.dashboard.bounds import delta_up, epsilon_up, factor_up
@@ -158,3 +159,12 @@ def test_plots_count_codes() -> None:
     drawn = plot(age, np.array([1, 1, 0, 1], dtype=np.int16))
     assert drawn.ends == ("0", "99")
     assert [bar.height for bar in drawn.bars] == [33.3, 100.0]
+
+
+def test_every_mechanism_of_a_certificate_has_words():
+    names = MechanismForm.model_json_schema()["properties"]["name"]["enum"]
+    assert "anchor-tables" in names
+    for name in names:
+        ((told, times),) = mechanisms({"mechanisms": [{"name": name, "times": 1}]})
+        assert told != name
+        assert times == "1 ×"

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from core.domain.images import ImageDomain
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from models.coding import coded_images, coded_table
+from models.coding import coded_images, coded_table, codes_alone, ordered_columns
+from models.grouping import group_codes
 
 COLUMNS = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9}]
 PLAIN = TableDomain.from_json(
@@ -99,3 +100,29 @@ def test_images_of_one_person_have_one_number_in_any_batch():
 def test_no_images_are_images_too():
     found = coded_images([], images_of("who"))
     assert (found.pixels.shape, found.units) == ((0, 4, 5, 3), 0)
+
+
+def test_special_and_missing_values_of_ordered_columns_stay_alone():
+    domain = TableDomain.from_json(
+        {
+            "schema": "understudy.domain/1",
+            "target": None,
+            "privacy_unit": None,
+            "columns": [
+                {"name": "dose", "kind": "numeric", "type": "integer", "lower": 1, "upper": 9, "specials": [-2, -1], "null": "category"},
+                {"name": "grade", "kind": "ordinal", "levels": ["low", "middle", "high"], "null": "category"},
+                {"name": "ward", "kind": "categorical", "categories": ["A", "B"], "null": "category"},
+                {"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9},
+            ],
+        }
+    )  # fmt: skip
+    assert ordered_columns(domain) == (True, True, False, True)
+    assert codes_alone(domain) == ((0, 1, 11), (3,), (), ())
+    table = coded_table([], domain)
+    assert (table.ordered, table.alone) == (ordered_columns(domain), codes_alone(domain))
+    law = np.full(12, 1 / 12)
+    groups = group_codes(law, most=3, ordered=True, alone=table.alone[0])
+    for code in table.alone[0]:
+        assert (groups == groups[code]).sum() == 1
+    assert groups[2] == groups[3]
+    assert sorted(set(groups.tolist())) == list(range(groups.max() + 1))

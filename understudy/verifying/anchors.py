@@ -1,7 +1,8 @@
 """The moments that are released of all records before training: what they must be, from guarantee and options alone.
 
-A table's anchor is two Gaussians, one for each round (one in plans of before there were rounds); that of images is four kinds of Gaussians whose inverse squared multipliers add up to
-one of the anchor's share; that of a graphical model is three kinds (`understudy.verifying.marginals`).
+A table's anchor is two Gaussians, one for each round (one in plans of before there were rounds); that of images is four kinds of
+Gaussians whose inverse squared multipliers add up to one of the anchor's share; that of a graphical model is three kinds
+(`understudy.verifying.marginals`).
 """
 
 import math
@@ -34,7 +35,7 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
         std = anchor["noise_multiplier"] * anchor["sensitivity"]
         rounds = {
             "anchor-columns": anchor["column_sensitivity"],
-            "anchor-tables": anchor["table_sensitivity"],
+            "anchor-tables": _table_sensitivity(anchor),
         }
         return [(name, 1, size, std / size) for name, size in rounds.items() if size]
     with_counts = math.hypot(1.0, _COUNT_WEIGHT)
@@ -98,8 +99,10 @@ def anchor_problems(
             "sensitivity": close(anchor["sensitivity"], sensitivity),
             "column_sensitivity": not has_rounds(anchor)
             or close(anchor["column_sensitivity"], most_records * weight * math.sqrt(columns)),
-            "table_sensitivity": not has_rounds(anchor)
-            or close(anchor["table_sensitivity"], most_records * math.sqrt(columns * (columns - 1) / 2)),
+            "table_sensitivity": close(
+                _table_sensitivity(anchor),
+                most_records * math.sqrt(columns * (columns - 1) / 2) if has_rounds(anchor) else 0.0,
+            ),
             "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=_ROUNDED_UP),
         }
     yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
@@ -108,6 +111,10 @@ def anchor_problems(
 def has_rounds(anchor: Json) -> bool:
     """Whether an anchor of a table counts columns first and then groups of their codes."""
     return bool(anchor.get("column_sensitivity", 0.0) > 0)
+
+
+def _table_sensitivity(anchor: Json) -> float:
+    return float(anchor.get("table_sensitivity", 0.0))
 
 
 def is_of_images(anchor: Json) -> bool:

@@ -77,6 +77,9 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     if groups is None:
         yield f"{COUNTS} does not say which codes were merged"
         return
+    if target is not None and groups[target] != cells[target]:
+        yield f"{COUNTS} merges classes of the target"
+        return
     ways = (False, True) if target is not None and len(cells) > 1 else (False,)
     possible = [
         list(
@@ -153,9 +156,9 @@ def _group_counts(merged: object, cells: list[int]) -> list[int] | None:
             counts.append(codes)
             continue
         whole = isinstance(groups, list) and len(groups) == codes and all(type(one) is int for one in groups)
-        if not whole or set(groups) != set(range(max(groups) + 1)) or len(set(groups)) == codes:
+        if not whole or min(groups) != 0 or not max(groups) + 1 == len(set(groups)) < codes:
             return None
-        counts.append(max(groups) + 1)
+        counts.append(len(set(groups)))
     return counts
 
 

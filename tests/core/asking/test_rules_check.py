@@ -9,7 +9,7 @@ import pytest
 
 from core.asking.answer import OpenedCounts
 from core.asking.estimates import Estimates
-from core.asking.rules_check import FALSE_ALARM, REMEDY, SIGNIFICANT, RulesCheck
+from core.asking.rules_check import FALSE_ALARM, REMEDY, SIGNIFICANT, CheckedRule, RulesCheck
 from core.domain.codec import codes_of
 from core.domain.forbidden import forbidden_by_rule
 from core.domain.table import TableDomain
@@ -42,7 +42,17 @@ def counted(
         np.add.at(table, tuple(codes[:, column] for column in columns), 1.0)
         cells = in_steps(table + rng.normal(0, noise, shape), STEP)
         released.append(CountTable(columns=columns, noise_std=noise, cells=cells))
-    return ReleasedCounts(cardinalities=SIZES, step=STEP, tables=tuple(released))
+    return of_codes(SIZES, tuple(released), step=STEP)
+
+
+def of_codes(sizes: Sequence[int], tables: tuple[CountTable, ...], step: float = 1.0) -> ReleasedCounts:
+    """Tables none of whose codes are merged."""
+    return ReleasedCounts(
+        cardinalities=tuple(sizes),
+        step=step,
+        tables=tables,
+        groups=tuple(np.arange(codes) for codes in sizes),
+    )
 
 
 def check(counts: ReleasedCounts, domain: TableDomain = DOMAIN) -> RulesCheck:
@@ -148,7 +158,7 @@ def test_rules_that_the_counts_cannot_speak_of_are_not_called_kept() -> None:
         )
     )
     table = CountTable(columns=(0, 1), noise_std=1.0, cells=np.full((1, 1), 100, np.int32))
-    (rule,) = check(ReleasedCounts(cardinalities=(1, 1), step=1.0, tables=(table,)), coarse).rules
+    (rule,) = check(of_codes((1, 1), (table,)), coarse).rules
     assert rule.finding == "not-checked"
 
 
@@ -163,7 +173,7 @@ def test_of_a_rule_over_many_columns_the_pair_that_breaks_it_is_named() -> None:
         CountTable(columns=pair, noise_std=2.0, cells=full.sum(axis=other, dtype=np.int32))
         for pair, other in {(0, 1): 2, (0, 2): 1, (1, 2): 0}.items()
     )
-    (rule,) = check(ReleasedCounts(cardinalities=(2, 2, 2), step=1.0, tables=tables), domain).rules
+    (rule,) = check(of_codes((2, 2, 2), tables), domain).rules
     assert rule.columns == ("a", "b", "c")
     (found,) = rule.contradictions
     assert found.columns == ("a", "b")
@@ -173,7 +183,7 @@ def test_of_a_rule_over_many_columns_the_pair_that_breaks_it_is_named() -> None:
 def test_a_table_without_rules_and_one_with_units_are_said_as_they_are() -> None:
     plain = TableDomain.from_json(document([words("w", "x", "y"), flag("f")], []))
     table = CountTable(columns=(0, 1), noise_std=1.0, cells=np.zeros((2, 2), np.int32))
-    counts = ReleasedCounts(cardinalities=(2, 2), step=1.0, tables=(table,))
+    counts = of_codes((2, 2), (table,))
     told = check(counts, plain)
     assert told.to_json() == {
         "schema": "understudy.rules-check/1",
@@ -189,3 +199,27 @@ def test_a_table_without_rules_and_one_with_units_are_said_as_they_are() -> None
         check(counts, TableDomain.from_json(units)).counted
         == "records, each divided by the records of its 'person'"
     )
+
+
+def test_of_merged_codes_only_groups_all_of_whose_codes_are_forbidden_count() -> None:
+    domain = TableDomain.from_json(
+        document(
+            [number("a", 0, 3, bins=4), number("b", 0, 3, bins=4)],
+            [{"kind": "at_most", "columns": ["a", "b"]}],
+        )
+    )
+    assert domain.cardinalities == (4, 4)
+
+    def told_of(groups: list[int], cells: list[list[int]]) -> CheckedRule:
+        merged = np.array(groups)
+        table = CountTable(columns=(0, 1), noise_std=2.0, cells=np.array(cells, np.int32))
+        counts = ReleasedCounts(cardinalities=(4, 4), step=1.0, tables=(table,), groups=(merged, merged))
+        (rule,) = check(counts, domain).rules
+        return rule
+
+    halves = [0, 0, 1, 1]
+    assert told_of(halves, [[900, 900], [0, 900]]).finding == "not-contradicted"
+    broken = told_of(halves, [[900, 900], [300, 900]])
+    assert broken.finding == "contradicted"
+    assert broken.contradictions[0].estimate == pytest.approx(300)
+    assert told_of([0, 0, 0, 0], [[2000]]).finding == "not-checked"

@@ -18,9 +18,10 @@ from core.releases.readme import render_readme
 from core.signing.signed import Signer
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import moment_layout, noisy_moments
+from models.coding import codes_alone, ordered_columns
 from models.encoding import PrivateTable
-from models.idpgan.counts import count_tables
+from models.idpgan.counts import released_counts
+from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
 from tests.core.releases.stand_in import DOMAIN, bundle, cardinalities
 from tests.core.synthesis.shapes import Shape, plan_of
@@ -91,16 +92,17 @@ def counts_for(plan: Plan) -> bytes | None:
     if not isinstance(plan.anchor, AnchorPlan):
         return None
     cells = cardinalities()
-    layout = moment_layout(cells, 2, declared_size=plan.declared_size, noise_std=plan.anchor.noise_std)
     rng = np.random.default_rng(1)
     table = PrivateTable(
         codes=np.column_stack([rng.integers(0, codes, 600) for codes in cells]).astype(np.int16),
         unit_of_record=np.arange(600),
         cardinalities=cells,
         target_index=2,
+        ordered=ordered_columns(TableDomain.from_json(DOMAIN)),
+        alone=codes_alone(TableDomain.from_json(DOMAIN)),
     )
-    moments = noisy_moments(table, layout, plan.anchor, KeyedStreams(bytes(32)))
-    counts = count_tables(moments, layout, plan.anchor, declared_size=plan.declared_size)
+    counts = released_counts(measure(table, plan, KeyedStreams(bytes(32))), table, plan)
+    assert counts is not None, "an anchor of tables counts"
     return counts.to_bytes()
 
 
@@ -115,8 +117,13 @@ def certified(
 @cache
 def _certified(options: tuple[tuple[str, Any], ...], unit: str | None, epsilon: float) -> Certified:
     plan = plan_for(dict(options), unit=unit, epsilon=epsilon)
+    return certified_plan(plan, counts_for(plan))
+
+
+def certified_plan(plan: Plan, counts: bytes | None) -> Certified:
+    """A signed bundle of a plan, with these counts."""
     stated = statement(plan)
-    unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json(), counts=counts_for(plan))
+    unsigned = bundle(domain=TableDomain.from_json(DOMAIN).to_json(), counts=counts)
     readme = render_readme(unsigned.manifest, certificate=stated, counted=unsigned.counts is not None)
     whole = stated | {"artefacts": artefacts_of(files_of(unsigned, readme=readme))}
     signed = sign_certificate(whole, SIGNER).to_json()

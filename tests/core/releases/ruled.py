@@ -38,6 +38,11 @@ def ruled_release(*, broken: int = BROKEN) -> tuple[Bundle, dict[str, Any]]:
         counts = records.sum(axis=tuple(axis for axis in axes if axis not in pair))
         cells = in_steps(counts + rng.normal(0, NOISE, counts.shape), step)
         tables.append(CountTable(columns=pair, noise_std=NOISE, cells=cells))
-    released = ReleasedCounts(cardinalities=cardinalities(), step=step, tables=tuple(tables)).to_bytes()
+    released = ReleasedCounts(
+        cardinalities=cardinalities(),
+        step=step,
+        tables=tuple(tables),
+        groups=tuple(np.arange(codes) for codes in cardinalities()),
+    ).to_bytes()
     made = bundle(domain=TableDomain.from_json(RULED).to_json(), counts=released)
     return made, artefacts_of({COUNTS: released})

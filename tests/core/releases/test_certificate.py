@@ -43,7 +43,11 @@ def test_a_certificate_names_the_promise():
     assert document["issued_at"] == "2026-11-20T00:00:00+00:00"
     assert document["schema"] == "understudy.certificate/2"
     assert document["ledger"]["spent"] == document["ledger"]["head"] != document["ledger"]["reserved"]
-    assert [row["name"] for row in document["mechanisms"]] == ["anchor", "critic-steps"]
+    assert [row["name"] for row in document["mechanisms"]] == [
+        "anchor-columns",
+        "anchor-tables",
+        "critic-steps",
+    ]
 
 
 def test_every_file_but_the_certificate_is_hashed():

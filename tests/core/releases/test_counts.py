@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -20,13 +21,15 @@ from tests.core.releases.certified import certified
 from tests.core.releases.stand_in import bundle
 
 COUNTS = ReleasedCounts(
-    cardinalities=(2, 3, 4),
+    cardinalities=(2, 3, 5),
     step=0.25,
     tables=(
         CountTable(columns=(1,), noise_std=2.0, cells=np.array([-5, 2**31 - 1, -(2**31)], dtype=np.int32)),
         CountTable(columns=(0,), noise_std=2.0, cells=np.array([1, 2], dtype=np.int32)),
-        CountTable(columns=(0, 1, 2), noise_std=3.5, cells=np.arange(24, dtype=np.int32).reshape(2, 3, 4)),
+        CountTable(columns=(0, 1, 2), noise_std=3.5, cells=np.arange(18, dtype=np.int32).reshape(2, 3, 3)),
+        CountTable(columns=(2,), noise_std=4.5, cells=np.arange(5, dtype=np.int32)),
     ),
+    groups=(np.arange(2), np.arange(3), np.array([1, 0, 1, 2, 1])),
 )
 PACKED = COUNTS.to_bytes()
 LINE, _newline, BODY = PACKED.partition(b"\n")
@@ -35,6 +38,7 @@ HEAD = json.loads(LINE)
 
 def same(one, other):
     assert (one.cardinalities, one.step) == (other.cardinalities, other.step)
+    assert [groups.tolist() for groups in one.groups] == [groups.tolist() for groups in other.groups]
     for left, right in zip(one.tables, other.tables, strict=True):
         assert (left.columns, left.noise_std) == (right.columns, right.noise_std)
         assert np.array_equal(left.cells, right.cells)
@@ -48,7 +52,41 @@ def test_what_is_written_is_read_and_written_again():
 
 def test_cells_are_little_endian_numbers_of_four_bytes():
     assert BODY[:4] == (-5).to_bytes(4, "little", signed=True)
-    assert len(BODY) == 4 * (3 + 2 + 24)
+    assert len(BODY) == 4 * (3 + 2 + 2 * 3 * 3 + 5)
+
+
+def test_a_column_is_counted_by_code_and_several_by_group():
+    assert HEAD["merged"] == [None, None, [1, 0, 1, 2, 1]]
+    assert COUNTS.group_counts == (2, 3, 3)
+    (_, _, together, alone) = ReleasedCounts.from_bytes(PACKED).tables
+    assert (together.cells.shape, alone.cells.shape) == ((2, 3, 3), (5,))
+
+
+def test_counts_of_before_there_were_groups_are_read():
+    whole = np.arange(30, dtype=np.int32)
+    head = {name: HEAD[name] for name in ("cardinalities", "step")} | {
+        "schema": "understudy.counts/1", "groups": [{"noise_std": 2.0, "tables": [[0, 1, 2]]}],
+    }  # fmt: skip
+    read = ReleasedCounts.from_bytes(json.dumps(head).encode() + b"\n" + whole.tobytes())
+    assert read.group_counts == (2, 3, 5)
+    assert np.array_equal(read.tables[0].cells, whole.reshape(2, 3, 5))
+    with pytest.raises(BundleInvalid, match="version"):
+        ReleasedCounts.from_bytes(
+            json.dumps(head | {"merged": [None] * 3}).encode() + b"\n" + whole.tobytes()
+        )
+
+
+@pytest.mark.parametrize(
+    "change", [{"merged": [None, None, [10**6, 0, 0, 0, 0]]}, {"cardinalities": [2, 3, 10**6]}]
+)
+def test_a_large_number_takes_no_room_before_it_is_refused(change):
+    content = spelled(**({"merged": [None] * 3} | change))
+    tracemalloc.start()
+    with pytest.raises(BundleInvalid):
+        ReleasedCounts.from_bytes(content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 def spelled(**changes):
@@ -69,7 +107,21 @@ def group(**changes):
         PACKED + b"\0",
         b"[" * 10**5 + b"\n",
         b"9" * 5000 + b"\n",
-        spelled(schema="understudy.counts/2"),
+        spelled(schema="understudy.counts/1"),
+        spelled(schema="understudy.counts/3"),
+        spelled(merged=None),
+        spelled(merged=[None, None]),
+        spelled(merged=[None, None, None]),
+        spelled(merged=[None, None, [1, 0, 1, 2]]),
+        spelled(merged=[None, None, [1, 0, 1, 3, 1]]),
+        spelled(merged=[None, None, [2, 1, 2, 3, 2]]),
+        spelled(merged=[None, None, [-1, 0, 1, 0, 1]]),
+        spelled(merged=[None, None, [True, 0, 1, 2, 1]]),
+        spelled(merged=[None, None, [1.0, 0, 1, 2, 1]]),
+        spelled(merged=[None, None, []]),
+        spelled(merged=[None, None, "10121"]),
+        spelled(merged=[None, None, [1, 0, 1, 0, 1]]),
+        spelled(merged=[[0, 0], None, [1, 0, 1, 2, 1]]),
         spelled(more=1),
         spelled(cardinalities=[]),
         spelled(cardinalities=[2, 3, True]),

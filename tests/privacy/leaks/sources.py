@@ -165,8 +165,8 @@ BUNDLE: Final[Fields] = {
     "manifest.json.schema": C, "manifest.json.cardinalities[]": D, "manifest.json.label_index": D,
     "manifest.json.label_probabilities": P, "manifest.json.label_probabilities[]": M, "manifest.json.latent_dimension": P,
     "manifest.json.sha256.**": M,
-    "counts.bin.schema": C, "counts.bin.cardinalities[]": D, "counts.bin.step": P, "counts.bin.groups[].noise_std": P,
-    "counts.bin.groups[].tables[][]": P, "counts.bin.merged[]": M, "counts.bin cells": M,
+    "counts.bin.schema": C, "counts.bin.cardinalities[]": D, "counts.bin.step": M, "counts.bin.groups[].noise_std": M,
+    "counts.bin.groups[].tables[][]": M, "counts.bin.merged**": M, "counts.bin cells": M,
 }  # fmt: skip
 METRICS: Final[Fields] = {
     "metrics.comment": C,
@@ -255,7 +255,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "download_bundle": BUNDLE,
     "draw_samples": {"column.**": M},
     "ask_counts": {
-        "schema": C, "measure": W, "columns[]": W, "rows[].values[]": D, "rows[].estimate": M, "rows[].low": M, "rows[].high": M,
+        "schema": C, "measure": W, "columns[]": W, "rows[].values[]": M, "rows[].estimate": M, "rows[].low": M, "rows[].high": M,
         "rows[].standard_error": M, "rows[].unbiased": M, "counted": D, "confidence": C, "drawn_rows": M, "notes[]": M,
     },
     "check_rules": {

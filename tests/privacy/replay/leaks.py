@@ -22,8 +22,8 @@ from core.jobs import queue
 from core.logs import get_logger
 from core.synthesis.stages import AnchorPlan
 from models.acts import AdaptiveThresholds
-from models.counting import memory, units
-from models.counting.question import WHOLE_RECORD, Counter
+from models.counting import memory, question, units
+from models.counting.question import WHOLE_RECORD
 from models.dp.clipping import ClipRule
 from models.dp.poisson import UnitSampler
 from models.dp.private_step import PrivateCritic
@@ -199,7 +199,9 @@ def records_of_columns_in_full(patch: pytest.MonkeyPatch) -> None:
     """The same in the counts of columns alone."""
     columns = measurement.noisy_columns
 
-    def in_full(counter: Counter, plan: AnchorPlan, streams: KeyedStreams) -> list[NDArray[np.float64]]:
+    def in_full(
+        counter: question.Counter, plan: AnchorPlan, streams: KeyedStreams
+    ) -> list[NDArray[np.float64]]:
         with pytest.MonkeyPatch.context() as inside:
             records_in_full(inside)
             return columns(counter, plan, streams)

@@ -1,6 +1,8 @@
 """The verifier's look at noisy counts: shape, noise and step follow from the certificate; nothing else passes."""
 
 import json
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,24 +10,37 @@ import pytest
 
 from core.releases.bundle import artefacts_of
 from core.releases.certificate import sign_certificate
-from tests.core.releases.certified import SIGNER, certified
+from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
+from tests.core.releases.certified import SIGNER, Certified, certified, certified_plan, plan_for
 from tests.core.releases.certified_selection import packed, selection_statement
-from tests.understudy.verifying.tampering import SEAL, files_in, written, zipped
+from tests.fuzz.seeds import CORPUS
+from tests.understudy.verifying.tampering import SEAL, Bench, files_in, replaced, resigned, written, zipped
 from understudy.verifying.verification import Outcome, Report, verify_bundle
 
-MADE = certified({"critic": False})
+ONLY_COUNTS = {"critic": False}
+MADE = certified(ONLY_COUNTS, epsilon=0.02)
+"""The noise is so large that codes are merged."""
 FILES = files_in(MADE.packed)
 LINE, _newline, BODY = FILES["counts.bin"].partition(b"\n")
 HEAD: dict[str, Any] = json.loads(LINE)
+EARLIER_COUNTS = (CORPUS / "counts" / "earlier-by-class").read_bytes()
+"""Written before there were groups, with the noise of `earlier_plan`."""
+
+
+def earlier_plan() -> Plan:
+    """A plan of before there were two rounds."""
+    plan = plan_for(ONLY_COUNTS | {"anchor_diagonal_weight": 1.5})
+    assert isinstance(plan.anchor, AnchorPlan)
+    return replace(plan, anchor=replace(plan.anchor, column_sensitivity=0.0, table_sensitivity=0.0))
 
 
 def spelled(head: dict[str, Any], body: bytes = BODY) -> bytes:
     return json.dumps(head, sort_keys=True, separators=(",", ":")).encode() + b"\n" + body
 
 
-def signed_with(folder: Path, counts: bytes, *, plan_of: dict[str, Any] | None = None) -> Report:
+def signed_with(folder: Path, counts: bytes, *, made: Certified = MADE) -> Report:
     """What verifying says of the bundle with other counts, signed by somebody who holds the service's key."""
-    made = MADE if plan_of is None else certified(plan_of)
     files = files_in(made.packed) | {"counts.bin": counts}
     stated = {name: value for name, value in made.certificate.items() if name not in SEAL}
     del files["certificate.json"]
@@ -43,13 +58,41 @@ def refusal(report: Report) -> str:
     return check.detail
 
 
-def test_honest_counts_hold_by_class_and_not(tmp_path: Path) -> None:
-    for size_matters in ({"critic": False}, {}):
-        report = signed_with(
-            tmp_path, files_in(certified(size_matters).packed)["counts.bin"], plan_of=size_matters
-        )
-        assert report.outcome is Outcome.VERIFIED
-        assert "counts" in {check.name for check in report.checks}
+NEARLY_ALL_NOISE = certified(ONLY_COUNTS, epsilon=0.0001)
+
+
+@pytest.mark.parametrize(
+    ("made", "tables"),
+    [(MADE, 10), (certified(ONLY_COUNTS), 10), (certified(), 10), (NEARLY_ALL_NOISE, 10)],
+    ids=["in groups", "of codes", "with a critic", "not by class"],
+)
+def test_honest_counts_hold(tmp_path: Path, made: Certified, tables: int) -> None:
+    counts = files_in(made.packed)["counts.bin"]
+    report = signed_with(tmp_path, counts, made=made)
+    assert report.outcome is Outcome.VERIFIED
+    assert "counts" in {check.name for check in report.checks}
+    head = json.loads(counts.partition(b"\n")[0])
+    listed = [columns for group in head["groups"] for columns in group["tables"]]
+    assert len(listed) == tables
+    assert ([0, 1, 2] in listed) == (made is not NEARLY_ALL_NOISE), "by class of the target, or not"
+    assert (head["merged"] == [None] * 4) == (made.plan.guarantee.epsilon == 1.0)
+
+
+def test_counts_of_before_there_were_groups_hold_for_plans_of_before(tmp_path: Path) -> None:
+    made = certified_plan(earlier_plan(), EARLIER_COUNTS)
+    assert [row["name"] for row in made.certificate["mechanisms"]] == ["anchor"]
+    report = signed_with(tmp_path, EARLIER_COUNTS, made=made)
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert "counts" in {check.name for check in report.checks}
+    fewer = EARLIER_COUNTS.replace(b"9.07606", b"8.07606")
+    assert "not that of the certified noise" in refusal(signed_with(tmp_path, fewer, made=made))
+
+
+def test_counts_of_another_version_than_the_plan_are_refused(tmp_path: Path) -> None:
+    ordinary, earlier = certified(ONLY_COUNTS), certified_plan(earlier_plan(), EARLIER_COUNTS)
+    of_now = files_in(ordinary.packed)["counts.bin"]
+    for made, counts in ((ordinary, EARLIER_COUNTS), (earlier, of_now)):
+        assert "another version than the plan" in refusal(signed_with(tmp_path, counts, made=made))
 
 
 def test_the_winner_of_a_selection_is_held_to_its_own_noise(tmp_path: Path) -> None:
@@ -62,6 +105,15 @@ def test_the_winner_of_a_selection_is_held_to_its_own_noise(tmp_path: Path) -> N
 
 def changed(change: dict[str, Any]) -> bytes:
     return spelled(HEAD | change)
+
+
+def without(member: str) -> dict[str, Any]:
+    return {name: value for name, value in HEAD.items() if name != member}
+
+
+def merging(groups: Any) -> list[Any]:
+    """Other groups of the last column, whose ten codes are merged into three."""
+    return [*HEAD["merged"][:3], groups]
 
 
 def with_std(factor: float) -> list[dict[str, Any]]:
@@ -84,7 +136,25 @@ def without_a_table() -> list[dict[str, Any]]:
         (changed({"groups": [{"noise_std": 1, "tables": [[0]]}]}), "every pair of columns once"),
         (changed({"step": HEAD["step"] * 2}), "the step does not follow"),
         (changed({"cardinalities": [9, 9]}), "of other columns"),
-        (changed({"schema": "understudy.counts/2"}), "does not begin with a line"),
+        (changed({"schema": "understudy.counts/1"}), "does not begin with a line"),
+        (changed({"schema": "understudy.counts/3"}), "does not begin with a line"),
+        (spelled(without("merged")), "does not begin with a line"),
+        (spelled(without("merged") | {"schema": "understudy.counts/1"}), "another version than the plan"),
+        (changed({"merged": merging([0, 1, 2, 3, 3, 3, 3, 3, 3, 3])}), "not that of the certified noise"),
+        (changed({"merged": merging([0, 1, 1, 1, 1, 1, 1, 1, 1, 1])}), "not that of the certified noise"),
+        (changed({"merged": [None] * 4}), "not that of the certified noise"),
+        (changed({"merged": [None, None, [0, 0], HEAD["merged"][3]]}), "merges classes of the target"),
+        (changed({"merged": merging([0, 1, 3, 3, 3, 3, 3, 3, 3, 3])}), "which codes were merged"),
+        (changed({"merged": merging([1, 2, 3, 3, 3, 3, 3, 3, 3, 3])}), "which codes were merged"),
+        (changed({"merged": merging([-1, 0, 1, 1, 1, 1, 1, 1, 1, 1])}), "which codes were merged"),
+        (changed({"merged": merging([0, 1, 2, 2, 2, 2, 2, 2, 2])}), "which codes were merged"),
+        (changed({"merged": merging([0, 1, 2.0, 2, 2, 2, 2, 2, 2, 2])}), "which codes were merged"),
+        (changed({"merged": merging([0, True, 2, 2, 2, 2, 2, 2, 2, 2])}), "which codes were merged"),
+        (changed({"merged": merging(list(range(10)))}), "which codes were merged"),
+        (changed({"merged": merging([])}), "which codes were merged"),
+        (changed({"merged": merging("0122222222")}), "which codes were merged"),
+        (changed({"merged": HEAD["merged"][:3]}), "which codes were merged"),
+        (changed({"merged": None}), "which codes were merged"),
         (changed({"more": 1}), "does not begin with a line"),
         (spelled(HEAD, BODY[:-4]), "not as many cells"),
         (spelled(HEAD, BODY + b"\0"), "not as many cells"),
@@ -99,8 +169,18 @@ def test_counts_of_another_shape_or_noise_are_refused(tmp_path: Path, counts: by
 
 
 def test_counts_of_a_plan_that_counted_nothing_are_refused(tmp_path: Path) -> None:
-    plan = {"anchor": False, "steps": 20}
-    assert "counted nothing" in refusal(signed_with(tmp_path, FILES["counts.bin"], plan_of=plan))
+    made = certified({"anchor": False, "steps": 20})
+    assert "counted nothing" in refusal(signed_with(tmp_path, FILES["counts.bin"], made=made))
+
+
+def test_a_large_number_takes_no_room_before_it_is_refused(tmp_path: Path) -> None:
+    counts = changed({"merged": merging([0, 1, 2, 2, 2, 2, 2, 2, 2, 10**6])})
+    tracemalloc.start()
+    why = refusal(signed_with(tmp_path, counts))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "which codes were merged" in why
+    assert peak < 2**25
 
 
 def test_other_cells_are_found_by_their_digest(tmp_path: Path) -> None:
@@ -108,3 +188,13 @@ def test_other_cells_are_found_by_their_digest(tmp_path: Path) -> None:
     path.write_bytes(zipped(FILES | {"counts.bin": spelled(HEAD, bytes(4) + BODY[4:])}))
     report = verify_bundle(path, public_keys=[SIGNER.public_key])
     assert [check.name for check in report.refusals] == ["files"]
+
+
+@pytest.mark.parametrize("lacking", ["column_sensitivity", "table_sensitivity"])
+def test_a_plan_with_the_sensitivity_of_one_round_alone_is_refused(tmp_path: Path, lacking: str) -> None:
+    stated = replaced(MADE.certificate, ("plan", "anchor", lacking), 0.0)
+    path = Bench(MADE, tmp_path).with_certificate(resigned(stated))
+    report = verify_bundle(path, public_keys=[SIGNER.public_key])
+    assert report.outcome is Outcome.REFUSED
+    (plan,) = (check for check in report.refusals if check.name == "plan")
+    assert "plan/anchor/table_sensitivity" in plan.detail
