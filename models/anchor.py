@@ -232,10 +232,10 @@ def noisy_columns(records: PrivateTable | Counter, anchor: AnchorPlan, streams: 
     """
     counter = counter_of(records)
     weights = column_weights(counter.cardinalities, anchor, most_records=counter.most_records)
-    stds = [anchor.noise_std / weight for weight in weights.tolist()]
     sensitivity = counter.most_records * math.sqrt(math.fsum(weight**2 for weight in weights.tolist()))
     if not 0 < sensitivity <= anchor.column_sensitivity:
         raise ValueError("the plan's sensitivity is below that of the counts of columns")
+    stds = [anchor.noise_std / weight for weight in weights.tolist()]
     exact = exact_columns(counter)
     streams.releases.exact(
         Purpose.ANCHOR_NOISE,
