@@ -9,7 +9,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from core.synthesis.rules import WIDEST_ANCHOR
+from core.domain.document import MAXIMUM_CODES
 from tests.understudy.scripted import DATASET, JOB, Script, client_of
 from understudy import Dataset, InvalidInput, Job
 from understudy.cli import app, publish
@@ -60,7 +60,7 @@ def test_publish_ends_with_status_3_where_the_generator_is_degenerate(
 
 
 def test_what_no_plan_can_be_made_of_is_refused_before_a_row_is_sent() -> None:
-    problem = {"code": "too-wide-for-anchor", "detail": "4,100 codes", "remedy": "Declare fewer bins."}
+    problem = {"code": "invalid-options", "detail": "4,100 codes", "remedy": "Declare fewer bins."}
     script = Script(httpx.Response(422, json=problem))
     table = TableFiles(rows=Path("rows.csv"), domain={}, declared_size=10)
     order = Order(table=table, name="n", epsilon=1.0, delta=1e-6, sample_rows=1, out=Path())
@@ -72,8 +72,8 @@ def test_what_no_plan_can_be_made_of_is_refused_before_a_row_is_sent() -> None:
 def test_a_draft_says_when_an_order_would_be_refused(tmp_path: Path) -> None:
     from understudy.domain_draft import MOST_CODES
 
-    assert MOST_CODES == WIDEST_ANCHOR
-    for columns, told in ((200, True), (20, False)):
+    assert MOST_CODES == MAXIMUM_CODES
+    for columns, told in ((1100, True), (200, False)):
         rows = tmp_path / f"{columns}.csv"
         head = ",".join(f"c{number}" for number in range(columns))
         rows.write_text("\n".join([head, *(",".join([str(row)] * columns) for row in (0, 500, 9, 9))]) + "\n")
@@ -81,4 +81,4 @@ def test_a_draft_says_when_an_order_would_be_refused(tmp_path: Path) -> None:
             app, ["domain", "draft", str(rows), "--out", str(tmp_path / f"{columns}.json")]
         )
         assert made.exit_code == 0, made.output
-        assert ("an order takes at most 4,096" in made.output) == told
+        assert ("an order takes at most 32,767" in made.output) == told

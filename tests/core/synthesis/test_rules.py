@@ -1,8 +1,8 @@
 import pytest
 
 from core.synthesis import rules
-from core.synthesis.errors import InvalidSpec, TooWideForAnchor
-from core.synthesis.options import ABLATIONS, IdpganOptions, IdpganRequest
+from core.synthesis.errors import InvalidSpec
+from core.synthesis.options import IdpganOptions, IdpganRequest
 from core.synthesis.rules import PublicFacts, decide, sampled_batch_cap
 from core.synthesis.stages import anchor_plan
 from tests.core.synthesis.test_image_plans import DIGITS
@@ -123,29 +123,10 @@ def test_facts_that_describe_no_table_are_refused(changes: dict[str, object]):
 
 
 def test_a_wide_table_is_pretrained_for_fewer_steps():
-    assert decided(cells=200).pretraining_steps > decided(cells=1500).pretraining_steps > 0
-    assert decided(cells=rules.WIDEST_ANCHOR).anchor
+    network = {"generator": "network"}
+    assert decided(network, cells=200).pretraining_steps > decided(network, cells=1500).pretraining_steps > 0
+    assert decided(cells=32_767).anchor
 
-
-@pytest.mark.parametrize("request_", [{}, {"anchor": True}, {"critic": False}, {"steps": 5}])
-def test_a_table_too_wide_for_an_anchor_is_refused_with_what_to_do(request_: dict[str, object]):
-    with pytest.raises(TooWideForAnchor, match=r"4,097 codes.* at most 4,096.*'ward' \(4,000\)") as refused:
-        decided(request_, cells=rules.WIDEST_ANCHOR + 1, widest=(("ward", 4000), ("sex", 2)))
-    assert refused.value.code == "too-wide-for-anchor"
-    assert refused.value.facts == {"codes": 4097, "limit": 4096, "widest_columns": ["ward", "sex"]}
-    assert "fewer bins" in refused.value.remedy
-    assert '"anchor": false' in refused.value.remedy
-
-
-@pytest.mark.parametrize("request_", [{"anchor": False}, ABLATIONS["dpgan"]])
-def test_an_order_that_asks_for_no_anchor_may_be_wider(request_: dict[str, object]):
-    too_wide = decided(request_, cells=rules.WIDEST_ANCHOR + 1)
-    assert too_wide.critic
-    assert not too_wide.anchor
-
-
-def test_images_have_no_such_limit():
-    assert decided(cells=10_000, image=DIGITS).anchor
 
 
 def columns_share(**changes: object) -> float:
@@ -174,3 +155,24 @@ def test_a_column_weighs_no_less_than_a_pair(columns: int):
 
 def test_images_have_no_weight_of_columns():
     assert decided(image=DIGITS).anchor_diagonal_weight == 1.0
+
+
+@pytest.mark.parametrize(
+    ("request_", "generator"),
+    [
+        ({}, "mixture"),
+        ({"generator": "network"}, "network"),
+        ({"generator_width": 32}, "network"),
+        ({"critic": True}, "network"),
+        ({"anchor": False}, "network"),
+        ({"generator": "mixture", "pretraining_steps": 7}, "mixture"),
+    ],
+)
+def test_a_mixture_is_fitted_where_nothing_asks_for_a_network(request_: dict[str, object], generator: str):
+    assert decided(request_).generator == generator
+
+
+@pytest.mark.parametrize("other", [{"critic": True}, {"anchor": False}])
+def test_a_mixture_with_a_critic_or_without_an_anchor_is_refused(other: dict[str, object]):
+    with pytest.raises(InvalidSpec, match="without a critic"):
+        decided({"generator": "mixture", **other})
