@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-units bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
+.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-units bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -120,6 +120,9 @@ bench-poker: $(DEV_INSTALLED) ## utility of synthetic Poker hands (needs UNDERST
 
 bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many shapes beside AIM, MST and independent columns; goes on where it was (needs UNDERSTUDY_DATA; hours)
 	$(BIN)/python -m benchmarks.tables --all
+
+bench-learnt: $(DEV_INSTALLED) ## what learnt domains keep of real tables, beside domains that are too wide (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.learnt_domains
 
 bench-charged: $(DEV_INSTALLED) ## what charged reports say of real data beside what is true (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.charged

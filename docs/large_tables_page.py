@@ -22,7 +22,8 @@ _HOW: Final = """# Large tables
 A training without critic, the default for tables, reads private rows only to count them. It never holds the table: the sealed
 rows are decrypted, decompressed and coded a batch at a time, and every batch is counted into all tables that are asked for
 (`models/counting`). Memory follows the tables that are counted and one batch, not the rows. A training with a critic looks
-at single rows in every step and still holds the coded table, two bytes a value.
+at single rows in every step and still holds the coded table, two bytes a value. So does one that
+[learns](domain.md#what-a-training-learns) its domain, which holds the rows themselves while it learns.
 
 * **Exact.** Counts are sums of integers in units of 2^-20 of a record. They depend on no order, no batch and no shard, so a
   table gives the same release however it is cut. Noise is drawn once, on the sums.

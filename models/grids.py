@@ -7,13 +7,14 @@ from core.synthesis.plan import Plan
 from models.anchor import GRID
 from models.dp.noise import GRID_BITS, grid_bits
 from models.images import sums
+from models.learning import GRID as LEARNING_GRID
 
 
 def noise_grid(plan: Plan) -> dict[str, Any]:
     """The public grids that sums and noise were rounded to.
 
     Returns:
-        `anchor` and `label_counts`: spacing of the moments (of images: the coarsest) and of the counts, in records. `critic`: for every noise
+        `learning`, where something is learnt, `anchor` and `label_counts`: spacing of the moments (of images: the coarsest) and of the counts, in records. `critic`: for every noise
         block, how many bits its grid lies below the noise's standard deviation; `histograms`: likewise, in bits. None where
         the plan has no such release.
     """
@@ -24,7 +25,8 @@ def noise_grid(plan: Plan) -> dict[str, Any]:
         }
         for block in plan.blocks
     ]
-    return {
+    learning = {} if plan.learning is None else {"learning": LEARNING_GRID}
+    return learning | {
         "anchor": _anchor_grid(plan),
         "label_counts": None if plan.label_histogram is None else 1,
         "critic": critic,

@@ -76,6 +76,7 @@ class Purpose(IntEnum):
     MARGINAL_NOISE = 83
     GENERATOR_CHECK = 96
     UNIT_KEY = 112
+    LEARNING_NOISE = 113
     TEST = 99
 
 

@@ -48,7 +48,8 @@ class Record:
         Raises:
             ExecutionDiffers: the plan has no such release, or it has more noise.
         """
-        charged = self._charged(Purpose(purpose), step)
+        learns = purpose == Purpose.LEARNING_NOISE
+        charged = self._charged_for_learning(step) if learns else self._charged(Purpose(purpose), step)
         if charged is None or not sensitivity * charged <= 1 + _TOLERANCE:
             raise ExecutionDiffers
 
@@ -99,8 +100,14 @@ class Record:
             case _:
                 return None
 
+    def _charged_for_learning(self, step: int) -> float | None:
+        learning = self._plan.learning
+        return None if learning is None or step >= len(learning.releases) else learning.noise_multiplier
+
     def _note(self, purpose: Purpose, step: int) -> None:
         match purpose:
+            case Purpose.LEARNING_NOISE:
+                self._executed.learning.add(step)
             case Purpose.GRADIENT_NOISE:
                 self._executed.gradients.add(step)
             case Purpose.ACTS_NOISE:

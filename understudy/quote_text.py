@@ -1,6 +1,8 @@
 """A quote as a few lines for people: what would run, what it costs, what is left."""
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from understudy.documents import Json, take
 from understudy.jobs.results import Quote
@@ -37,6 +39,7 @@ def _training(document: Json) -> list[str]:
         critic if steps else without,
         f"  split of the budget: {shares}",
         *_bound(document),
+        *_learning(document.get("learning")),
     ]
 
 
@@ -49,6 +52,23 @@ def _bound(document: Json) -> list[str]:
     return [
         f"  of each '{unit['column']}' at most {records} records count, under {records} times the noise of one"
     ]
+
+
+def _learning(learning: Mapping[str, Any] | None) -> list[str]:
+    """What is learnt of the domain first, in one line; none where all of it is declared."""
+    if learning is None:
+        return []
+    learnt = Counter(release["learns"] for release in learning["releases"])
+    told = ", ".join(f"{part} of {count} columns" for part, count in learnt.items())
+    thresholds = [
+        release["threshold"] for release in learning["releases"] if release["threshold"] is not None
+    ]
+    if thresholds:
+        told += (
+            f"; a category needs about {max(thresholds):.0f} units, and takes delta {learning['delta']:.3g}: this dataset's "
+            "budget is then counted by basic composition"
+        )
+    return [f"  learnt of the domain first: {told}"]
 
 
 def _selection(document: Json) -> list[str]:

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from core.db.session import Database
 from core.db.tables.release import Release
+from core.domain.declared import Domain
+from core.domain.images import ImageDomain
 from core.jobs import claims
 from core.releases.bundle import MANIFEST, unpack
 from core.releases.errors import BundleInvalid, ExecutionDiffers
@@ -99,7 +101,7 @@ def released_side(
         bundle = unpack(content)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             digest = hashlib.sha256(archive.read(MANIFEST)).hexdigest()
-        if digest != plan.manifest_sha256 or bundle.domain != work.domain.to_json():
+        if digest != plan.manifest_sha256 or not _is_of(bundle.domain, work.domain):
             raise AttemptEnded(ExitCode.MACHINERY)
         public = public_side(bundle, plan)
     except BundleInvalid as error:
@@ -152,6 +154,19 @@ def measure(
         "software": software(),
     }
     return json.dumps(told, sort_keys=True, allow_nan=False).encode()
+
+
+def _is_of(released: Mapping[str, Any], declared: Domain) -> bool:
+    """Whether a release's domain is the dataset's; what was learnt may differ, the columns and their order may not."""
+    document: dict[str, Any] = declared.to_json()
+    if isinstance(declared, ImageDomain) or not declared.learnt:
+        return released == document
+    learnt = {declared.modelled[place].name for place, _what in declared.learnt}
+    found, wanted = (
+        [{"name": one["name"], "kind": one["kind"]} if one["name"] in learnt else one for one in columns]
+        for columns in (released["columns"], document["columns"])
+    )
+    return found == wanted and {**released, "columns": []} == {**document, "columns": []}
 
 
 def _plan_of(work: Assignment) -> ReportPlan:

@@ -9,11 +9,13 @@ entry goes before it, because nothing leaves it that anybody but the owner can o
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from uuid import UUID
 
 from core.db.session import Database
+from core.domain.table import TableDomain
 from core.releases.bundle import unpack
+from core.releases.errors import BundleInvalid
 from core.releases.sampler import Sampler
 from core.reports.coded_rows import coded_rows
 from core.reports.columns import columns_of
@@ -54,7 +56,7 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
     except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; nobody else learns that there was one
         html = render_failure(work.subject, "".join(traceback.format_exception(error)))
     key = report_key(work.dataset_id, report_id, fence)
-    room = most_bytes(columns_of(work.domain))
+    room = max(most_bytes(columns_of(domain)) for domain in _domains(work, bundle))
     try:
         with machinery():
             write_report(store, key, html, data_key=work.data_key, room=room)
@@ -64,12 +66,24 @@ def make(settings: Settings, *, database: Database, store: ObjectStore, report_i
         raise AttemptEnded(ExitCode.DATA) from None
 
 
+def _domains(work: ReportWork, bundle: bytes) -> list[TableDomain]:
+    """The declared domain and, where something of it is learnt, the release's, whose words may be longer; both public."""
+    if not work.domain.learnt:
+        return [work.domain]
+    with suppress(BundleInvalid):
+        return [work.domain, TableDomain.from_json(unpack(bundle).domain)]
+    return [work.domain]
+
+
 def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
     with storage():
         rows = open_private_rows(store, work.rows_key, work.data_key, work.domain)
-        codes, units = coded_rows(rows, work.domain)
-    sampler = Sampler(unpack(bundle))
-    contents = measure(codes, units, sampler.codes, columns_of(work.domain), target=work.target)
+        opened = unpack(bundle)
+        # The release's own: what is learnt of a declared domain differs from release to release.
+        domain = TableDomain.from_json(opened.domain)
+        codes, units = coded_rows(rows, domain)
+    sampler = Sampler(opened)
+    contents = measure(codes, units, sampler.codes, columns_of(domain), target=work.target)
     return render(work.subject, contents)
 
 

@@ -21,6 +21,7 @@ import structlog
 import torch
 
 from core.db.session import Database
+from core.domain.declared import Domain
 from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.jobs.failure_notes import write_failure_note
@@ -42,6 +43,7 @@ from models.devices.placement import HOST, Placement, placed, settle
 from models.dp.errors import UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
 from models.generator_check import check_generator
+from models.learning import learnt_records
 from models.randomness import KeyedStreams, Purpose
 from models.recording import Record
 from models.registry import make_synthesizer
@@ -91,7 +93,13 @@ def attempt(
     if isinstance(work.claim.plan, ReportPlan):
         public, references = charged.released_side(work, database=database, store=store)
         charged.mark(work, database=database)
-        made = partial(charged.measure, work, public, references, partial(_opened, work, store))
+        made = partial(
+            charged.measure,
+            work,
+            public,
+            references,
+            partial(_opened, work, store, public.domain or work.domain),
+        )
         key = report_key(job_id, fence)
     else:
         made = partial(_bundle, settings, work, database=database, store=store, placement=placement)
@@ -143,9 +151,9 @@ def _bundle(
         record=record,
         checkpoint_seconds=settings.checkpoint_seconds,
     )
-    generator = _trained(settings, work, store, host, record, placement)
-    report = report_of(work, record, check_generator(generator, work.domain))
-    return write_bundle(generator=generator, domain=work.domain.to_json(), certificate=report)
+    domain, generator = _trained(settings, work, store, host, record, placement)
+    report = report_of(work, record, check_generator(generator, domain))
+    return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
 
 
 def _trained(
@@ -155,25 +163,34 @@ def _trained(
     host: JobHost,
     record: Record | SelectionRecord,
     placement: Placement = HOST,
-) -> TrainedGenerator | TrainedImageGenerator:
-    """Open the private records and run the plan, recording what is released."""
-    plan = _trained_plan(work)
+) -> tuple[Domain, TrainedGenerator | TrainedImageGenerator]:
+    """Open the private records and run the plan, recording what is released; the domain is the learnt one."""
+    plan, domain = _trained_plan(work), work.domain
     # In a selection every training has a record of its own.
     releases = None if isinstance(record, SelectionRecord) else record
     streams = KeyedStreams(work.randomness_key, releases=releases)
-    if isinstance(plan, Plan) and isinstance(work.domain, TableDomain) and only_counts(plan):
+    if isinstance(plan, Plan) and plan.learning is not None:
+        assert isinstance(domain, TableDomain), "only a table's domain is learnt"
         with storage():
-            shards = PrivateShards(store, work.rows_key, work.data_key, work.domain)
+            batches = list(open_private_rows(store, work.rows_key, work.data_key, domain))
+        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
+        domain, table = learnt_records(
+            batches, domain, plan.learning, streams, host, bound=plan.privacy_unit.records, key=key
+        )
+        return domain, make_synthesizer(plan.synthesizer, placement).fit(table, plan, streams, host)
+    if isinstance(plan, Plan) and isinstance(domain, TableDomain) and only_counts(plan):
+        with storage():
+            shards = PrivateShards(store, work.rows_key, work.data_key, domain)
         key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
         with closing(_Help(settings, work, store)) as helped:
-            counter = helped.counter(_Shards(shards), work.domain, key=key, bound=plan.privacy_unit.records)
-            return make_synthesizer(plan.synthesizer, placement).fit(counter, plan, streams, host)
-    records = _opened(work, store)
+            counter = helped.counter(_Shards(shards), domain, key=key, bound=plan.privacy_unit.records)
+            return domain, make_synthesizer(plan.synthesizer, placement).fit(counter, plan, streams, host)
+    records = _opened(work, store, domain)
     if isinstance(plan, SelectionPlan):
         assert isinstance(record, SelectionRecord), "the plan's record"
         make = partial(make_synthesizer, placement=placement)
-        return Selection(records, plan, streams, host, listening=record, make=make).run().generator
-    return make_synthesizer(plan.synthesizer, placement).fit(records, plan, streams, host)
+        return domain, Selection(records, plan, streams, host, listening=record, make=make).run().generator
+    return domain, make_synthesizer(plan.synthesizer, placement).fit(records, plan, streams, host)
 
 
 class _Shards:
@@ -253,12 +270,13 @@ def _require_installed(plan: Plan | SelectionPlan) -> None:
         raise AttemptEnded(ExitCode.MACHINERY) from error
 
 
-def _opened(work: Assignment, store: ObjectStore) -> PrivateTable | PrivateImages:
+def _opened(work: Assignment, store: ObjectStore, domain: Domain) -> PrivateTable | PrivateImages:
+    """Open the rows as they were declared, and code them by the domain of a release, or the declared one."""
     with storage():
         batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
-        if isinstance(work.domain, ImageDomain):
-            return coded_images(batches, work.domain)
-        return coded_table(batches, work.domain)
+        if isinstance(domain, ImageDomain):
+            return coded_images(batches, domain)
+        return coded_table(batches, domain)
 
 
 def repeatable(threads: int) -> None:

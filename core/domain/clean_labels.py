@@ -11,12 +11,16 @@ from core.domain.cleaned import Cleaned, TextRules, as_mask, as_text
 from core.domain.columns import LabelColumn
 from core.domain.schema import is_plain_boolean
 
+LONGEST_CATEGORY_BYTES: Final = 200
+"""In UTF-8, of a category that is learnt."""
 _MISSING: Final = -1
 _UNKNOWN: Final = -2
 
 
 def clean_labels(column: LabelColumn, raw: pa.Array, rules: TextRules | None) -> Cleaned:
     """Clean a column whose values come from a declared list; see ``core.domain.cleaning.clean_column``."""
+    if column.learn:
+        return _clean_any_text(column, raw, rules)
     if pa.types.is_boolean(raw.type) and column.kind == "boolean":
         raw = pa.DictionaryArray.from_arrays(raw.cast(pa.int8()), list(column.labels))
         rules = None
@@ -37,6 +41,21 @@ def clean_labels(column: LabelColumn, raw: pa.Array, rules: TextRules | None) ->
     else:
         indices = pa.array(codes.astype(np.int16), mask=missing)
         cleaned.values = pa.DictionaryArray.from_arrays(indices, list(column.words))
+    return cleaned
+
+
+def _clean_any_text(column: LabelColumn, raw: pa.Array, rules: TextRules | None) -> Cleaned:
+    """Texts of a column whose categories are learnt: kept as they come, too long ones as "other"."""
+    texts = as_text(column.name, raw)
+    if rules is not None:
+        texts = rules.apply(texts)
+    cleaned = Cleaned(texts)
+    too_long = as_mask(pc.greater(pc.binary_length(texts), LONGEST_CATEGORY_BYTES))
+    if too_long.any():
+        cleaned.change("mapped-to-other", too_long)
+        cleaned.values = pc.if_else(pa.array(too_long), column.other, texts)
+    if column.null.action == "refuse":
+        cleaned.refuse("missing-value", as_mask(pc.is_null(cleaned.values)))
     return cleaned
 
 

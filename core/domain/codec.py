@@ -51,7 +51,7 @@ def encode_column(column: Modelled, values: pa.Array) -> Integers:
     """Codes of one column; see ``encode``."""
     if isinstance(column, LabelColumn):
         return _filled(column, _label_codes(column, values))
-    return _ordered_codes(column, _numbers(column, values))
+    return _ordered_codes(column, numbers_of(column, values))
 
 
 def _ordered_codes(column: NumericColumn | TimeColumn, numbers: Floats) -> Integers:
@@ -77,7 +77,7 @@ def _label_codes(column: LabelColumn, values: pa.Array) -> Integers:
     return codes
 
 
-def _numbers(column: NumericColumn | TimeColumn, values: pa.Array) -> Floats:
+def numbers_of(column: NumericColumn | TimeColumn, values: pa.Array) -> Floats:
     """float64 values, NaN for null; times as days or seconds."""
     if isinstance(column, TimeColumn):
         values = values.cast(arrow_type(column)).cast(pa.int32() if column.kind == "date" else pa.int64())

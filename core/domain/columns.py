@@ -13,6 +13,8 @@ import numpy as np
 from core.domain.bins import Bins, Floats, Grid, default_edges, make_bins
 from core.domain.calendar import make_grid
 
+Learnt = Literal["bounds", "bins", "categories"]
+"""What of a column a training learns from the rows, with noise and for a charge, instead of taking it as declared."""
 Outside = Literal["clamp", "null", "refuse"]
 Unknown = Literal["other", "null", "refuse"]
 
@@ -35,6 +37,8 @@ class ModelledColumn:
 
     name: str
     null: NullPolicy
+    learn: tuple[Learnt, ...]
+    """What is learnt of it, in this order. Until then the column has the most codes that it may be learnt to have."""
 
     @property
     def ordinary_codes(self) -> int:
@@ -108,6 +112,7 @@ class NumericColumn(OrderedColumn):
         infinite: What becomes of plus and minus infinity.
         fraction: What becomes of 3.7 in a whole-number column.
         unreadable: What becomes of text that is not a number.
+        learn: What is learnt. With "bounds" the declared ones are the outermost, with "bins" their declared number is the most.
     """
 
     kind: ClassVar[Literal["numeric"]] = "numeric"
@@ -126,6 +131,7 @@ class NumericColumn(OrderedColumn):
     infinite: Outside = "refuse"
     fraction: Literal["round", "refuse"] = "refuse"
     unreadable: Literal["null", "refuse"] = "refuse"
+    learn: tuple[Learnt, ...] = ()
 
     @property
     def grid(self) -> Grid | None:
@@ -165,6 +171,7 @@ class TimeColumn(OrderedColumn):
         null: Null policy.
         outside: What becomes of a value beyond the bounds.
         unreadable: What becomes of text that is not a date.
+        learn: What is learnt, as of numbers.
     """
 
     name: str
@@ -179,6 +186,7 @@ class TimeColumn(OrderedColumn):
     outside: Outside = "clamp"
     unreadable: Literal["null", "refuse"] = "refuse"
     specials: tuple[float, ...] = ()
+    learn: tuple[Learnt, ...] = ()
 
     @property
     def seconds_per_unit(self) -> int:
@@ -215,6 +223,7 @@ class LabelColumn(ModelledColumn):
         other: The text that stands for every value that is not listed, or None.
         null: Null policy.
         unknown: What becomes of a value that is not listed.
+        learn: ("categories",) where the list is learnt; `labels` are then placeholders, as many as may be learnt.
     """
 
     name: str
@@ -223,6 +232,7 @@ class LabelColumn(ModelledColumn):
     other: str | None = None
     null: NullPolicy = NullPolicy(action="refuse")
     unknown: Unknown = "refuse"
+    learn: tuple[Learnt, ...] = ()
 
     @property
     def ordinary_codes(self) -> int:

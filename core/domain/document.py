@@ -16,6 +16,7 @@ from core.domain.columns import (
     Column,
     IgnoredColumn,
     LabelColumn,
+    Learnt,
     Modelled,
     NullPolicy,
     NumericColumn,
@@ -29,6 +30,14 @@ from core.privacy.adjacency import MOST_RECORDS
 
 MAXIMUM_CODES: Final = 32767
 """Codes are stored as 16-bit integers."""
+LEARN: Final = "learn"
+"""What a document says of bounds, bins or categories that a training learns for a charge (docs/domain.md)."""
+MOST_BINS: Final = 32
+"""Bins and heavy values of a column whose bins are learnt, where its entry names no `most`."""
+MOST_CATEGORIES: Final = 64
+"""Categories of a column whose categories are learnt, likewise."""
+LARGEST_NUMBER: Final = 2.0**53
+"""Bounds are learnt within this to either side, where none are declared."""
 
 
 def column_from_json(value: object, pointer: str) -> Column:
@@ -74,10 +83,40 @@ def _check_null_has_a_place(node: Node, null: NullPolicy, **rules: str) -> None:
             )
 
 
+def _learnt(node: Node) -> tuple[Learnt, ...]:
+    """What the entry of a number or time leaves to be learnt; "bounds" is consumed, "bins" is not."""
+    found: list[Learnt] = []
+    if node.has("bounds"):
+        node.take_choice("bounds", (LEARN,))
+        found.append("bounds")
+    if node.is_text("bins", LEARN):
+        found.append("bins")
+    if found and node.has("edges"):
+        node.refuse("Declared edges leave nothing to be learnt.", "learn-beside-edges", key="edges")
+    if "bounds" in found and not node.is_text("outside", "clamp", absent=True):
+        node.refuse(
+            "A value beyond learnt bounds falls into the outermost bin.", "learn-beside-outside", key="outside",
+            remedy="Leave out 'outside', or declare the bounds.",
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _refuse_stand_in(node: Node, null: NullPolicy, learn: tuple[Learnt, ...]) -> None:
+    if null.action == "use" and learn and learn != ("bins",):
+        node.refuse(
+            "A value that stands in must be a declared one.", "learn-beside-stand-in", key="null",
+            remedy='Write "null": "category", or declare what is to be learnt.',
+        )  # fmt: skip
+
+
 def _bounds_or_edges(
-    node: Node, read: Callable[[object, str], float], *, single: bool
+    node: Node,
+    read: Callable[[object, str], float],
+    *,
+    single: bool,
+    outermost: tuple[object, object] | None = None,
 ) -> tuple[float, float, tuple[float, ...]]:
-    """Lower, upper and declared edges; the bounds may be left out where edges are given."""
+    """Lower, upper and declared edges; the bounds may be left out where edges are given, or where they are learnt within some."""
     edges = tuple(read(item, f"edges/{index}") for index, item in enumerate(node.take_list("edges", ())))
     if len(edges) == 1:
         node.refuse("'edges' needs at least two values.", "too-few-edges", key="edges")
@@ -87,8 +126,9 @@ def _bounds_or_edges(
                 "Edges must increase strictly.", "edges-not-increasing", key=f"edges/{index}",
                 remedy="Sort the edges and drop repeated ones.",
             )  # fmt: skip
-    lower = read(node.take("lower"), "lower") if node.has("lower") or not edges else edges[0]
-    upper = read(node.take("upper"), "upper") if node.has("upper") or not edges else edges[-1]
+    widest = ({}, {}) if outermost is None else tuple({"default": bound} for bound in outermost)
+    lower = read(node.take("lower", **widest[0]), "lower") if node.has("lower") or not edges else edges[0]
+    upper = read(node.take("upper", **widest[1]), "upper") if node.has("upper") or not edges else edges[-1]
     if upper < lower or (upper == lower and not single):
         node.refuse(
             "'lower' must be below 'upper'.",
@@ -113,7 +153,13 @@ def _numeric(node: Node, name: str) -> NumericColumn:
             node.refuse(f"'{key}' of an integer column must be a whole number.", "not-an-integer", key=key)
         return found
 
-    lower, upper, edges = _bounds_or_edges(node, number, single=integer)
+    learn = _learnt(node)
+    outermost = None
+    if "bounds" in learn:
+        digits = node.peek("decimals")
+        limit = LARGEST_NUMBER / 10 ** (digits if type(digits) is int and 0 <= digits <= 9 else 0)  # noqa: PLR2004
+        outermost = (-float(int(limit)), float(int(limit)))
+    lower, upper, edges = _bounds_or_edges(node, number, single=integer, outermost=outermost)
     specials = tuple(number(item, f"specials/{i}") for i, item in enumerate(node.take_list("specials", ())))
     if len(set(specials)) < len(specials):
         node.refuse("A special value is listed twice.", "duplicate-value", key="specials")
@@ -128,9 +174,11 @@ def _numeric(node: Node, name: str) -> NumericColumn:
         return found
 
     null = _null_policy(node, stand_in)
+    _refuse_stand_in(node, null, learn)
     column = NumericColumn(
+        learn=learn,
         name=name, integer=integer, lower=lower, upper=upper, edges=edges, specials=specials, decimals=decimals,
-        bin_count=_bin_count(node, edges), null=null,
+        bin_count=_bin_count(node, edges, learn), null=null,
         spacing=cast('Literal["linear", "log"]', node.take_choice("spacing", ("linear", "log"), "linear")),
         outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
         infinite=cast("Outside", node.take_choice("infinite", ("clamp", "null", "refuse"), "refuse")),
@@ -148,7 +196,14 @@ def _numeric(node: Node, name: str) -> NumericColumn:
     return column
 
 
-def _bin_count(node: Node, edges: tuple[float, ...]) -> int | None:
+def _bin_count(node: Node, edges: tuple[float, ...], learn: tuple[Learnt, ...]) -> int | None:
+    if "bins" in learn:
+        node.take("bins")
+        if node.has("spacing"):
+            node.refuse(
+                "'spacing' has no meaning where bins are learnt.", "learn-beside-spacing", key="spacing"
+            )
+        return node.take_integer("most", MOST_BINS, lowest=4, highest=MAXIMUM_CODES)
     if edges and (node.has("bins") or node.has("spacing")):
         node.refuse("'bins' and 'spacing' have no meaning beside 'edges'.", "bins-beside-edges", key="edges")
     return node.take_integer("bins", None, lowest=1, highest=MAXIMUM_CODES)
@@ -156,6 +211,13 @@ def _bin_count(node: Node, edges: tuple[float, ...]) -> int | None:
 
 def _unreadable(node: Node) -> Literal["null", "refuse"]:
     return cast('Literal["null", "refuse"]', node.take_choice("unreadable", ("null", "refuse"), "refuse"))
+
+
+_FIRST_AND_LAST: Final[dict[str, tuple[object, object]]] = {
+    "date": ("0001-01-01", "9999-12-31"),
+    "datetime": ("0001-01-01T00:00:00", "9999-12-31T23:59:59"),
+}
+"""Bounds of times are learnt within these, where none are declared."""
 
 
 def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColumn:
@@ -168,7 +230,9 @@ def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColum
                 remedy="Write 2020-12-31." if kind == "date" else "Write 2020-12-31T23:59:00.",
             )  # fmt: skip
 
-    lower, upper, edges = _bounds_or_edges(node, moment, single=True)
+    learn = _learnt(node)
+    outermost = None if "bounds" not in learn else _FIRST_AND_LAST[kind]
+    lower, upper, edges = _bounds_or_edges(node, moment, single=True, outermost=outermost)
     resolutions = DATE_RESOLUTIONS if kind == "date" else DATETIME_RESOLUTIONS
 
     def stand_in(value: object) -> float:
@@ -178,10 +242,12 @@ def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColum
         return found
 
     null = _null_policy(node, stand_in)
+    _refuse_stand_in(node, null, learn)
     column = TimeColumn(
+        learn=learn,
         name=name, kind=kind, lower=int(lower), upper=int(upper), edges=tuple(int(edge) for edge in edges),
         resolution=node.take_choice("resolution", resolutions, "day" if kind == "date" else "second"),
-        bin_count=_bin_count(node, edges), format=_time_format(node), null=null,
+        bin_count=_bin_count(node, edges, learn), format=_time_format(node), null=null,
         outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
         unreadable=_unreadable(node),
     )  # fmt: skip
@@ -198,7 +264,33 @@ def _time_format(node: Node) -> str | None:
     return text
 
 
+def _learnt_categories(node: Node, name: str) -> LabelColumn:
+    """A column whose categories are learnt; whatever is not among them is "other"."""
+    node.take("categories")
+    most = node.take_integer("most", MOST_CATEGORIES, lowest=1, highest=MAXIMUM_CODES)
+    other = node.take("other", default=True)
+    if other is False:
+        node.refuse(
+            "Learnt categories leave out what few units have: 'other' stands for it.", "learn-without-other", key="other",
+            remedy="Leave out 'other', or give its text.",
+        )  # fmt: skip
+    text = "other" if other is True else other
+    if not isinstance(text, str) or not text:
+        node.refuse("'other' must be true or the text that stands for it.", "not-text", key="other")
+    null = _null_policy(node, str)
+    _refuse_stand_in(node, null, ("categories",))
+    node.take_choice("unknown", ("other",), "other")
+    width = len(str(most))
+    places = [f"category {place:0{width}}" for place in range(1, (most or 0) + 1)]
+    return LabelColumn(
+        name=name, kind="categorical", labels=tuple(place for place in places if place != text), other=text,
+        null=null, unknown="other", learn=("categories",),
+    )  # fmt: skip
+
+
 def _labels(node: Node, name: str, kind: Literal["categorical", "ordinal", "boolean"]) -> LabelColumn:
+    if kind == "categorical" and node.is_text("categories", LEARN):
+        return _learnt_categories(node, name)
     other: str | None = None
     labels: tuple[str, ...]
     if kind == "boolean":
@@ -208,9 +300,10 @@ def _labels(node: Node, name: str, kind: Literal["categorical", "ordinal", "bool
     else:
         key = "categories" if kind == "categorical" else "levels"
         labels = node.take_texts(key)
-        if not labels:
-            node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one value.")
         other = _other(node, labels) if kind == "categorical" else None
+        # A release whose categories were learnt may have none that enough units share.
+        if not labels and other is None:
+            node.refuse(f"'{key}' is empty.", "no-values", key=key, remedy="List at least one value.")
     words = labels if other is None else (*labels, other)
 
     def stand_in(value: object) -> str:
@@ -293,10 +386,20 @@ def _numeric_to_json(column: NumericColumn) -> dict[str, object]:
         found["decimals"] = column.decimals
     if column.edges:
         found["edges"] = [plain_number(value) for value in column.edges]
-    else:
+    elif "bins" not in column.learn:
         found["spacing"] = column.spacing
-    if column.bin_count is not None:
+    return found | _learnt_to_json(column)
+
+
+def _learnt_to_json(column: NumericColumn | TimeColumn) -> dict[str, object]:
+    """How many bins, or that they are learnt, and at most how many; and whether the bounds are."""
+    found: dict[str, object] = {}
+    if "bins" in column.learn:
+        found |= {"bins": LEARN, "most": column.bin_count}
+    elif column.bin_count is not None:
         found["bins"] = column.bin_count
+    if "bounds" in column.learn:
+        found["bounds"] = LEARN
     return found
 
 
@@ -315,8 +418,7 @@ def _time_to_json(column: TimeColumn) -> dict[str, object]:
     }
     if column.edges:
         found["edges"] = [time_text(column, edge) for edge in column.edges]
-    if column.bin_count is not None:
-        found["bins"] = column.bin_count
+    found |= _learnt_to_json(column)
     if column.format is not None:
         found["format"] = column.format
     return found
@@ -328,6 +430,8 @@ def _labels_to_json(column: LabelColumn) -> dict[str, object]:
     if column.kind == "ordinal":
         return {"levels": list(column.labels), "unknown": column.unknown}
     other = False if column.other is None else column.other
+    if column.learn:
+        return {"categories": LEARN, "most": len(column.labels), "other": other, "unknown": column.unknown}
     return {"categories": list(column.labels), "other": other, "unknown": column.unknown}
 
 

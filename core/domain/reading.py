@@ -41,6 +41,14 @@ class Node:
         """Whether the key is present and not yet consumed."""
         return key in self._rest
 
+    def peek(self, key: str) -> object:
+        """The value of a key, which is not consumed; None where it is absent."""
+        return self._rest.get(key)
+
+    def is_text(self, key: str, text: str, *, absent: bool = False) -> bool:
+        """Whether a key holds a text; `absent` where there is no such key. Nothing is consumed."""
+        return self._rest[key] == text if key in self._rest else absent
+
     def has_null(self, key: str) -> bool:
         """Whether the key is absent or null; a null is consumed."""
         if self._rest.get(key) is None:

@@ -39,9 +39,19 @@ def image_schema(domain: ImageDomain) -> pa.Schema:
     )
 
 
+def _stored_columns(domain: TableDomain) -> pa.Schema:
+    """As sampled, but for columns whose categories are learnt: any text, as it came."""
+    return pa.schema(
+        [
+            pa.field(column.name, pa.string() if "categories" in column.learn else arrow_type(column))
+            for column in domain.modelled
+        ]
+    )
+
+
 def storage_schema(domain: Domain) -> pa.Schema:
     """Schema of stored rows: the modelled columns or the image, then the privacy unit's column as text if there is one."""
-    schema = image_schema(domain) if isinstance(domain, ImageDomain) else sample_schema(domain)
+    schema = image_schema(domain) if isinstance(domain, ImageDomain) else _stored_columns(domain)
     if domain.privacy_unit is None:
         return schema
     return schema.append(pa.field(domain.privacy_unit, pa.string(), nullable=False))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Self
 
-from core.domain.columns import Column, IgnoredColumn, Modelled, UnitColumn
+from core.domain.columns import Column, IgnoredColumn, Learnt, Modelled, UnitColumn
 from core.domain.confirmation import require_confirmed
 from core.domain.csv_format import CsvFormat
 from core.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
@@ -15,6 +15,8 @@ from core.domain.rule_reading import rules_from_json
 from core.domain.rules import Kept, Rule, kept_rules
 
 SCHEMA: Final = "understudy.domain/1"
+MOST_LEARNT: Final = 64
+"""Releases of one training that learn its domain."""
 _LONGEST_NAME: Final = 200
 
 
@@ -61,6 +63,7 @@ class TableDomain:
         )
         node.finish()
         domain._check(node)
+        domain._check_learnt(node, rules)
         domain = replace(domain, rules=rules)
         domain.kept  # noqa: B018 - rules that cannot be kept are refused here, not when rows are drawn
         return domain
@@ -99,6 +102,11 @@ class TableDomain:
     def cardinalities(self) -> tuple[int, ...]:
         """Number of codes of each modelled column."""
         return tuple(column.cardinality for column in self.modelled)
+
+    @cached_property
+    def learnt(self) -> tuple[tuple[int, Learnt], ...]:
+        """What a training learns from the rows: place among the modelled columns and what of it, in order. Mostly nothing."""
+        return tuple((place, what) for place, column in enumerate(self.modelled) for what in column.learn)
 
     @property
     def cells(self) -> int:
@@ -139,6 +147,20 @@ class TableDomain:
                 key="privacy_unit",
                 remedy="Give the column that identifies a person the kind 'unit' and name it here.",
             )
+
+    def _check_learnt(self, node: Node, rules: tuple[Rule, ...]) -> None:
+        if len(self.learnt) > MOST_LEARNT:
+            node.refuse(
+                f"At most {MOST_LEARNT} bounds, bins and lists of categories can be learnt together.", "too-much-to-learn",
+                key="columns", remedy="Declare those that are no secret.",
+            )  # fmt: skip
+        names = {self.modelled[place].name for place, _what in self.learnt}
+        for index, rule in enumerate(rules):
+            if names & set(rule.columns):
+                node.refuse(
+                    "A rule speaks of declared values, and a column of it is learnt.", "rule-of-learnt-column",
+                    key=f"rules/{index}", remedy="Declare the column's bounds, bins or categories, or leave out the rule.",
+                )  # fmt: skip
 
 
 def _take_name(node: Node, key: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.guarantee import SMALLEST_EPSILON, check_delta
 from core.privacy.loss import epsilon_of_leaves
-from core.privacy.mechanism import Leaf, Mechanism, leaves
+from core.privacy.mechanism import Leaf, Mechanism, Threshold, leaves
 from core.privacy.renyi import FINE_ORDERS, epsilon_of_rdp, rdp_of_leaves
 
 
@@ -51,13 +51,18 @@ def epsilons(mechanism: Mechanism, *, delta: float) -> Epsilons:
     """Return the epsilon of `mechanism` at `delta`, by both accountants.
 
     The result does not depend on the order of the parts. An empty mechanism has epsilon 0; any other has at
-    least `SMALLEST_EPSILON`, also where delta alone would cover it.
+    least `SMALLEST_EPSILON`, also where delta alone would cover it. What thresholds take of `delta` is taken first.
 
     Raises:
-        InvalidGuarantee: `delta` is below `SMALLEST_DELTA`, not below one, or NaN.
+        InvalidGuarantee: `delta`, or what thresholds leave of it, is below `SMALLEST_DELTA`; or it is not below one, or NaN.
     """
     check_delta(delta)
-    return _epsilons(frozenset(leaves(mechanism).items()), delta)
+    counts = leaves(mechanism)
+    thresholds = [count * leaf.delta for leaf, count in counts.items() if isinstance(leaf, Threshold)]
+    if not thresholds:
+        return _epsilons(frozenset(counts.items()), delta)
+    rest = {leaf: count for leaf, count in counts.items() if not isinstance(leaf, Threshold)}
+    return _epsilons(frozenset(rest.items()), check_delta(delta - math.fsum(thresholds)))
 
 
 @lru_cache(maxsize=512)
@@ -78,7 +83,7 @@ def _safe(epsilon: float) -> float:
 
 
 def rdp_at(mechanism: Mechanism | Leaf, orders: Sequence[float]) -> tuple[float, ...]:
-    """Return the Renyi divergence of `mechanism` at each of `orders`, never negative.
+    """Return the Renyi divergence of `mechanism` at each of `orders`, never negative; infinite with a threshold.
 
     Raises:
         InvalidGuarantee: an order is not above one.

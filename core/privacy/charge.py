@@ -14,6 +14,9 @@ from core.privacy.mechanism import Mechanism
 ORDERS = (4, 6, 8, 12, 16, 32)
 """Renyi orders of the filters, fixed for ever: an order chosen after the fact would not be a filter."""
 
+UNBOUNDED_MICROS = 10**15
+"""What stands for an infinite divergence, that of a mechanism with a threshold: no filter holds that has to add it."""
+
 MICRO = 10**6
 FEMTO = 10**15
 
@@ -78,7 +81,10 @@ def charge_of(mechanism: Mechanism, *, delta: float) -> Charge:
     return Charge(
         epsilon_micros=math.ceil(Fraction(epsilon) * MICRO),
         delta_femtos=math.ceil(decimal_of(delta) * FEMTO),
-        rdp_micros=tuple(math.ceil(Fraction(amount) * MICRO) for amount in renyi),
+        rdp_micros=tuple(
+            UNBOUNDED_MICROS if math.isinf(amount) else math.ceil(Fraction(amount) * MICRO)
+            for amount in renyi
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
-from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of, total
+from core.privacy.charge import FEMTO, MICRO, ORDERS, UNBOUNDED_MICROS, Charge, decimal_of, total
 from core.privacy.guarantee import SMALLEST_DELTA, check_delta, check_epsilon
 
 JOBS_PER_DELTA_CAP = 16
@@ -135,7 +135,9 @@ def admit(cap: Cap, charges: Sequence[Charge]) -> Admission:
     }
     for order, capacity in renyi_capacities:
         amount = used.rdp_micros[ORDERS.index(order)]
-        rooms[f"rdp-{order}"] = Room(capacity_micros=capacity, used_micros=amount)
+        # An infinite divergence fits nowhere, however large the cap is.
+        bounded = min(capacity, UNBOUNDED_MICROS - 1)
+        rooms[f"rdp-{order}"] = Room(capacity_micros=bounded, used_micros=amount)
     return Admission(rooms=rooms)
 
 

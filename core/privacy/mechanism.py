@@ -128,6 +128,23 @@ class PermuteAndFlip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """Noisy counts under names that only the rows know, each name published if its count passes a threshold.
+
+    What the noise on the counts costs is a `Gaussian` of its own. This is the rest: a name that one unit alone has must
+    not pass, and passes with probability q. Several such counts have q with 1 - q = product of (1 - q_i). `delta` is
+    -log(1 - q), by which the delta of everything together grows, in both directions (docs/mechanisms/learning.md has the
+    proof). No Renyi divergence is finite: a job with a threshold is admitted by basic composition or not at all.
+    """
+
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise InvalidMechanism("the delta of a threshold lies between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel:
     """Mechanisms on disjoint parts of the units, one part each; each may look at the outputs before it.
 
@@ -168,6 +185,8 @@ def _check_parts(parts: tuple["Mechanism", ...]) -> None:
                 pending.append(inner)
             case Composed(parts=more):
                 pending.extend(more)
+            case Threshold():
+                raise InvalidMechanism("a part has no threshold")
             case _:
                 pass
 
@@ -180,6 +199,7 @@ Mechanism = (
     | Repeated
     | Composed
     | PermuteAndFlip
+    | Threshold
     | Parallel
     | Chosen
 )
@@ -196,7 +216,7 @@ class Largest:
     alternatives: tuple[Runs, ...]
 
 
-Leaf = Gaussian | DiscreteGaussian | Laplace | PoissonSampled | PermuteAndFlip | Largest
+Leaf = Gaussian | DiscreteGaussian | Laplace | PoissonSampled | PermuteAndFlip | Threshold | Largest
 
 
 def _alternatives(parts: tuple[Mechanism, ...]) -> tuple[Runs, ...]:
@@ -262,6 +282,8 @@ def _body(mechanism: Mechanism) -> dict[str, Any]:
             return {"kind": kind, "noise_multiplier": multiplier}
         case PermuteAndFlip(epsilon=epsilon, candidates=candidates):
             return {"kind": "permute-and-flip", "epsilon": epsilon, "candidates": candidates}
+        case Threshold(delta=delta):
+            return {"kind": "threshold", "delta": delta}
         case PoissonSampled(sampling_rate=rate, mechanism=inner):
             return {"kind": "poisson-sampled", "sampling_rate": rate, "mechanism": _body(inner)}
         case _:
@@ -303,6 +325,8 @@ def _parse(document: Mapping[str, Any]) -> Mechanism:
         return Repeated(mechanism=_parse(document["mechanism"]), count=_count(document["count"]))
     if kind == "permute-and-flip":
         return PermuteAndFlip(epsilon=float(document["epsilon"]), candidates=_count(document["candidates"]))
+    if kind == "threshold":
+        return Threshold(delta=float(document["delta"]))
     if kind in _NOISES:
         return _NOISES[kind](noise_multiplier=float(document["noise_multiplier"]))
     if kind in _OF_PARTS:

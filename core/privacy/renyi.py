@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, logsumexp
 
-from core.privacy.mechanism import DiscreteGaussian, Gaussian, Laplace, Largest, Leaf, PermuteAndFlip
+from core.privacy.mechanism import (
+    DiscreteGaussian,
+    Gaussian,
+    Laplace,
+    Largest,
+    Leaf,
+    PermuteAndFlip,
+    Threshold,
+)
 
 _LARGEST = 512
 INTEGERS = (*range(1, 65), *range(66, 129, 2), *range(136, _LARGEST + 1, 8))
@@ -89,6 +97,8 @@ def rdp_of_leaf(leaf: Leaf, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.f
             return gaussian_rdp(multiplier, orders)
         case Laplace(noise_multiplier=multiplier):
             return laplace_rdp(multiplier, orders)
+        case Threshold():
+            return np.full_like(orders, np.inf)
         case PermuteAndFlip(epsilon=epsilon):
             return pure_rdp(epsilon, orders)
         case Largest(alternatives=alternatives):

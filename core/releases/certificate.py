@@ -114,7 +114,7 @@ def make_certificate(
             "releases": executed.to_json(),
             "noise_multipliers": multiplier_runs(plan),
         },
-        "preprocessing": list(say.PREPROCESSING),
+        "preprocessing": _preprocessing(plan),
         "post_processing": say.POST_PROCESSING,
         "composition": {"within": say.COMPOSITION_WITHIN, "across": say.COMPOSITION_ACROSS},
         "ledger": {"reserved": _link(reserved), "spent": _link(spent), "head": _link(spent)},
@@ -125,6 +125,10 @@ def make_certificate(
         "not_covered": list(say.NOT_COVERED),
         **looked,
     }
+
+
+def _preprocessing(plan: Plan) -> list[str]:
+    return list(say.PREPROCESSING if plan.learning is None else say.LEARNT_PREPROCESSING)
 
 
 def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:
@@ -145,6 +149,20 @@ def mechanism_rows(plan: Plan) -> list[dict[str, Any]]:
     steps, whose standard deviation follows the thresholds.
     """
     rows: list[dict[str, Any]] = []
+    if plan.learning is not None:
+        noise = plan.learning.noise_multiplier
+        rows += [
+            _row(
+                f"learning-{one.learns}",
+                "gaussian",
+                1,
+                one.sensitivity,
+                noise,
+                rate=1.0,
+                std=noise * one.sensitivity,
+            )
+            for one in plan.learning.releases
+        ]
     if plan.label_histogram is not None:
         noise = plan.label_histogram.noise_multiplier
         rows.append(_row("label-histogram", "discrete-gaussian", 1, 1.0, noise, rate=1.0, std=noise))
@@ -242,6 +260,7 @@ def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
         "mechanisms": mechanism_rows(plan),
         "privacy_parameters": asdict(plan.guarantee),
         "declared_size": plan.declared_size,
+        "preprocessing": _preprocessing(plan),
         "epsilon": plan.epsilons.to_json(),
         "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
         "executed": {

@@ -80,6 +80,7 @@ class MechanismForm(Form):
     name: Literal[
         "label-histogram", "anchor", "anchor-columns", "anchor-tables", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
         "threshold-histograms", "one-way-counts", "marginal-scores", "chosen-marginals",
+        "learning-bounds", "learning-bins", "learning-categories",
     ]  # fmt: skip
     kind: Literal["discrete-gaussian", "gaussian", "poisson-sampled-gaussian"]
     times: Count
@@ -101,6 +102,8 @@ class Releases(Form):
     anchor: Progressions
     gradients: Progressions
     histograms: Progressions
+    # Not nullable: left out where nothing is learnt.
+    learning: Progressions = Field(default=None)  # type: ignore[arg-type]
 
 
 class Runs(Form):
@@ -160,6 +163,8 @@ class CriticGrid(Form):
 class NoiseGrid(Form):
     """The public grids that sums and noise were rounded to."""
 
+    # Not nullable: left out where nothing is learnt.
+    learning: Positive = Field(default=None)  # type: ignore[assignment]
     anchor: Positive | None
     label_counts: Literal[1] | None
     critic: Annotated[list[CriticGrid], Field(max_length=64)]
@@ -245,12 +250,14 @@ class CertificateForm(Form):
     data_domain: DataDomain
     unprotected_quantities: Annotated[list[str], Field(json_schema_extra={"const": [*say.UNPROTECTED]})]
     model: Model
-    mechanisms: Annotated[list[MechanismForm], Field(min_length=1, max_length=6)]
+    mechanisms: Annotated[list[MechanismForm], Field(min_length=1, max_length=70)]
     mechanism: ComposedForm
     plan: PlanForm
     plan_digest: Digest
     executed: ExecutedForm
-    preprocessing: Annotated[list[str], Field(json_schema_extra={"const": [*say.PREPROCESSING]})]
+    preprocessing: Annotated[
+        list[str], Field(json_schema_extra={"enum": [[*say.PREPROCESSING], [*say.LEARNT_PREPROCESSING]]})
+    ]
     post_processing: Literal[say.POST_PROCESSING]  # type: ignore[valid-type]
     composition: Composition
     ledger: Ledger

@@ -52,12 +52,14 @@ class Executed:
         anchor: The noisy moments, one step for each release, in the order of the plan's.
         gradients: Steps of the noisy clipped sums.
         histograms: Steps of the noisy histograms of gradient norms.
+        learning: The noisy counts that a domain is learnt from, one step for each release, in the order of the plan's.
     """
 
     label_histogram: Heard = field(default_factory=Heard)
     anchor: Heard = field(default_factory=Heard)
     gradients: Heard = field(default_factory=Heard)
     histograms: Heard = field(default_factory=Heard)
+    learning: Heard = field(default_factory=Heard)
 
     @classmethod
     def planned(cls, plan: Plan) -> Self:
@@ -67,16 +69,18 @@ class Executed:
             anchor=Heard.of(every=1, count=0 if plan.anchor is None else len(plan.anchor.parts)),
             gradients=Heard.of(every=1, count=plan.steps),
             histograms=_refreshes(plan),
+            learning=Heard.of(every=1, count=0 if plan.learning is None else len(plan.learning.releases)),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the steps by kind of release."""
+        """Return the steps by kind of release; `learning` only where something is learnt."""
+        learning = [list(one) for one in self.learning.progressions]
         return {
             "label_histogram": [list(one) for one in self.label_histogram.progressions],
             "anchor": [list(one) for one in self.anchor.progressions],
             "gradients": [list(one) for one in self.gradients.progressions],
             "histograms": [list(one) for one in self.histograms.progressions],
-        }
+        } | ({"learning": learning} if learning else {})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -89,11 +93,14 @@ class Executed:
         def heard(name: str) -> Heard:
             return Heard([[int(first), int(every), int(count)] for first, every, count in document[name]])
 
+        learning = heard("learning") if "learning" in document else Heard()
+
         return cls(
             label_histogram=heard("label_histogram"),
             anchor=heard("anchor"),
             gradients=heard("gradients"),
             histograms=heard("histograms"),
+            learning=learning,
         )
 
 

@@ -72,13 +72,21 @@ class RepeatedForm(Form):
     mechanism: PoissonSampledForm
 
 
+class ThresholdForm(Form):
+    """A threshold under which names stay unpublished, and what it takes of delta."""
+
+    kind: Literal["threshold"]
+    delta: Annotated[float, Field(gt=0, lt=1)]
+
+
 class ComposedForm(Form):
     """Everything that ran, in order: what epsilon is computed from."""
 
     version: Literal[1]
     kind: Literal["composed"]
     parts: Annotated[
-        list[GaussianForm | DiscreteGaussianForm | RepeatedForm], Field(min_length=1, max_length=256)
+        list[GaussianForm | DiscreteGaussianForm | ThresholdForm | RepeatedForm],
+        Field(min_length=1, max_length=256),
     ]
 
 
@@ -145,6 +153,22 @@ class LabelForm(Form):
     noise_multiplier: Positive
 
 
+class LearningReleaseForm(Form):
+    """One release of counts that the domain is learnt from."""
+
+    column: CountOrNone
+    learns: Literal["bounds", "bins", "categories"]
+    sensitivity: Positive
+
+
+class LearningForm(Form):
+    """What is learnt of the domain before anything else, and the delta of its thresholds."""
+
+    noise_multiplier: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    releases: Annotated[list[LearningReleaseForm], Field(min_length=1, max_length=64)]
+
+
 class UnitColumn(Form):
     """The unit as the plan names it; `records` of a unit count at most, where it is there."""
 
@@ -172,3 +196,5 @@ class PlanForm(Form):
     epsilons: Epsilon
     max_sampled_batch: Count
     mechanism: ComposedForm
+    # Not nullable: left out where nothing is learnt.
+    learning: LearningForm = Field(default=None)  # type: ignore[assignment]

@@ -35,6 +35,16 @@ SELECTION_PREPROCESSING: Final = (
     PREPROCESSING[3],
 )
 """Of a selection, where the first sentence on options would be untrue."""
+LEARNT_PREPROCESSING: Final = (
+    (
+        "Columns, types and null policy are declared, not taken from the records, and so are bounds, bins and categories but "
+        "for those that the plan's member 'learning' names: these were learnt by mechanisms that are charged. A value outside "
+        "is clamped, mapped or refused by a rule that looks at that record alone."
+    ),
+    *PREPROCESSING[1:3],
+    "A unit with several records counts once: by one record, at random or the first, or by their average.",
+)
+"""Of a training that learns its domain, where the first sentence on columns would be untrue."""
 POST_PROCESSING: Final = "Pre-training, the generator's updates, averaging of weights, export and sampling see released values only."
 COMPOSITION_WITHIN: Final = (
     "All mechanisms of the job are composed with parameters fixed beforehand, by privacy loss distributions and by "

@@ -17,6 +17,7 @@ from core.privacy.mechanism import Composed, PoissonSampled, leaves
 from core.synthesis import rules
 from core.synthesis.groups import group_count, groups_of_shapes, image_critic_shapes
 from core.synthesis.image_anchor import image_anchor_plan
+from core.synthesis.learning import NOTHING_LEARNT, LearningQuestion
 from core.synthesis.options import IdpganOptions
 from core.synthesis.schedules import schedule_blocks
 from core.synthesis.stages import (
@@ -41,6 +42,7 @@ class PlanQuestion:
     automatic_histogram_noise: bool
     facts: rules.PublicFacts
     needs_labels: bool
+    learning: LearningQuestion = NOTHING_LEARNT
 
     @property
     def sampling_rate(self) -> float:
@@ -63,14 +65,19 @@ class PlanQuestion:
             self.facts.columns,
             diagonal_weight=self.options.anchor_diagonal_weight,
             most_records=self.facts.most_records,
-            noise_multiplier=gaussian_noise_multiplier(self.guarantee, share=self.options.anchor_share),
+            noise_multiplier=gaussian_noise_multiplier(
+                self.learning.left_of(self.guarantee), share=self.options.anchor_share * self.learning.rest
+            ),
         )
 
     def label_histogram(self) -> LabelPlan | None:
         """Return the label histogram with the noise of its share."""
         if not self.needs_labels:
             return None
-        return LabelPlan(noise_multiplier=gaussian_noise_multiplier(self.guarantee, share=rules.LABEL_SHARE))
+        share = rules.LABEL_SHARE * self.learning.rest
+        return LabelPlan(
+            noise_multiplier=gaussian_noise_multiplier(self.learning.left_of(self.guarantee), share=share)
+        )
 
     def blocks(self, scale: float) -> tuple[NoiseBlock, ...]:
         """Return the schedule with its first multiplier at `scale`, every multiplier rounded up."""
@@ -115,6 +122,7 @@ def calibrated_stages(question: PlanQuestion) -> PrivateStages:
         TargetOutOfReach: no noise on the steps does.
     """
     anchor, label_histogram = question.anchor(), question.label_histogram()
+    learning = question.learning.plan(question.guarantee)
 
     def answer(scale: float) -> PrivateStages:
         return PrivateStages(
@@ -122,15 +130,17 @@ def calibrated_stages(question: PlanQuestion) -> PrivateStages:
             acts=question.acts(scale),
             anchor=anchor,
             label_histogram=label_histogram,
+            learning=learning,
         )
 
     if not question.options.critic:
         return answer(1.0)
     taken = question.options.anchor_share + (rules.LABEL_SHARE if label_histogram is not None else 0.0)
+    taken = question.learning.share + question.learning.rest * taken
     guess = sampled_gaussian_guess(
         sampling_rate=question.sampling_rate,
         squares=lambda scale: _squares(answer(scale)),
-        mu=gaussian.largest_mu(question.guarantee) * math.sqrt(1 - taken),
+        mu=gaussian.largest_mu(question.learning.left_of(question.guarantee)) * math.sqrt(1 - taken),
     )
     scale = smallest_scale(
         lambda scale: answer(scale).mechanism(

@@ -18,6 +18,7 @@ from core.privacy.mechanism import Composed, Mechanism
 from core.synthesis import rules
 from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
 from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.learning import LearningPlan, learning_of
 from core.synthesis.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
 from core.synthesis.noise import PlanQuestion, calibrated_stages
 from core.synthesis.options import IdpganOptions, IdpganRequest, explain
@@ -41,7 +42,7 @@ class DomainShape(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What one job will do. Private stages: "measure" (anchor or label histogram), then the training steps.
+    """What one job will do. Private stages: the domain's learning, "measure" (anchor or label histogram), the training steps.
 
     Raises:
         InvalidPlan: the blocks do not cover the steps, the epsilon exceeds the guarantee, or options and releases are another
@@ -63,6 +64,8 @@ class Plan:
     label_histogram: LabelPlan | None
     epsilons: Epsilons
     max_sampled_batch: int
+    learning: LearningPlan | None = None
+    """What is learnt of the domain first; None where all of it is declared."""
 
     def __post_init__(self) -> None:
         ends = 0
@@ -77,6 +80,8 @@ class Plan:
             graphical == isinstance(self.options, GraphicalOptions) == isinstance(self.anchor, MarginalsPlan)
         ):
             raise InvalidPlan("the plan's options and releases are not those of its synthesizer")
+        if graphical and self.learning is not None:
+            raise InvalidPlan("a graphical model's plan learns nothing of the domain")
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the plan's epsilon exceeds its guarantee")
 
@@ -103,7 +108,11 @@ class Plan:
         if not 0 <= count <= self.steps:
             raise InvalidPlan("more steps than the plan has, or fewer than none, cannot have been executed")
         stages = PrivateStages(
-            blocks=self.blocks, acts=self.acts, anchor=self.anchor, label_histogram=self.label_histogram
+            blocks=self.blocks,
+            acts=self.acts,
+            anchor=self.anchor,
+            label_histogram=self.label_histogram,
+            learning=self.learning,
         )
         return stages.mechanism(sampling_rate=self.sampling_rate, step_count=count)
 
@@ -123,7 +132,11 @@ class Plan:
         return self.acts is not None and step % self.acts.interval == 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans."""
+        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans.
+
+        `learning` is a member only where something is learnt: plans from before there was learning keep their digest.
+        """
+        learning = {} if self.learning is None else {"learning": self.learning.to_json()}
         return {
             "version": VERSION,
             "synthesizer": self.synthesizer,
@@ -142,6 +155,7 @@ class Plan:
             "epsilons": self.epsilons.to_json(),
             "max_sampled_batch": self.max_sampled_batch,
             "mechanism": mechanisms.to_json(self.mechanism),
+            **learning,
         }
 
     @classmethod
@@ -175,6 +189,7 @@ class Plan:
                 ),
                 epsilons=Epsilons.from_json(document["epsilons"]),
                 max_sampled_batch=int(document["max_sampled_batch"]),
+                learning=LearningPlan.from_json(document["learning"]) if "learning" in document else None,
             )
             stated = mechanisms.from_json(document["mechanism"])
         except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
@@ -226,6 +241,7 @@ def make_plan(
         automatic_histogram_noise=options.acts and request.acts_noise_multiplier is None,
         facts=facts,
         needs_labels=labelled and not options.anchor,
+        learning=learning_of(domain),
     )
     stages = calibrated_stages(question)
     if stages.acts is not None:
@@ -247,6 +263,7 @@ def make_plan(
         label_histogram=stages.label_histogram,
         epsilons=epsilons(mechanism, delta=guarantee.delta),
         max_sampled_batch=rules.sampled_batch_cap(options.expected_batch_size),
+        learning=stages.learning,
     )
 
 
@@ -264,6 +281,11 @@ def _graphical_plan(
     assert not isinstance(request, IdpganRequest), "a graphical model"
     if isinstance(domain, ImageDomain):
         raise InvalidSpec("this synthesizer makes tables only", remedy="choose idpgan for images")
+    if learning_of(domain).releases:
+        raise InvalidSpec(
+            "the domain leaves bounds, bins or categories to be learnt, and graphical models take declared domains only",
+            remedy="order idpgan, or declare a new version of the dataset that takes over what a release has learnt",
+        )
     _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
     shape = marginal_shape(
         "aim" if engine == "aim" else "mst", tuple(domain.cardinalities), domain.target_index

@@ -1,5 +1,6 @@
 """What an order would cost, said before anything runs and without opening the dataset."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ from core.privacy.accountant import rdp_at
 from core.privacy.charge import FEMTO, MICRO, Charge, charge_of
 from core.privacy.filters import Admission, Cap, admit
 from core.privacy.joint import joint_noise_multiplier
-from core.privacy.mechanism import Gaussian, leaves
+from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Threshold, leaves
 from core.privacy.remaining import remaining_epsilon
 from core.synthesis.plan import Plan
 
@@ -39,6 +40,7 @@ def make_quote(plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[s
         "expected_batch_size": plan.expected_batch_size,
         "noise": noise_of(plan),
         "split": split_of(plan),
+        **learning_in(plan),
         "epsilon": plan.epsilons.to_json(),
         **room_for(plan_charge(plan), cap, charges),
         "plan_digest": plan.digest(),
@@ -88,23 +90,55 @@ def noise_of(plan: Plan) -> list[dict[str, Any]]:
 def split_of(plan: Plan) -> dict[str, Any]:
     """Return the noise and the share of each part, shares in Renyi divergence at `SPLIT_ORDER`; they add up to 1.
 
-    With an anchor the label counts are one of its blocks: no noise and no charge of their own.
+    `learning` is there only where something of the domain is learnt. With an anchor the label counts are one of its blocks: no noise and no charge of their own.
     """
-    whole = rdp_at(plan.mechanism, (SPLIT_ORDER,))[0]
+    # Thresholds have a share of delta and none of the divergence.
+    noised = {
+        leaf: count for leaf, count in leaves(plan.mechanism).items() if not isinstance(leaf, Threshold)
+    }
+    whole = math.fsum(count * rdp_at(leaf, (SPLIT_ORDER,))[0] for leaf, count in noised.items())
     noise: dict[str, float | None] = {"label_histogram": None, "anchor": None, "critic": None}
     share = {"label_histogram": 0.0, "anchor": 0.0, "critic": 0.0}
-    for leaf, count in leaves(plan.executed(0)).items():
-        part = "anchor" if isinstance(leaf, Gaussian) else "label_histogram"
-        share[part] += count * rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
+    measured = Composed(parts=() if plan.anchor is None else tuple(plan.anchor.parts))
+    for leaf, count in leaves(measured).items():
+        share["anchor"] += count * rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
+    if plan.label_histogram is not None:
+        leaf = DiscreteGaussian(noise_multiplier=plan.label_histogram.noise_multiplier)
+        share["label_histogram"] = rdp_at(leaf, (SPLIT_ORDER,))[0] / whole
+    if plan.learning is not None:
+        noise["learning"] = plan.learning.noise_multiplier
+        each = rdp_at(Gaussian(noise_multiplier=plan.learning.noise_multiplier), (SPLIT_ORDER,))[0]
+        share["learning"] = len(plan.learning.releases) * each / whole
     if plan.anchor is not None:
         noise["anchor"] = plan.anchor.noise_multiplier
     if plan.label_histogram is not None:
         noise["label_histogram"] = plan.label_histogram.noise_multiplier
     if plan.blocks:
         noise["critic"] = plan.blocks[0].noise_multiplier
-        share["critic"] = 1 - share["anchor"] - share["label_histogram"]
+        share["critic"] = 1 - share["anchor"] - share["label_histogram"] - share.get("learning", 0.0)
     parts = {name: {"share": share[name], "noise_multiplier": noise[name]} for name in share}
     return {"order": SPLIT_ORDER} | parts
+
+
+def learning_in(plan: Plan) -> dict[str, Any]:
+    """Return what a plan learns of the domain and how well: nothing where it learns nothing.
+
+    `noise_std` is in units on every count; `threshold` is the noisy number of units that a category must exceed. A
+    job with a threshold is carried by basic composition alone, so its filter and those of later jobs is `basic`.
+    """
+    learning = plan.learning
+    if learning is None:
+        return {}
+    releases = [
+        {
+            "column": one.column,
+            "learns": one.learns,
+            "noise_std": learning.noise_multiplier * one.sensitivity,
+            "threshold": learning.threshold if one.learns == "categories" else None,
+        }
+        for one in learning.releases
+    ]
+    return {"learning": {"delta": learning.delta, "releases": releases}}
 
 
 def filters_of(admission: Admission) -> dict[str, dict[str, Any]]:

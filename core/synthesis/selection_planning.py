@@ -17,6 +17,7 @@ from core.privacy.filters import Cap
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Chosen, Composed, Parallel, PermuteAndFlip
 from core.synthesis.errors import BoundNeedsAnchor, InvalidSelection, InvalidSpec
+from core.synthesis.learning import learning_of
 from core.synthesis.plan import DomainShape, Plan, make_plan
 from core.synthesis.quote import room_for
 from core.synthesis.selection import KIND, SelectionPlan, SelectionSpec, part_size
@@ -73,6 +74,7 @@ def make_selection_plan(
         InvalidGuarantee: The epsilon of the candidates or of the choice is out of range.
     """
     _require_labels(domain)
+    _require_declared(domain)
     count = len(selection.candidates)
     size = part_size(declared_size, candidates=count)
     if size < 1:
@@ -115,6 +117,15 @@ def _require_labels(domain: DomainShape | ImageDomain) -> None:
         raise InvalidSelection(
             "candidates are judged by the label that a classifier predicts, and the domain declares none",
             remedy="declare a target or labels, or order one generator with options of your own",
+        )
+
+
+def _require_declared(domain: DomainShape | ImageDomain) -> None:
+    """Refuse a domain that is learnt: every candidate would learn another one, and they could not be compared."""
+    if learning_of(domain).releases:
+        raise InvalidSelection(
+            "the domain leaves bounds, bins or categories to be learnt, and candidates have to share one domain",
+            remedy="order one generator, or declare a new version of the dataset that takes over what a release has learnt",
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
 from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.learning import LearningPlan
 from core.synthesis.marginals import MarginalsPlan
 
 
@@ -137,12 +138,13 @@ def _repeated(sampling_rate: float, noise_multiplier: float, count: int) -> list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateStages:
-    """Every private release of a plan: first "measure" (label histogram or anchor), then the training steps."""
+    """Every private release of a plan: the domain's, then "measure" (label histogram or anchor), then the training steps."""
 
     blocks: tuple[NoiseBlock, ...]
     acts: ActsPlan | None
     anchor: Anchor | None
     label_histogram: LabelPlan | None
+    learning: LearningPlan | None = None
 
     @property
     def steps(self) -> int:
@@ -151,7 +153,7 @@ class PrivateStages:
 
     def mechanism(self, *, sampling_rate: float, step_count: int) -> Mechanism:
         """Return what is released up to and including the first `step_count` training steps."""
-        parts: list[Mechanism] = []
+        parts: list[Mechanism] = [] if self.learning is None else [*self.learning.parts]
         if self.label_histogram is not None:
             parts.append(DiscreteGaussian(noise_multiplier=self.label_histogram.noise_multiplier))
         if self.anchor is not None:

@@ -17,8 +17,14 @@ from models.counting.units import RowShards, Weights, record_weights
 
 
 def only_counts(plan: Plan) -> bool:
-    """Whether a plan for a table asks for counts and never looks at a row: it has an anchor and no critic."""
-    return isinstance(plan.anchor, AnchorPlan) and not plan.steps and plan.label_histogram is None
+    """Whether a plan for a table asks for counts and never looks at a row: it has an anchor and no critic.
+
+    A plan that learns its domain looks at rows first, and counts by a domain that nobody knows before.
+    """
+    declared = plan.learning is None
+    return (
+        declared and isinstance(plan.anchor, AnchorPlan) and not plan.steps and plan.label_histogram is None
+    )
 
 
 class StreamedCounter:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.domain.declared import domain_from_json
+from core.domain.declared import Domain, domain_from_json
 from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle
@@ -43,12 +43,14 @@ class PublicSide:
         cardinalities: codes of every column that can be measured.
         measured: indices of the measured columns.
         target: index of the predicted column; None where there is no score.
+        domain: of the release, with what was learnt of the dataset's; None where it is the dataset's.
     """
 
     drawn: Records
     cardinalities: tuple[int, ...]
     measured: tuple[int, ...]
     target: int | None
+    domain: Domain | None = None
 
     @property
     def codes(self) -> Codes:
@@ -161,6 +163,7 @@ def public_side(bundle: Bundle, plan: ReportPlan) -> PublicSide:
         cardinalities=cardinalities(domain),
         measured=tuple(names.index(name) for name in plan.columns),
         target=None if plan.target is None else names.index(plan.target),
+        domain=domain,
     )
 
 

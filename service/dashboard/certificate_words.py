@@ -18,6 +18,9 @@ _MECHANISMS: Final[Mapping[str, str]] = {
     "marginal-scores": "scoring which columns to count together, under noise",
     "chosen-marginals": "counting the columns together that were chosen, under noise",
     "label-histogram": "counting the classes once, under noise",
+    "learning-bounds": "learning the bounds of a column, once, under noise",
+    "learning-bins": "learning the bins of a column, once, under noise",
+    "learning-categories": "learning which categories many units share, once, under noise",
     "critic-steps": "training steps, each on a random part of the records, under noise",
     "threshold-histograms": "counts that set the limits of training, under noise",
 }

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from service.dashboard.words import delta, epsilon
 
+LEARN: Final = "learn"
 LONGEST: Final = 12
 """How many categories, or columns of a rule, are shown; the rest is counted."""
 
@@ -24,6 +25,8 @@ def kind(column: Mapping[str, Any]) -> str:
 
 def holds(column: Mapping[str, Any]) -> str:
     """What it may hold."""
+    if column.get("categories") == LEARN:
+        return f"at most {column.get('most')} categories, learnt by each training for a charge"
     if "categories" in column:
         return _listed(column["categories"])
     if "true" in column:
@@ -31,7 +34,13 @@ def holds(column: Mapping[str, Any]) -> str:
     if "lower" in column or "edges" in column:
         low = column.get("lower", column.get("edges", ("", ""))[0])
         high = column.get("upper", column.get("edges", ("", ""))[-1])
-        return f"{low} to {high}"
+        told = [f"{low} to {high}"]
+        told += [
+            f"{part} learnt by each training for a charge"
+            for part in ("bounds", "bins")
+            if column.get(part) == LEARN
+        ]
+        return "; ".join(told)
     return "–"
 
 

@@ -168,3 +168,14 @@ def test_every_mechanism_of_a_certificate_has_words():
         ((told, times),) = mechanisms({"mechanisms": [{"name": name, "times": 1}]})
         assert told != name
         assert times == "1 ×"
+
+
+def test_what_is_learnt_is_told_as_such() -> None:
+    learnt = {"kind": "numeric", "lower": 0, "upper": 9, "bounds": "learn", "bins": "learn"}
+
+    assert holds({"kind": "categorical", "categories": "learn", "most": 7}) == (
+        "at most 7 categories, learnt by each training for a charge"
+    )
+    assert holds(learnt) == (
+        "0 to 9; bounds learnt by each training for a charge; bins learnt by each training for a charge"
+    )

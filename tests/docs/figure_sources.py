@@ -36,7 +36,20 @@ LIMITS = {
         "60 seconds": "service.jobs.event_stream:STUCK_SECONDS",
     },
     "decisions/sealed-reports.md": {"256 KiB": "core.reports.sealed_files:STEP_BYTES"},
-    "domain.md": {"16 times": "core.domain.keeping:PASSES", "95 %": "core.asking.estimates:CONFIDENCE"},
+    "decisions/learnt-domains.md": {
+        "2 %": "core.synthesis.learning:FIRST_SHARE",
+        "5 %": "core.synthesis.learning:LARGEST_SHARE",
+    },
+    "domain.md": {
+        "16 times": "core.domain.keeping:PASSES",
+        "95 %": "core.asking.estimates:CONFIDENCE",
+        "2 %": "core.synthesis.learning:FIRST_SHARE",
+        "5 %": "core.synthesis.learning:LARGEST_SHARE",
+    },
+    "mechanisms/learning.md": {
+        "2 %": "core.synthesis.learning:FIRST_SHARE",
+        "5 %": "core.synthesis.learning:LARGEST_SHARE",
+    },
     "drill.md": {"20 s": "core.jobs.queue:SILENCE_SECONDS"},
     "idpgan.md": {"2 %": "models.generator_check:LEAST_SPREAD", "0.2 %": "models.generator_check:CONSTANT"},
     "images.md": {

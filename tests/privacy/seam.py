@@ -112,7 +112,7 @@ def _paid_rounds(anchor: AnchorPlan) -> dict[Name, float]:
 
 def paid_distances(plan: Plan) -> dict[Name, float]:
     """How far, in units of its noise, the plan lets one unit move every release."""
-    paid: dict[Name, float] = {}
+    paid = _paid_to_learn(plan)
     if isinstance(plan.anchor, AnchorPlan):
         paid |= _paid_rounds(plan.anchor)
     if isinstance(plan.anchor, ImageAnchorPlan):
@@ -139,6 +139,13 @@ def paid_distances(plan: Plan) -> dict[Name, float]:
             assert plan.acts is not None
             paid[Purpose.ACTS_NOISE, step] = math.sqrt(plan.acts.groups) / plan.acts.noise_multiplier
     return paid
+
+
+def _paid_to_learn(plan: Plan) -> dict[Name, float]:
+    if plan.learning is None:
+        return {}
+    each = 1.0 / plan.learning.noise_multiplier
+    return {(Purpose.LEARNING_NOISE, step): each for step in range(len(plan.learning.releases))}
 
 
 def require_stated(recorder: Recorder, plan: Plan) -> None:

@@ -71,6 +71,7 @@ def replayed(
     assert after.checkpoints == before.checkpoints
     assert after.bundle == before.bundle
     assert after.samples == before.samples
+    assert after.domain == before.domain
     assert after.printed == before.printed == ""
     assert after.objects == before.objects == ["rows"]
     require_stated(recorder, plan)
@@ -110,6 +111,36 @@ def test_a_bound_on_records_bounds_what_a_unit_moves(unit, bound, removed, tmp_p
     plan = plan_for(domain, OPTIONS["anchor only"])
     moved = replayed((pair[1], pair[0]) if removed else pair, domain, plan, folder=tmp_path, kill=1)
     assert moved.distances[Purpose.ANCHOR_NOISE, 0] > 0
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
+@pytest.mark.parametrize("unit", ["a person with many records", "a person with records of every kind"])
+def test_a_bound_on_records_bounds_what_a_unit_moves_where_the_domain_is_learnt(unit, removed, tmp_path):
+    domain = declared(target=True, by_person=True, bound=4, learnt=True)
+    rows = table_of(150, by_person=True)
+    pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
+    plan = plan_for(domain, OPTIONS["anchor only"], epsilon=30.0)
+    moved = replayed((pair[1], pair[0]) if removed else pair, domain, plan, folder=tmp_path, kill=1)
+    assert moved.distances[Purpose.LEARNING_NOISE, 0] > 0
+    assert moved.distances[Purpose.ANCHOR_NOISE, 0] > 0
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
+@pytest.mark.parametrize("unit", list(UNITS))
+def test_nothing_but_the_releases_knows_the_unit_where_the_domain_is_learnt(unit, removed, tmp_path):
+    by_person = is_person(unit)
+    domain = declared(target=True, by_person=by_person, learnt=True)
+    rows = table_of(150, by_person=by_person)
+    pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
+    options = OPTIONS["anchor only"] if by_person else OPTIONS["critic only"]
+    plan = plan_for(domain, options, epsilon=30.0)
+    files = (pair[1], pair[0]) if removed else pair
+    replayer = replayed(files, domain, plan, folder=tmp_path, kill=3, export=unit == "a new category")
+    learning = [
+        moved for (purpose, _), moved in replayer.distances.items() if purpose == Purpose.LEARNING_NOISE
+    ]
+    assert len(learning) == len(domain.learnt) == 5
+    assert (max(learning) > 0) == (unit != "refused"), "the unit took part, so the test could have failed"
 
 
 def test_a_published_bundle_and_its_samples_are_the_same_too(tmp_path):

@@ -15,16 +15,16 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.releases.bundle import unpack
 from core.releases.sampler import Sampler
 from core.storage.intake import CSV, store_rows
-from core.storage.objects import open_store
+from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import PrivateShards, open_private_rows
 from core.storage.unit_limit import UnitLimit
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
-from models.coding import coded_table
 from models.counting.streamed import StreamedCounter, only_counts
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateTable
+from models.learning import learnt_records
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.releases import Releases
@@ -52,8 +52,19 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def declared(*, target: bool, by_person: bool, bound: int | None = None) -> TableDomain:
-    """A small declared domain; with persons, a unit has any number of records, of which `bound` may count."""
+LEARNT = [
+    {"name": "ward", "kind": "categorical", "categories": "learn", "most": 5, "other": "elsewhere"},
+    {"name": "age", "kind": "numeric", "type": "integer", "bounds": "learn", "bins": "learn", "most": 6},
+    {
+        "name": "dose", "kind": "numeric", "type": "real", "bounds": "learn", "bins": "learn", "most": 8, "null": "category",
+        "infinite": "clamp", "unreadable": "null",
+    },
+    {"name": "sick", "kind": "boolean", "true": "yes", "false": "no"},
+]  # fmt: skip
+
+
+def declared(*, target: bool, by_person: bool, bound: int | None = None, learnt: bool = False) -> TableDomain:
+    """A small declared domain, or one to be learnt; with persons, a unit has any number of records, of which `bound` may count."""
     person: dict[str, Any] = {"name": "person", "kind": "unit" if by_person else "ignored"}
     if bound is not None:
         person["records"] = bound
@@ -62,7 +73,7 @@ def declared(*, target: bool, by_person: bool, bound: int | None = None) -> Tabl
             "schema": "understudy.domain/1",
             "target": "sick" if target else None,
             "privacy_unit": "person" if by_person else None,
-            "columns": [person, *COLUMNS],
+            "columns": [person, *(LEARNT if learnt else COLUMNS)],
         }
     )
 
@@ -148,6 +159,7 @@ class Left:
     checkpoints: list[bytes]
     bundle: bytes
     samples: bytes
+    domain: TableDomain
     printed: str
     objects: list[str]
 
@@ -155,6 +167,18 @@ class Left:
 def csv_of(rows: Sequence[str]) -> bytes:
     """Lines of the small domain as a file."""
     return "\n".join([HEADER, *rows, ""]).encode()
+
+
+def _opened(
+    store: ObjectStore, domain: TableDomain, plan: Plan, streams: KeyedStreams, host: Host
+) -> tuple[TableDomain, PrivateTable | StreamedCounter]:
+    """The domain of the release and the rows by it, as workers.runner opens them."""
+    key, bound = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES), plan.privacy_unit.records
+    if only_counts(plan):
+        shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
+        return domain, StreamedCounter(shards, domain, key=key, bound=bound)
+    batches = list(open_private_rows(store, "rows", DATA_KEY, domain))
+    return learnt_records(batches, domain, plan.learning, streams, host, bound=bound, key=key)
 
 
 def run(
@@ -185,23 +209,20 @@ def run(
             units=UnitLimit(declared_size=DECLARED_SIZE, unit_column=domain.privacy_unit),
         )
         streams = KeyedStreams(KEY, releases=releases)
-        table: PrivateTable | StreamedCounter
-        if only_counts(plan):
-            shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
-            unit_key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
-            table = StreamedCounter(shards, domain, key=unit_key, bound=plan.privacy_unit.records)
-        else:
-            table = coded_table(open_private_rows(store, "rows", DATA_KEY, domain), domain)
         host = Host(interrupt_at=interrupt_at, unsaved=unsaved)
         synthesizer = make_synthesizer(plan.synthesizer)
+        # As in workers.runner a resumed job learns its domain again, from the same noise.
+        found, table = _opened(store, domain, plan, streams, host)
         with suppress(Interrupted):
             trained = synthesizer.fit(table, plan, streams, host)
         if interrupt_at is not None:
+            again, table = _opened(store, domain, plan, streams, host)
+            assert again == found, "a resumed job learns the same domain"
             trained = synthesizer.fit(table, plan, streams, host)
         bundle, samples = generator_bytes(trained), b""
         if export:
             bundle = write_bundle(
-                generator=trained, domain=domain.to_json(), certificate={"schema": "a test's"}
+                generator=trained, domain=found.to_json(), certificate={"schema": "a test's"}
             )
             samples = Sampler(unpack(bundle)).codes(200, np.random.default_rng(1)).tobytes()
     return Left(
@@ -209,6 +230,7 @@ def run(
         checkpoints=host.checkpoints,
         bundle=bundle,
         samples=samples,
+        domain=found,
         printed=printed.getvalue(),
         objects=sorted(path.name for path in folder.rglob("*") if path.is_file()),
     )

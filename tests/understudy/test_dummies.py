@@ -185,3 +185,25 @@ def test_the_command_writes_a_file_of_fakes(
     assert "20 FAKE records" in answer.out
     assert "invalid-condition" in answer.err
     assert csv.read_csv(out)["sick"].to_pylist() == ["yes"] * 20
+
+
+def test_fake_rows_of_what_is_learnt_are_as_a_service_would_take_them_in() -> None:
+    document = {
+        **EVERYTHING,
+        "target": None,
+        "privacy_unit": None,
+        "columns": [
+            {"name": "a", "kind": "numeric", "type": "real", "bounds": "learn", "bins": "learn"},
+            {"name": "b", "kind": "numeric", "type": "integer", "bounds": "learn", "lower": 5},
+            {"name": "c", "kind": "date", "bounds": "learn", "bins": "learn"},
+            {"name": "d", "kind": "datetime", "bounds": "learn"},
+            {"name": "e", "kind": "categorical", "categories": "learn", "other": "elsewhere"},
+        ],
+    }
+    rows = fake_rows(fake_columns(document), 200, {})
+    domain = TableDomain.from_json(document)
+    taken = clean_rows(domain, {name: pa.array([row[name] for row in rows]) for name in "abcde"}, 200, None)
+
+    assert taken.rows_refused == 0
+    assert min(row["b"] for row in rows) >= 5
+    assert {row["e"] for row in rows} == {"elsewhere", *(f"category {place}" for place in range(1, 6))}

@@ -13,6 +13,8 @@ from understudy.errors import InputUnusable
 _COINS: Final = secrets.SystemRandom()
 _RARE: Final = 0.1
 """Share of missing values, and of special ones, where the column has them."""
+_LEARNT_WORDS: Final = 5
+"""Made-up categories of a column whose categories are learnt."""
 _LEFT_OUT: Final = frozenset({"ignored", "unit"})
 
 Draw = Callable[[], Any]
@@ -66,9 +68,17 @@ def _column(column: Json) -> FakeColumn:
 Read = tuple[str, tuple[str, ...], Draw]
 
 
-def _numeric(column: Json) -> Read:
+def _ends(column: Json, *, otherwise: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The bounds of a column; where they are learnt and none are declared, some that nobody can mistake for real ones."""
+    if column.get("bounds") == "learn":
+        return column.get("lower", otherwise[0]), column.get("upper", otherwise[1])
     edges = column.get("edges") or (column["lower"], column["upper"])
-    lower, upper, specials = float(edges[0]), float(edges[-1]), tuple(column.get("specials") or ())
+    return edges[0], edges[-1]
+
+
+def _numeric(column: Json) -> Read:
+    edges = _ends(column, otherwise=(0, 100))
+    lower, upper, specials = float(edges[0]), float(edges[1]), tuple(column.get("specials") or ())
     if not (math.isfinite(lower) and math.isfinite(upper)):
         raise ValueError
     integer = column["type"] == "integer"
@@ -89,8 +99,10 @@ def _numeric(column: Json) -> Read:
 
 
 def _labels(column: Json) -> Read:
-    words = [str(word) for word in column.get("categories") or column["levels"]]
-    other = column.get("other", False)
+    listed, other = column.get("categories") or column["levels"], column.get("other", False)
+    if listed == "learn":
+        listed, other = [f"category {place + 1}" for place in range(_LEARNT_WORDS)], column.get("other", True)
+    words = [str(word) for word in listed]
     if other is not False:
         words.append("other" if other is True else str(other))
     return "text", tuple(words), lambda: _COINS.choice(words)
@@ -104,12 +116,14 @@ def _boolean(column: Json) -> Read:
 
 
 def _time(column: Json) -> Read:
-    edges = column.get("edges") or (column["lower"], column["upper"])
-    if column["kind"] == "date":
-        first, last = date.fromisoformat(edges[0]), date.fromisoformat(edges[-1])
+    date_only = column["kind"] == "date"
+    clock = "" if date_only else "T00:00:00"
+    edges = _ends(column, otherwise=(f"2000-01-01{clock}", f"2029-12-31{clock}"))
+    if date_only:
+        first, last = date.fromisoformat(edges[0]), date.fromisoformat(edges[1])
         days = (last - first).days
         return "date", (), lambda: first + timedelta(days=_COINS.randint(0, days))
-    begin, end = _moment(edges[0]), _moment(edges[-1])
+    begin, end = _moment(edges[0]), _moment(edges[1])
     seconds = int((end - begin).total_seconds())
     return "datetime", (), lambda: begin + timedelta(seconds=_COINS.randint(0, seconds))
 

@@ -20,6 +20,7 @@ import understudy
 from core.clock import FixedClock, SystemClock
 from core.domain.declared import Domain, domain_from_json
 from core.domain.images import ImageDomain
+from core.domain.table import TableDomain
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.releases.bundle import artefacts_of, files_of, pack, unpack
@@ -33,8 +34,10 @@ from core.synthesis.installed import require_installed
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
+from models.counting.units import UNIT_KEY_BYTES
 from models.generator_check import check_generator
 from models.grids import noise_grid
+from models.learning import learnt_records
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.recording import Record
 from models.registry import make_synthesizer
@@ -120,11 +123,25 @@ def fit(
     intake.require_few_refused(max_refused)
     if intake.rows_refused:
         warnings.warn(intake.refused(), RowsRefused, stacklevel=2)
+    # What can go wrong with rows goes wrong before they are paid for, as far as nothing is learnt from them.
+    declared_records = None if plan.learning else intake.records
     payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
     record = Record(plan)
     streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
     with repeatable_torch():
-        generator = make_synthesizer(plan.synthesizer).fit(intake.records, plan, streams, LocalHost(watch))
+        records, host = declared_records, LocalHost(watch)
+        if records is None:
+            assert isinstance(declared, TableDomain), "only a table's domain is learnt"
+            declared, records = learnt_records(
+                intake.batches,
+                declared,
+                plan.learning,
+                streams,
+                host,
+                bound=plan.privacy_unit.records,
+                key=secrets.token_bytes(UNIT_KEY_BYTES),
+            )
+        generator = make_synthesizer(plan.synthesizer).fit(records, plan, streams, host)
         found = check_generator(generator, declared)
     with answered():
         staged = write_bundle(generator=generator, domain=declared.to_json(), certificate={})

@@ -2,8 +2,9 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -23,21 +24,35 @@ class RowsRefused(UserWarning):
     """The declared rules refused some records. Counts and reasons, never values; for the owner alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Intake:
     """What was taken in, and what was refused.
 
     Attributes:
-        records: private.
+        batches: the records, clean; private.
+        domain: the declared one.
         rows_accepted: how many were taken. For the owner alone.
         rows_refused: how many were left out. For the owner alone.
         refusals: how often, by column and kind. For the owner alone.
     """
 
-    records: PrivateTable | PrivateImages = field(repr=False)
+    batches: Sequence[pa.RecordBatch] = field(repr=False)
+    domain: Domain = field(repr=False)
     rows_accepted: int = field(repr=False)
     rows_refused: int = field(repr=False)
     refusals: Mapping[str, int] = field(repr=False)
+
+    @cached_property
+    def records(self) -> PrivateTable | PrivateImages:
+        """The records as a synthesizer takes them, by the declared domain; private."""
+        if isinstance(self.domain, ImageDomain):
+            return coded_images(self.batches, self.domain)
+        return coded_table(
+            self.batches,
+            self.domain,
+            bound=self.domain.records_per_unit,
+            key=secrets.token_bytes(UNIT_KEY_BYTES),
+        )
 
     def refused(self) -> str:
         """Say how many records were refused, and why."""
@@ -88,18 +103,12 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
     if declared_size is not None:
         _require_as_declared(batches, domain, declared_size)
     return Intake(
-        records=_coded(batches, domain),
+        batches=batches,
+        domain=domain,
         rows_accepted=sum(batch.num_rows for batch in batches),
         rows_refused=refused,
         refusals={f"{column}: {kind}": count for (column, kind), count in sorted(refusals.items())},
     )
-
-
-def _coded(batches: list[pa.RecordBatch], domain: Domain) -> PrivateTable | PrivateImages:
-    if isinstance(domain, ImageDomain):
-        return coded_images(batches, domain)
-    key = secrets.token_bytes(UNIT_KEY_BYTES)
-    return coded_table(batches, domain, bound=domain.records_per_unit, key=key)
 
 
 def _require_as_declared(batches: Iterable[pa.RecordBatch], domain: Domain, declared_size: int) -> None:

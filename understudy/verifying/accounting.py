@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from understudy.verifying import loss, renyi
 from understudy.verifying.bounds import Bounds, Part
+from understudy.verifying.learning import UNBOUNDED_MICROS
 
 PESSIMISM: Final = 0.02
 """How far above the truth the service's own upper bound by loss distributions may lie: it is never refused for that."""
@@ -79,7 +80,7 @@ def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Itera
 
 
 def charge_problems(
-    certificate: Mapping[str, Any], divergence: Callable[[int], float], *, excess: float = 0.0
+    certificate: Mapping[str, Any], divergence: Callable[[int], float] | None, *, excess: float = 0.0
 ) -> Iterator[str]:
     """Say which amount that the ledger was charged is not what the mechanism costs, rounded up to a whole millionth.
 
@@ -89,7 +90,7 @@ def charge_problems(
 
     Args:
         certificate: of the published form.
-        divergence: of everything that ran, at an order.
+        divergence: of everything that ran, at an order; None where it is infinite, because of a threshold.
         excess: by how much the service raises a divergence on purpose, relatively.
     """
     charge = certificate["charge"]
@@ -99,6 +100,10 @@ def charge_problems(
     if charge["delta_femtos"] != math.ceil(delta * 10**15):
         yield "charge/delta_femtos"
     for order in renyi.CHARGED_ORDERS:
+        if divergence is None:
+            if charge["rdp_micros"][str(order)] != UNBOUNDED_MICROS:
+                yield f"charge/rdp_micros/{order}"
+            continue
         micros = Fraction(divergence(order)) * 10**6
         least = math.ceil(micros * Fraction(1 - 2 * renyi.ROUNDING))
         most = math.ceil(micros * Fraction(1 + 2 * renyi.ROUNDING + excess))

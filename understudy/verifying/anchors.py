@@ -74,12 +74,27 @@ def anchor_grid(anchor: Json | None) -> float | None:
 
 
 def anchor_problems(
-    anchor: Json | None, options: Json, guarantee: Json, records: Described, *, most_records: int
+    anchor: Json | None,
+    options: Json,
+    guarantee: Json,
+    records: Described,
+    *,
+    most_records: int,
+    rest: float = 1.0,
 ) -> Iterator[str]:
-    """Say where an anchor is not what options, guarantee, the records' shape and the bound on a unit's records give."""
+    """Say where an anchor is not what options, guarantee, the records' shape and the bound on a unit's records give.
+
+    Args:
+        anchor: of the plan.
+        options: of the plan.
+        guarantee: with the delta that thresholds leave.
+        records: what the manifest says of them.
+        most_records: of a unit, that count fully.
+        rest: the share of squared mu that learning the domain leaves.
+    """
     if anchor is None:
         return
-    noise = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=options["anchor_share"])
+    noise = anchor_noise(guarantee["epsilon"], guarantee["delta"], share=options["anchor_share"] * rest)
     if is_of_images(anchor) != (records.image_outputs is not None):
         yield "plan/anchor: of another kind of records"
         return

@@ -14,9 +14,9 @@ def anchor_noise(epsilon: float, delta: float, *, share: float) -> float:
     return 1 / (_largest_mu(epsilon, delta) * math.sqrt(share))
 
 
-def label_noise(epsilon: float, delta: float) -> float:
-    """The noise multiplier of the label histogram."""
-    return anchor_noise(epsilon, delta, share=LABEL_SHARE)
+def label_noise(epsilon: float, delta: float, *, rest: float = 1.0) -> float:
+    """The noise multiplier of the label histogram; `rest` is the share that learning the domain leaves."""
+    return anchor_noise(epsilon, delta, share=LABEL_SHARE * rest)
 
 
 @lru_cache(maxsize=256)

@@ -92,6 +92,9 @@ def domain_problems(opened: Opened) -> Iterator[str]:
         yield "data_domain/sha256 is not the hash of domain.json"
     if stated["columns"] != len(cardinalities) or stated["cells"] != sum(cardinalities):
         yield "data_domain is not of the manifest's columns"
+    parts = ("bounds", "bins", "categories")
+    if any(column.get(part) == "learn" for column in domain.get("columns", ()) for part in parts):
+        yield "domain.json leaves something to be learnt"
     if domain.get("privacy_unit") != certificate["privacy_unit"]["column"]:
         yield "privacy_unit is not the declared domain's"
     declared = [column.get("records") for column in domain.get("columns", ()) if column["kind"] == "unit"]

@@ -28,6 +28,11 @@ def executed_problems(executed: Json, plan: Json) -> Iterator[str]:
     }
     if executed["steps"] != steps:
         yield "executed/steps"
+    if "learning" in plan:
+        expected["learning"] = _progression(1, len(plan["learning"]["releases"]))
+    if releases.keys() != expected.keys():
+        yield "executed/releases: of other kinds"
+        return
     yield from (f"executed/releases/{name}" for name, value in expected.items() if releases[name] != value)
     stated = executed["noise_multipliers"]
     if not _adds_up(stated, steps):

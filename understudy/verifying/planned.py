@@ -21,6 +21,14 @@ from understudy.verifying.anchors import (
 from understudy.verifying.bounds import Law, Part
 from understudy.verifying.calibrated import label_noise
 from understudy.verifying.closeness import close
+from understudy.verifying.learning import (
+    learning_grid,
+    learning_problems,
+    learning_releases,
+    left_of,
+    rest_of,
+    threshold_delta,
+)
 from understudy.verifying.records import Described
 from understudy.verifying.schedule import block_problems, histogram_groups
 
@@ -40,8 +48,11 @@ def joint_multiplier(own: float, acts: Json) -> float:
 
 
 def parts_of(plan: Json) -> list[Part]:
-    """Everything that a plan releases, for the accountants."""
-    parts: list[Part] = []
+    """Everything that a plan releases, for the accountants; thresholds take their delta beforehand."""
+    parts = [
+        Part(law=Law.GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1)
+        for _name, _sensitivity, noise in learning_releases(plan)
+    ]
     if plan["label_histogram"] is not None:
         noise = plan["label_histogram"]["noise_multiplier"]
         parts.append(Part(law=Law.DISCRETE_GAUSSIAN, noise_multiplier=noise, sampling_rate=1.0, count=1))
@@ -80,11 +91,14 @@ def mechanism_of(plan: Json) -> dict[str, Any]:
         else:
             sampled = {"kind": "poisson-sampled", "sampling_rate": part.sampling_rate, "mechanism": noise}
             kinds.append({"kind": "repeated", "count": part.count, "mechanism": sampled})
+    if delta := threshold_delta(plan):
+        kinds.insert(len(learning_releases(plan)), {"kind": "threshold", "delta": delta})
     return {"version": 1, "kind": "composed", "parts": kinds}
 
 
 def _measurements(plan: Json) -> int:
-    return int(plan["label_histogram"] is not None) + anchor_count(plan["anchor"])
+    label_histogram = int(plan["label_histogram"] is not None)
+    return len(learning_releases(plan)) + label_histogram + anchor_count(plan["anchor"])
 
 
 def same(stated: object, derived: object) -> bool:
@@ -100,7 +114,10 @@ def same(stated: object, derived: object) -> bool:
 
 def mechanism_rows(plan: Json) -> list[dict[str, Any]]:
     """The table of mechanisms that a plan amounts to."""
-    rows: list[dict[str, Any]] = []
+    rows = [
+        _row(name, "gaussian", 1, 1.0, sensitivity, noise, noise * sensitivity)
+        for name, sensitivity, noise in learning_releases(plan)
+    ]
     label, anchor, acts, rate = plan["label_histogram"], plan["anchor"], plan["acts"], plan["sampling_rate"]
     if label is not None:
         noise = label["noise_multiplier"]
@@ -138,7 +155,7 @@ def noise_grid(plan: Json) -> dict[str, Any]:
         sum_bits = math.ceil(math.log2(max(1.0, plan["max_sampled_batch"] / block["noise_multiplier"])))
         bits = min(_GRID_BITS, _EXACT_BITS - 2 - sum_bits)
         critic.append({"first_step": block["first_step"], "bits_below_noise": bits})
-    return {
+    return learning_grid(plan) | {
         "anchor": anchor_grid(plan["anchor"]),
         "label_counts": None if plan["label_histogram"] is None else 1,
         "critic": critic,
@@ -159,9 +176,11 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
     if plan["synthesizer"] in marginals.SYNTHESIZERS:
         if not same(plan["mechanism"], mechanism_of(plan)):
             yield "plan/mechanism"
+        if "learning" in plan:
+            yield "plan/learning: a graphical model is of a domain that is declared"
         yield from marginals.plan_problems(plan, records)
         return
-    options, guarantee, size = plan["options"], plan["guarantee"], plan["declared_size"]
+    options, size = plan["options"], plan["declared_size"]
     batch = plan["expected_batch_size"]
     rules = {
         "expected_batch_size": batch == options["expected_batch_size"] and batch <= size,
@@ -178,15 +197,18 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
     }
     yield from (f"plan/{name}" for name, holds in rules.items() if not holds)
     yield from block_problems(plan)
+    yield from learning_problems(plan, len(records.cardinalities))
+    left, rest = left_of(plan), rest_of(plan)
     yield from anchor_problems(
         plan["anchor"],
         options,
-        guarantee,
+        left,
         records,
         most_records=plan["privacy_unit"].get("records") or 1,
+        rest=rest,
     )
     if plan["label_histogram"] is not None:
-        noise = label_noise(guarantee["epsilon"], guarantee["delta"])
+        noise = label_noise(left["epsilon"], left["delta"], rest=rest)
         if not close(plan["label_histogram"]["noise_multiplier"], noise, tolerance=1e-5):
             yield "plan/label_histogram/noise_multiplier"
     if plan["acts"] is not None:

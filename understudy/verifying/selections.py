@@ -56,6 +56,9 @@ def plan_problems(opened: Opened) -> Iterator[str]:
                 yield f"plan/{kind}/{number}/declared_size"
             if one["guarantee"] != plans[0]["guarantee"]:
                 yield f"plan/{kind}/{number}/guarantee"
+            if "learning" in one:
+                # Candidates share one declared domain; the sums of a selection have no place for thresholds.
+                yield f"plan/{kind}/{number}/learning"
             if any(one[name] != finals[0][name] for name in _ONE_UNIT):
                 yield f"plan/{kind}/{number}/privacy_unit"
     rules = {

@@ -15,6 +15,7 @@ from understudy.verifying import (
     contents,
     counts,
     form,
+    learning,
     local_form,
     planned,
     records,
@@ -276,6 +277,8 @@ def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
         "plan_digest": planned.canonical_digest(plan),
     }
     yield from (name for name, value in derived.items() if not planned.same(certificate[name], value))
+    if not learning.says_what_is_learnt(certificate["preprocessing"], plan):
+        yield "preprocessing"
     stated = {name: value for name, value in unit.items() if name != "description"}
     if stated != plan["privacy_unit"] or not unit["description"].startswith(described):
         yield "privacy_unit"
@@ -292,8 +295,11 @@ def _ledger_problems(ledger: Mapping[str, Any]) -> Iterator[str]:
 
 def _figures(certificate: Mapping[str, Any]) -> Iterator[Check]:
     parts = tuple(planned.parts_of(certificate["plan"]))
-    yield _epsilon(certificate, accounting.recompute(parts, certificate["privacy_parameters"]["delta"]))
-    charge = accounting.charge_problems(certificate, partial(renyi.divergence, parts))
+    taken = learning.threshold_delta(certificate["plan"])
+    yield _epsilon(
+        certificate, accounting.recompute(parts, certificate["privacy_parameters"]["delta"] - taken)
+    )
+    charge = accounting.charge_problems(certificate, None if taken else partial(renyi.divergence, parts))
     yield _decided("charge", charge, "what the mechanism costs, rounded up")
 
 

@@ -71,7 +71,7 @@ def test_ignored_and_unit_columns_are_not_modelled():
         (1, {"upper": 0}, "bounds-reversed", "/columns/1/lower"),
         (1, {"lower": 0.001, "upper": 0.002, "null": "refuse"}, "no-values", "/columns/1/decimals"),
         (1, {"upper": 2.0**50, "decimals": 9}, "number-too-large", "/columns/1/decimals"),
-        (3, {"categories": []}, "no-values", "/columns/3/categories"),
+        (3, {"categories": [], "other": False}, "no-values", "/columns/3/categories"),
         (3, {"categories": ["a", "a"]}, "duplicate-value", "/columns/3/categories/1"),
         (3, {"categories": ["a", None]}, "not-text", "/columns/3/categories/1"),
         (3, {"categories": ["other"]}, "duplicate-value", "/columns/3/other"),

@@ -128,7 +128,6 @@ def test_a_wide_table_is_pretrained_for_fewer_steps():
     assert decided(cells=32_767).anchor
 
 
-
 def columns_share(**changes: object) -> float:
     """The share of the anchor's squared mu that its first round gets by the rules."""
     columns = facts(**changes).columns

@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         name="amounts-rounded-down",
         path=CHARGE,
-        before="rdp_micros=tuple(math.ceil(Fraction(amount) * MICRO) for amount in renyi),",
-        after="rdp_micros=tuple(math.floor(Fraction(amount) * MICRO) for amount in renyi),",
+        before="else math.ceil(Fraction(amount) * MICRO)",
+        after="else math.floor(Fraction(amount) * MICRO)",
         bug="the ledger's amounts of Renyi divergence are rounded down: many small jobs are free",
         source="budgets kept to a few digits",
         killed_by="tests/core/privacy/test_charge.py::test_amounts_are_rounded_up",

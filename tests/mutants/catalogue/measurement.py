@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         name="columns-with-the-widest-columns-noise",
         path=ANCHOR,
-        before="stds = [anchor.noise_std / float(weight) for weight in weights]",
-        after="stds = [anchor.noise_std / float(weights.max()) for weight in weights]",
+        before="stds = [anchor.noise_std / weight for weight in weights.tolist()]",
+        after="stds = [anchor.noise_std / float(weights.max())] * len(weights)",
         bug="every column gets the noise of the widest, less than its own weight asks for",
         source="an outside attack on this service; one weight taken for another",
         killed_by=DEVIATION,
@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         name="column-weights-not-normalised",
         path=ANCHOR,
-        before="anchor.column_sensitivity * np.sqrt(powers / math.fsum(powers))",
-        after="anchor.column_sensitivity * np.sqrt(powers / powers.max())",
+        before="anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))",
+        after="anchor.column_sensitivity / most_records * np.sqrt(powers / powers.max())",
         bug="the weights of columns grow with their codes, and the sensitivity of the first round does not hold them",
         source="weights applied after the sensitivity was computed",
         killed_by=SENSITIVITY,
@@ -98,8 +98,8 @@ MUTANTS = (
     Mutant(
         name="anchor-weights-not-in-sensitivity",
         path=STAGES,
-        before="of_columns, of_tables = diagonal_weight**2 * columns, columns * (columns - 1) / 2",
-        after="of_columns, of_tables = float(columns), columns * (columns - 1) / 2",
+        before="of_columns = most_records**2 * diagonal_weight**2 * columns",
+        after="of_columns = most_records**2 * float(columns)",
         bug="the plan's sensitivity of the first round forgets the weight of columns",
         source="weights applied after the sensitivity was computed",
         killed_by=CHANGES,

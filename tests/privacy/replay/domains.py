@@ -44,7 +44,15 @@ def numeric(draw: st.DrawFn, name: str) -> tuple[Entry, Cell]:
         "outside": draw(st.sampled_from(rules)), "infinite": draw(st.sampled_from(rules)),
         "unreadable": draw(st.sampled_from(unreadable)),
     }  # fmt: skip
-    if draw(st.booleans()):
+    learnt = draw(st.sampled_from([None, None, "bins", "bounds", "both"]))
+    if learnt is not None:
+        entry |= {"bins": "learn", "most": draw(st.integers(4, 9))} if learnt != "bounds" else {}
+        if learnt != "bins":
+            entry["bounds"] = "learn"
+            entry |= {"outside": "clamp", "null": "category" if isinstance(null, dict) else null}
+            if draw(st.booleans()):
+                del entry["lower"], entry["upper"]
+    elif draw(st.booleans()):
         entry["edges"] = [lower, lower + span / 2 if kind == "real" else lower + span // 2, lower + span]
         entry["edges"] = sorted(set(entry["edges"]))
     else:
@@ -75,6 +83,14 @@ def times(draw: st.DrawFn, name: str) -> tuple[Entry, Cell]:
         "outside": draw(st.sampled_from(rules)),
         "unreadable": draw(st.sampled_from([rule for rule in rules if rule != "clamp"])),
     }  # fmt: skip
+    if draw(st.integers(0, 3)) == 0:
+        entry |= {
+            "bounds": "learn",
+            "outside": "clamp",
+            "null": "category" if isinstance(null, dict) else null,
+        }
+        entry |= draw(st.sampled_from([{}, {"bins": "learn", "most": 6}]))
+        del entry["lower"], entry["upper"]
     return entry, lambda rng: f"2020-{rng.integers(1, 13):02d}-{rng.integers(1, 29):02d}{clock}"
 
 
@@ -83,6 +99,10 @@ def labels(draw: st.DrawFn, name: str) -> tuple[Entry, Cell]:
     kind = draw(st.sampled_from(["categorical", "ordinal", "boolean"]))
     words = ["no", "yes"] if kind == "boolean" else ["A", "B, or C", "\u00dc", "D"][: draw(st.integers(1, 4))]
     null = draw(nulls(words[0]))
+    if kind == "categorical" and draw(st.booleans()):
+        learnt: Entry = {"name": name, "kind": kind, "categories": "learn", "most": draw(st.integers(1, 5))}
+        learnt["null"] = "category" if isinstance(null, dict) else null
+        return learnt, lambda rng: words[int(rng.integers(len(words)))]
     rules = ["refuse"] if null == "refuse" else ["refuse", "null"]
     entry: Entry = {"name": name, "kind": kind, "null": null}
     if kind == "boolean":

@@ -10,9 +10,13 @@ import pytest
 
 from core.releases.bundle import artefacts_of
 from core.releases.certificate import sign_certificate, verify_certificate
+from core.synthesis.errors import InvalidPlan
+from core.synthesis.plan import Plan
 from tests.core.releases.certified import SIGNER, certified
 from tests.core.releases.certified_graphical import certified_graphical, graphical_plan
 from tests.core.releases.stand_in import cardinalities
+from tests.core.synthesis.learnt import AGE, SICK, domain_of
+from tests.core.synthesis.learnt import plan_of as learnt_plan
 from tests.core.synthesis.shapes import Shape
 from tests.core.synthesis.test_marginals import plan_of
 from tests.understudy.verifying.tampering import SEAL, files_in, written, zipped
@@ -127,6 +131,18 @@ def test_parts_of_another_synthesizer_are_refused() -> None:
     }
     found = set(planned.plan_problems(more, DESCRIBED))
     assert {"plan/steps", "plan/sampling_rate", "plan/expected_batch_size", "plan/label_histogram"} <= found
+
+
+@ENGINES
+def test_a_graphical_model_of_a_domain_that_is_learnt_is_refused(engine: str) -> None:
+    learnt = learnt_plan(domain_of(AGE, SICK)).to_json()["learning"]
+    plan = json.loads(json.dumps(plan_of(engine).to_json())) | {"learning": learnt}
+    records = planned.Described(
+        cardinalities=(3, 4, 2, 5, 9), labelled=True, image_outputs=None, target_index=2
+    )
+    assert any(problem.startswith("plan/learning") for problem in planned.plan_problems(plan, records))
+    with pytest.raises(InvalidPlan, match="learns nothing"):
+        Plan.from_json(plan)
 
 
 def test_images_have_no_graphical_model() -> None:

@@ -1,0 +1,280 @@
+"""Learning a table's domain: the only place where bounds, bins and categories come from private rows.
+
+Every release is one vector of counts with Gaussian noise, on the public grid 2^-20. What follows from the noisy counts is
+post-processing: bounds hold what is surely there (`models.learnt_bounds`), bins follow the density and heavy values
+become special values (`models.learnt_bins`), categories are those above the plan's threshold. The result is an
+ordinary domain in which nothing is left to be learnt.
+
+A unit with m records adds `floor(2^20 / m) / 2^20` of each to counts of numbers and times, and its first record alone to
+counts of categories, null included: so at most 1 to every list of counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from core.domain.clean_labels import LONGEST_CATEGORY_BYTES
+from core.domain.codec import numbers_of
+from core.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.domain.schema import storage_schema
+from core.domain.table import TableDomain
+from core.synthesis.learning import DECIMALS_WEIGHT, LearningPlan, LearningRelease
+from models.coding import coded_table
+from models.encoding import PrivateTable
+from models.learnt_bins import NoisyTree, fine_grid, with_bins
+from models.learnt_bounds import bound_cells, with_bounds
+from models.randomness import KeyedStreams, Purpose
+from models.synthesizer import TrainingHost
+
+GRID = 2.0**-20
+"""Public grid of sums and noise, in units."""
+DECIMALS = 7
+"""Decimals that are told apart: 0 to 6; the last count is of numbers with more."""
+_BUCKETS = 2**16
+"""Buckets of names by which a listener compares two tables; nothing that is released depends on it."""
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Rows:
+    """Private rows with what each may add.
+
+    Args:
+        batches: with `storage_schema` of the declared domain.
+        shares: (rows,) what each record adds to counts of numbers, in grid steps.
+        first: (rows,) whether it is its unit's first.
+    """
+
+    batches: Sequence[pa.RecordBatch]
+    shares: Floats
+    first: npt.NDArray[np.bool_]
+
+    def column(self, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        return pa.chunked_array([batch.column(name) for batch in self.batches], kind)
+
+
+def learn_domain(
+    batches: Sequence[pa.RecordBatch], domain: TableDomain, plan: LearningPlan, streams: KeyedStreams
+) -> TableDomain:
+    """Release what the plan says, and return the domain with what was learnt in the place of what was to be learnt.
+
+    Args:
+        batches: private rows with `storage_schema(domain)`.
+        domain: as declared.
+        plan: the releases.
+        streams: of the job.
+
+    Raises:
+        ValueError: the plan is not one of this domain.
+    """
+    if tuple((one.column, one.learns) for one in plan.releases) != domain.learnt:
+        raise ValueError("the plan learns another domain")
+    rows, schema = _rows(batches, domain), storage_schema(domain)
+    modelled: list[Modelled] = list(domain.modelled)
+    for step, release in enumerate(plan.releases):
+        column = modelled[release.column]
+        values = rows.column(column.name, schema.field(column.name).type)
+        if isinstance(column, LabelColumn):
+            modelled[release.column] = _with_categories(column, values, rows, plan, streams, step)
+        elif release.learns == "bounds":
+            modelled[release.column] = _with_bounds(column, values, rows, plan, streams, step)
+        else:
+            modelled[release.column] = _with_bins(column, values, rows, plan, streams, step)
+    found = {column.name: column for column in modelled}
+    columns: list[Column] = [found.get(column.name, column) for column in domain.columns]
+    return replace(domain, columns=tuple(columns))
+
+
+def learnt_records(
+    batches: Sequence[pa.RecordBatch],
+    domain: TableDomain,
+    plan: LearningPlan | None,
+    streams: KeyedStreams,
+    host: TrainingHost,
+    *,
+    bound: int | None = None,
+    key: bytes = b"",
+) -> tuple[TableDomain, PrivateTable]:
+    """Return the domain, learnt where the plan says so, and the records coded by it.
+
+    The mark of the measurements is durable before anything is learnt. A resumed job learns again, from the same noise.
+
+    Args:
+        batches: private rows with `storage_schema(domain)`.
+        domain: as declared.
+        plan: what is learnt; None for nothing.
+        streams: of the job.
+        host: of the job.
+        bound: how many records of a unit are coded; learning looks at all of them. None codes all.
+        key: see `models.coding.coded_table`.
+    """
+    if plan is None:
+        return domain, coded_table(batches, domain, bound=bound, key=key)
+    host.advance(stage="measure", step=1, total=1)
+    learnt = learn_domain(batches, domain, plan, streams)
+    return learnt, coded_table(batches, learnt, bound=bound, key=key)
+
+
+def _rows(batches: Sequence[pa.RecordBatch], domain: TableDomain) -> _Rows:
+    count = sum(batch.num_rows for batch in batches)
+    if domain.privacy_unit is None:
+        return _Rows(batches=batches, shares=np.full(count, 1 / GRID), first=np.ones(count, dtype=np.bool_))
+    units = pa.chunked_array([batch.column(domain.privacy_unit) for batch in batches], pa.string())
+    numbers = pc.dictionary_encode(units).combine_chunks().indices.to_numpy(zero_copy_only=False)
+    records = np.bincount(numbers, minlength=1)[numbers]
+    first = np.zeros(count, dtype=np.bool_)
+    first[np.unique(numbers, return_index=True)[1]] = True
+    return _Rows(batches=batches, shares=np.floor((1.0 / GRID) / np.maximum(records, 1)), first=first)
+
+
+def _numbers(column: NumericColumn | TimeColumn, values: pa.ChunkedArray) -> Floats:
+    """Numbers within the column's bounds, NaN for null; each depends on its own record alone."""
+    pieces = [numbers_of(column, piece) for piece in values.chunks]
+    found: Floats = np.clip(np.concatenate([np.zeros(0), *pieces]), column.lower, column.upper)
+    return found
+
+
+def _counted(cells: Integers, shares: Floats, count: int) -> Floats:
+    """Sums of the records' shares in every cell, in units: integers below 2^53 before they are scaled, so exact in any order."""
+    sums: Floats = np.bincount(cells, weights=shares, minlength=count).astype(np.float64) * GRID
+    return sums
+
+
+def _released(
+    exact: Floats, std: float, release: LearningRelease, streams: KeyedStreams, step: int
+) -> Floats:
+    """One vector of counts with noise of one standard deviation: the seam that every number passes."""
+    streams.releases.exact(
+        Purpose.LEARNING_NOISE, step, [(torch.from_numpy(exact), std)], sensitivity=release.sensitivity / std
+    )
+    noise = streams.normals(Purpose.LEARNING_NOISE, step, len(exact))
+    noisy = exact + np.rint(noise * std / GRID) * GRID
+    streams.releases.noisy(Purpose.LEARNING_NOISE, step, torch.from_numpy(noisy))
+    return noisy
+
+
+def _with_bounds(
+    column: NumericColumn | TimeColumn,
+    values: pa.ChunkedArray,
+    rows: _Rows,
+    plan: LearningPlan,
+    streams: KeyedStreams,
+    step: int,
+) -> NumericColumn | TimeColumn:
+    release = plan.releases[step]
+    std = plan.noise_multiplier * release.sensitivity
+    numbers = _numbers(column, values)
+    present = ~(np.isnan(numbers) | np.isin(numbers, column.specials))
+    edges = bound_cells(column)
+    cells = np.clip(np.searchsorted(edges, numbers[present], side="right") - 1, 0, len(edges) - 2)
+    noisy = _released(_counted(cells, rows.shares[present], len(edges) - 1), std, release, streams, step)
+    return with_bounds(column, edges, noisy, std)
+
+
+def _with_bins(
+    column: NumericColumn | TimeColumn,
+    values: pa.ChunkedArray,
+    rows: _Rows,
+    plan: LearningPlan,
+    streams: KeyedStreams,
+    step: int,
+) -> NumericColumn | TimeColumn:
+    release = plan.releases[step]
+    std = plan.noise_multiplier * release.sensitivity
+    numbers = _numbers(column, values)
+    present = ~(np.isnan(numbers) | np.isin(numbers, column.specials))
+    numbers, shares = numbers[present], rows.shares[present]
+    grid = fine_grid(column)
+    leaves = grid.leaf_of(numbers)
+    counts = [_counted(leaves // size, shares, grid.leaves // size) for size in grid.sizes]
+    weighs_decimals = isinstance(column, NumericColumn) and not column.integer and column.decimals is None
+    if weighs_decimals:
+        counts.append(DECIMALS_WEIGHT * _counted(_decimals(numbers), shares, DECIMALS + 1))
+    noisy = _released(np.concatenate(counts), std, release, streams, step)
+    pieces = np.split(noisy, np.cumsum([len(part) for part in counts])[:-1])
+    decimals = pieces.pop() / DECIMALS_WEIGHT if weighs_decimals else None
+    tree = NoisyTree(grid=grid, counts=tuple(pieces), std=std)
+    return with_bins(column, tree, decimals=decimals, decimals_std=std / DECIMALS_WEIGHT)
+
+
+def _decimals(numbers: Floats) -> Integers:
+    """How many decimals each number has as people write it; `DECIMALS` where there are more than can be told apart."""
+    found = np.full(len(numbers), DECIMALS, dtype=np.int64)
+    for digits in range(DECIMALS - 1, -1, -1):
+        scaled = np.rint(numbers * 10.0**digits)
+        found[(np.abs(scaled) <= 2.0**53) & (scaled / 10.0**digits == numbers)] = digits
+    return found
+
+
+def _with_categories(
+    column: LabelColumn,
+    values: pa.ChunkedArray,
+    rows: _Rows,
+    plan: LearningPlan,
+    streams: KeyedStreams,
+    step: int,
+) -> LabelColumn:
+    """Publish the names whose noisy count of units exceeds the threshold, the most frequent of them.
+
+    Only names that somebody has are counted, so their list is private: it passes the seam in a table of public shape.
+    """
+    release, std = plan.releases[step], plan.noise_multiplier
+    texts = values.filter(pa.array(rows.first))
+    texts = texts.filter(pc.and_(pc.is_valid(texts), pc.not_equal(texts, column.other)))
+    counted = sorted(
+        (str(entry["values"]), int(entry["counts"])) for entry in pc.value_counts(texts).to_pylist()
+    )
+    names = [name for name, _count in counted]
+    exact = np.asarray([count for _name, count in counted], dtype=np.float64)
+    streams.releases.exact(
+        Purpose.LEARNING_NOISE,
+        step,
+        ((torch.from_numpy(_in_buckets(names, exact)), std) for _ in range(1)),
+        sensitivity=release.sensitivity / std,
+    )
+    noise = streams.normals(Purpose.LEARNING_NOISE, step, len(exact))
+    noisy = exact + np.rint(noise * std / GRID) * GRID
+    most = len(column.labels)
+    above = [place for place in np.argsort(-noisy, kind="stable") if noisy[place] > plan.threshold][:most]
+    spelt, passed = _as_table([names[place] for place in above], noisy[above], most)
+    streams.releases.noisy(Purpose.LEARNING_NOISE, step, torch.from_numpy(spelt), torch.from_numpy(passed))
+    return replace(column, labels=_from_table(spelt, passed), learn=())
+
+
+def _in_buckets(names: Sequence[str], counts: Floats) -> Floats:
+    """Counts of names by a public hash: two tables that differ by one unit differ in one bucket, by at most 1."""
+    buckets = np.asarray([_hash(name) % _BUCKETS for name in names], dtype=np.int64)
+    sums: Floats = np.bincount(buckets, weights=counts, minlength=_BUCKETS).astype(np.float64)
+    return sums
+
+
+def _hash(name: str) -> int:
+    found = 0xCBF29CE484222325  # FNV-1a
+    for byte in name.encode():
+        found = (found ^ byte) * 0x100000001B3 % 2**64
+    return found
+
+
+def _as_table(names: Sequence[str], counts: Floats, most: int) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Names and counts in a table of public shape: (most, 1 + longest) bytes, the first of which is the length."""
+    spelt = np.zeros((most, 1 + LONGEST_CATEGORY_BYTES), dtype=np.uint8)
+    passed = np.zeros(most)
+    for place, name in enumerate(names):
+        raw = name.encode()
+        spelt[place, 0] = len(raw)
+        spelt[place, 1 : 1 + len(raw)] = np.frombuffer(raw, np.uint8)
+    passed[: len(counts)] = counts
+    return spelt, passed
+
+
+def _from_table(spelt: npt.NDArray[np.uint8], passed: Floats) -> tuple[str, ...]:
+    """The names, in the order of the alphabet; a place without a count is empty."""
+    raw = (spelt[place, 1 : 1 + spelt[place, 0]].tobytes() for place in np.flatnonzero(passed))
+    return tuple(sorted(name.decode() for name in raw))

@@ -1,0 +1,76 @@
+"""A dataset whose domain is learnt, at the service's edge: taken in as it comes, quoted, ordered and charged."""
+
+from typing import Any
+
+from core.privacy.charge import UNBOUNDED_MICROS
+from tests.service.test_upload import rows_in_store
+from tests.service.world import World, require_problem
+
+DOMAIN: dict[str, Any] = {
+    "schema": "understudy.domain/1",
+    "target": "sick",
+    "privacy_unit": None,
+    "columns": [
+        {"name": "code", "kind": "categorical", "categories": "learn", "null": "category"},
+        {"name": "dose", "kind": "numeric", "type": "real", "bounds": "learn", "bins": "learn"},
+        {"name": "seen", "kind": "date", "bounds": "learn"},
+        {"name": "sick", "kind": "boolean", "true": "yes", "false": "no"},
+    ],
+}
+ROWS = b"code,dose,seen,sick\n" + b"".join(
+    b"C%d,%se%d,%d-01-02,yes\n" % (number, b"-1.5" if number % 2 else b"7", number % 25 - 12, 1000 + number)
+    for number in range(300)
+)
+
+
+def body_of(dataset_id: str, **changes: object) -> dict[str, object]:
+    return {"dataset_id": dataset_id, "epsilon": 1.0, "delta": 1e-6} | changes
+
+
+def test_rows_of_any_value_are_taken_in_and_nothing_is_learnt_from_them(world: World) -> None:
+    dataset_id = world.declare(domain=DOMAIN)
+    before = world.owner.get(f"/v1/datasets/{dataset_id}").json()["domain"]
+
+    answer = world.upload(dataset_id, ROWS)
+
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["rows_accepted"], answer.json()["rows_refused"]) == (300, 0)
+    assert rows_in_store(world, dataset_id) == 300
+    assert world.owner.get(f"/v1/datasets/{dataset_id}").json()["domain"] == before
+
+
+def test_a_quote_tells_of_learning_and_an_order_is_charged_for_it(world: World) -> None:
+    dataset_id = world.declare(domain=DOMAIN)
+    world.set_budget(dataset_id)
+    quote = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()
+
+    learnt = [(release["column"], release["learns"]) for release in quote["learning"]["releases"]]
+    assert learnt == [(0, "categories"), (1, "bounds"), (1, "bins"), (2, "bounds")]
+    assert quote["learning"]["releases"][0]["threshold"] > 100
+    assert quote["split"]["learning"]["share"] > 0.03
+    assert quote["carried_by"] == "basic"
+    assert set(quote["charge"]["rdp_micros"].values()) == {UNBOUNDED_MICROS}
+
+    assert world.upload(dataset_id, ROWS).status_code == 201
+    assert world.analyst.post("/v1/quotes", body_of(dataset_id)).json() == quote, "no row tells in a quote"
+    ordered = world.order(dataset_id, options={})
+    assert ordered.status_code == 202, ordered.text
+    # All further orders are admitted by basic composition alone: 1.0 and 1.1 are above the cap of 2.
+    assert world.analyst.post("/v1/quotes", body_of(dataset_id, epsilon=1.1)).json()["fits"] is False
+    assert world.analyst.post("/v1/quotes", body_of(dataset_id, epsilon=0.9)).json()["fits"] is True
+
+
+def test_a_declaration_that_cannot_be_learnt_is_refused_with_its_place(world: World) -> None:
+    column = {**DOMAIN["columns"][0], "other": False}
+    body = {
+        "name": "wards",
+        "domain": {**DOMAIN, "columns": [column, *DOMAIN["columns"][1:]]},
+        "declared_size": 300,
+    }
+
+    found = require_problem(world.owner.post("/v1/datasets", body), status=422, code="domain-invalid")
+
+    assert (found["facts"]["problem"], found["facts"]["pointer"]) == (
+        "learn-without-other",
+        "/columns/0/other",
+    )

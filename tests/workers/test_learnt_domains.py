@@ -1,0 +1,146 @@
+"""A job whose domain is learnt, from sealed rows to a verified release, and the reports about it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.db.tables import Dataset
+from core.domain.schema import storage_schema
+from core.domain.table import TableDomain
+from core.privacy.charge import UNBOUNDED_MICROS
+from core.releases.bundle import unpack
+from core.settings import Settings
+from core.signing import keyring
+from core.storage.sealing import SealedWriter
+from core.storage.stored_rows import open_writer, rows_context
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.reports import public_side
+from tests.workers.charged_jobs import manifest_digest, plan_about, report_of
+from tests.workers.support import CANARY, ROWS, SMALL, Workshop, small_plan
+from tests.workers.test_reporting import html_of, ordered, reporter, row_of
+from understudy.verifying.verification import Outcome, verify_bundle
+from workers import runner
+from workers.places import bundle_key, report_key
+
+LEARNT: dict[str, Any] = {
+    "schema": "understudy.domain/1",
+    "target": "sick",
+    "privacy_unit": None,
+    "columns": [
+        {"name": "age", "kind": "numeric", "type": "integer", "bounds": "learn", "bins": "learn"},
+        {"name": "colour", "kind": "categorical", "categories": "learn", "most": 8},
+        {"name": "sick", "kind": "boolean"},
+    ],
+}
+DOMAIN = TableDomain.from_json(LEARNT)
+RARE = "of-one-row-alone"
+
+
+def learnt_plan(**options: Any) -> Plan:
+    declared = small_plan()
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options=SMALL | options),
+        guarantee=declared.guarantee.__class__(epsilon=20.0, delta=1e-6),
+        declared_size=ROWS,
+        domain=DOMAIN,
+        adjacency=declared.adjacency,
+        privacy_unit=declared.privacy_unit,
+    )
+
+
+class LearntWorkshop(Workshop):
+    """The workshop's dataset with a domain that leaves bounds, bins and categories to be learnt."""
+
+    def _dataset(self) -> Dataset:
+        dataset = super()._dataset()
+        dataset.domain = LEARNT
+        return dataset
+
+    def store_rows(self, rows_key: str, **_colours: Any) -> None:
+        numbers = np.random.default_rng(5).integers(20, 60, ROWS)
+        words = [("red", "green", CANARY)[number % 3] for number in numbers[:-1]]
+        batch = pa.RecordBatch.from_arrays(
+            [pa.array(numbers), pa.array([*words, RARE]), pa.array(numbers > 45)],
+            schema=storage_schema(DOMAIN),
+        )
+        path = self.settings.scratch_folder / "rows.sealed"
+        with (
+            path.open("wb") as raw,
+            SealedWriter(raw, key=self.data_key, context=rows_context(rows_key)) as sealed,
+            open_writer(sealed, DOMAIN) as writer,
+        ):
+            writer.write_batch(batch)
+        self.store.put_file(rows_key, path)
+
+
+@pytest.fixture
+def workshop(settings: Settings) -> Iterator[LearntWorkshop]:
+    made = LearntWorkshop(settings)
+    yield made
+    made.close()
+
+
+def test_a_job_learns_its_domain_and_its_release_verifies(workshop, tmp_path):
+    plan = learnt_plan()
+    job_id = workshop.order(plan)
+    workshop.train(job_id)
+    release = workshop.release(job_id)
+    assert release is not None
+    packed = workshop.store.get_bytes(release.bundle_key)
+    (tmp_path / "bundle.zip").write_bytes(packed)
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+
+    found = TableDomain.from_json(unpack(packed).domain)
+    assert not found.learnt
+    age, colour, _sick = found.modelled
+    assert 0 <= age.lower <= 20
+    assert 59 <= age.upper <= 128
+    assert set(colour.labels) == {"red", "green", CANARY}
+    assert RARE.encode() not in packed
+    assert workshop.reservation(job_id).reserved.rdp_micros == (UNBOUNDED_MICROS,) * 6
+    assert release.certificate["executed"]["releases"]["learning"] == [[0, 1, 3]]
+
+
+def test_a_resumed_job_learns_the_same_and_stages_the_same_bytes(workshop):
+    job_id = workshop.order(learnt_plan(steps=20))
+    workshop.settings = workshop.settings.model_copy(
+        update={"lease_seconds": 0.01, "checkpoint_seconds": 0.001}
+    )
+    staged = []
+    for fence in (1, 2):
+        workshop.claim(job_id)
+        runner.attempt(
+            workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=fence
+        )
+        staged.append(workshop.store.get_bytes(bundle_key(job_id, fence)))
+    assert staged[0] == staged[1]
+
+
+def test_reports_read_the_rows_by_the_domain_of_their_release(workshop, monkeypatch):
+    monkeypatch.setattr(public_side, "TREES", 2)
+    job_id = workshop.order(learnt_plan())
+    workshop.train(job_id)
+    release = workshop.release(job_id)
+    assert release is not None
+
+    sealed = ordered(workshop, release.id)
+    reporter(workshop).report(sealed)
+    html = html_of(workshop, row_of(workshop, sealed))
+    assert CANARY in html
+    assert RARE not in html
+
+    packed = workshop.store.get_bytes(release.bundle_key)
+    charged = workshop.order(plan_about(release.id, manifest_digest(packed)))
+    workshop.claim(charged)
+    runner.attempt(
+        workshop.settings, database=workshop.database, store=workshop.store, job_id=charged, fence=1
+    )
+    assert workshop.store.exists(report_key(charged, 1))
+    assert report_of(workshop, charged) is None, "staged, and not yet signed"

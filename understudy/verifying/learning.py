@@ -1,0 +1,96 @@
+"""What a plan releases to learn its domain: what it must be, from the guarantee and the releases' number alone.
+
+Bounds, bins and categories are learnt first, each by one Gaussian; together they have a public share of the squared mu.
+Categories are published above a threshold, which takes a public share of delta; no Renyi divergence covers it.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from understudy.verifying.calibrated import anchor_noise
+from understudy.verifying.closeness import close
+
+Json = Mapping[str, Any]
+FIRST_SHARE, NEXT_SHARE, LARGEST_SHARE = 0.02, 0.005, 0.05
+"""Of squared mu: of one release, what each further one adds, and what all have at most."""
+DELTA_SHARE: Final = 0.125
+"""Of delta, for thresholds, where there are any."""
+UNBOUNDED_MICROS: Final = 10**15
+"""What the ledger is charged at every Renyi order for a job with a threshold."""
+_LEVELS, _DECIMALS = 4, 1.0
+"""Squared sensitivity of the tree of counts, and of the counts of decimals beside it."""
+_GRID: Final = 2.0**-20
+_ROUNDED_UP: Final = 1e-5
+
+
+def learning_releases(plan: Json) -> list[tuple[str, float, float]]:
+    """What is released to learn the domain, in order: name, sensitivity, noise multiplier."""
+    learning = plan.get("learning")
+    if learning is None:
+        return []
+    noise = learning["noise_multiplier"]
+    return [(f"learning-{one['learns']}", one["sensitivity"], noise) for one in learning["releases"]]
+
+
+def threshold_delta(plan: Json) -> float:
+    """What thresholds take of delta; 0 without any."""
+    learning = plan.get("learning")
+    return 0.0 if learning is None else float(learning["delta"])
+
+
+def rest_of(plan: Json) -> float:
+    """The share of squared mu that learning leaves to everything else; exactly 1 where nothing is learnt."""
+    return 1.0 - _share(len(learning_releases(plan)))
+
+
+def left_of(plan: Json) -> Json:
+    """The guarantee with the delta that thresholds leave."""
+    guarantee = plan["guarantee"]
+    return {"epsilon": guarantee["epsilon"], "delta": guarantee["delta"] - threshold_delta(plan)}
+
+
+def learning_grid(plan: Json) -> dict[str, float]:
+    """The grid that counts are rounded to, where something is learnt."""
+    return {"learning": _GRID} if "learning" in plan else {}
+
+
+def says_what_is_learnt(preprocessing: list[str], plan: Json) -> bool:
+    """Whether the sentence on columns is the one of a plan that learns, or of one that does not; the schema has both."""
+    return any("learnt by mechanisms that are charged" in said for said in preprocessing) == (
+        "learning" in plan
+    )
+
+
+def learning_problems(plan: Json, columns: int) -> Iterator[str]:
+    """Say where learning is not what the guarantee and the number of releases give.
+
+    Args:
+        plan: of the published form.
+        columns: how many columns there are.
+    """
+    learning = plan.get("learning")
+    if learning is None:
+        return
+    releases, delta = learning["releases"], plan["guarantee"]["delta"]
+    names = any(one["learns"] == "categories" for one in releases)
+    if learning["delta"] != (delta * DELTA_SHARE if names else 0.0):
+        yield "plan/learning/delta"
+        return
+    left = left_of(plan)
+    noise = anchor_noise(left["epsilon"], left["delta"], share=_share(len(releases)) / len(releases))
+    if not close(learning["noise_multiplier"], noise, tolerance=_ROUNDED_UP):
+        yield "plan/learning/noise_multiplier"
+    for place, one in enumerate(releases):
+        squares = (_LEVELS, _LEVELS + _DECIMALS) if one["learns"] == "bins" else (1.0,)
+        if not any(close(one["sensitivity"], math.sqrt(square)) for square in squares):
+            yield f"plan/learning/releases/{place}/sensitivity"
+        if one["column"] >= columns:
+            yield f"plan/learning/releases/{place}/column"
+    asked = [(one["column"], one["learns"]) for one in releases]
+    if len(set(asked)) < len(asked):
+        yield "plan/learning/releases: one is made twice"
+
+
+def _share(count: int) -> float:
+    return min(LARGEST_SHARE, FIRST_SHARE + NEXT_SHARE * (count - 1)) if count else 0.0
