@@ -2,8 +2,8 @@
 
 The noise on a cell of a table of counts does not depend on how many records the cell holds, so a table of few large cells has
 less error than one of many small cells, until the cells hide what differs inside them. The codes of a column are merged into
-groups of about equal share: neighbours where the codes are ordered, rare with rare where they are not. A code with more than a
-group's share stays alone. Inside a group the codes keep the shares that they have in the column.
+groups of about equal weight: neighbours where the codes are ordered, rare with rare where they are not. A code with more than a
+group's weight stays alone. The weight is the root of the share, so that rare values, which may matter most, are not all in one group. Inside a group the codes keep the shares that they have in the column.
 
 Everything here follows from noisy counts and public facts: post-processing, free of charge.
 """
@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 GROUPS_FACTOR: Final = 0.6
 """Groups of a column over the root of the records that stand above the noise of one table's cell (docs/rules-study.md)."""
+GROUP_POWER: Final = 0.5
+"""Groups have about equal sums of this power of their codes' shares, so that rare codes make more groups than their share."""
 FEWEST_GROUPS: Final = 2
 MOST_GROUP_CELLS: Final = 2048
 """Groups of all columns together: memory grows with their square."""
@@ -43,7 +45,7 @@ def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices:
 
 
 def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] = ()) -> Groups:
-    """Merge the codes of a column into groups of about equal share.
+    """Merge the codes of a column into groups of about equal weight, the root of a code's share.
 
     Args:
         law: (codes,) noisy shares.
@@ -57,16 +59,17 @@ def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] =
     if len(law) <= most:
         return np.arange(len(law))
     sequence = np.arange(len(law)) if ordered else np.argsort(-law, kind="stable")
-    share, group, held = 1.0 / most, 0, 0.0
+    weights = np.maximum(law, 0.0) ** GROUP_POWER
+    share, group, held = float(weights.sum()) / most, 0, 0.0
     groups = np.empty(len(law), dtype=np.int64)
     for code in sequence.tolist():
         if code in alone:
             groups[code] = len(law) + code
             continue
-        if held > 0 and (law[code] >= share or held + law[code] / 2 > share):
+        if held > 0 and (weights[code] >= share or held + weights[code] / 2 > share):
             group, held = group + 1, 0.0
         groups[code] = group
-        held += law[code]
+        held += weights[code]
         if held >= share:
             group, held = group + 1, 0.0
     return np.unique(groups, return_inverse=True)[1].reshape(-1)
