@@ -9,7 +9,7 @@ from core.asking.estimates import Estimates
 from core.domain.table import TableDomain
 from core.releases.counts import ReleasedCounts
 from core.synthesis.stages import anchor_plan
-from models.anchor import MomentLayout, grouped, noisy_columns, noisy_moments
+from models.anchor import MomentLayout, noisy_columns, noisy_moments
 from models.coding import codes_alone, ordered_columns
 from models.encoding import PrivateTable
 from models.grouping import group_counts
@@ -17,7 +17,7 @@ from models.idpgan.counts import count_tables
 from models.idpgan.measurement import groups_of
 from models.idpgan.targets import Counted
 from tests.core.synthesis.shapes import Shape, plan_of
-from tests.models.tables import small_table, streams
+from tests.models.tables import grouped, small_table, streams
 
 DOMAIN = TableDomain.from_json(
     {
