@@ -15,6 +15,7 @@ from core.synthesis.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
+from models.releases import Releases
 from models.synthesizer import TrainedGenerator
 from tests.privacy.leaks.table import DOMAIN
 
@@ -67,8 +68,13 @@ def random_codes(rows: int, *, seed: int = 1) -> npt.NDArray[np.int16]:
     return np.stack([rng.integers(0, count, rows) for count in cells], axis=1).astype(np.int16)
 
 
-def train(codes: npt.NDArray[np.int16]) -> tuple[Told, TrainedGenerator]:
-    """Train on a table in which every record is a person."""
+def train(codes: npt.NDArray[np.int16], *, releases: Releases | None = None) -> tuple[Told, TrainedGenerator]:
+    """Train on a table in which every record is a person.
+
+    Args:
+        codes: of the table.
+        releases: who listens at the seam of noisy releases.
+    """
     domain = TableDomain.from_json(DOMAIN)
     table = PrivateTable(
         codes=codes,
@@ -77,4 +83,5 @@ def train(codes: npt.NDArray[np.int16]) -> tuple[Told, TrainedGenerator]:
         target_index=domain.target_index,
     )
     told = Told()
-    return told, make_synthesizer("idpgan").fit(table, plan(), KeyedStreams(KEY), told)
+    streams = KeyedStreams(KEY) if releases is None else KeyedStreams(KEY, releases=releases)
+    return told, make_synthesizer("idpgan").fit(table, plan(), streams, told)
