@@ -3,11 +3,11 @@
 from typing import Any
 
 from core.synthesis.image_anchor import ImageAnchorPlan
+from core.synthesis.learning import GRID as LEARNING_GRID
 from core.synthesis.plan import Plan
 from models.anchor import GRID
 from models.dp.noise import GRID_BITS, grid_bits
 from models.images import sums
-from models.learning import GRID as LEARNING_GRID
 
 
 def noise_grid(plan: Plan) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from core.domain.codec import numbers_of
 from core.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from core.synthesis.learning import DECIMALS_WEIGHT, LearningPlan, LearningRelease
+from core.synthesis.learning import DECIMALS_WEIGHT, GRID, LearningPlan, LearningRelease
 from models.coding import coded_table
 from models.encoding import PrivateTable
 from models.learnt_bins import NoisyTree, fine_grid, with_bins
@@ -31,8 +31,6 @@ from models.learnt_bounds import bound_cells, with_bounds
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainingHost
 
-GRID = 2.0**-20
-"""Public grid of sums and noise, in units."""
 DECIMALS = 7
 """Decimals that are told apart: 0 to 6; the last count is of numbers with more."""
 _BUCKETS = 2**16

@@ -114,15 +114,18 @@ class ReleasedCounts:
         cardinalities, step = head["cardinalities"], head["step"]
         if not _are_whole(cardinalities, least=1) or not _is_positive(step):
             raise _invalid("does not say what was counted")
-        if sum(cardinalities) * _CELL.itemsize > len(
-            body
-        ):  # before anything as long is made; all columns are counted
+        if sum(cardinalities) * _CELL.itemsize > len(body):  # before anything as long is made
             raise _invalid("is cut off")
         groups = _merged(head["merged"], tuple(cardinalities))
+        tables = _tables(head["groups"], tuple(cardinalities), _counts_of(groups), body)
+        alone = {table.columns for table in tables}
+        for column, (of_codes, codes) in enumerate(zip(groups, cardinalities, strict=True)):
+            if int(of_codes.max()) + 1 < codes and (column,) not in alone:
+                raise _invalid("merges codes that it does not count")
         return cls(
             cardinalities=tuple(cardinalities),
             step=step,
-            tables=_tables(head["groups"], tuple(cardinalities), _counts_of(groups), body),
+            tables=tables,
             groups=groups,
         )
 

@@ -32,6 +32,8 @@ DECIMALS_WEIGHT: Final = 1.0
 LEVELS: Final = 4
 """Levels of the tree of counts that bins are learnt from: eight children each, so leaves are 512 times finer than its top."""
 _ROUNDED: Final = 1e-9
+GRID: Final = 2.0**-20
+"""Public grid of noisy counts, in units."""
 
 
 def share_of(count: int) -> float:
@@ -87,7 +89,8 @@ class LearningPlan:
         """
         lists = sum(release.learns == "categories" for release in self.releases)
         probability = -math.expm1(-self.delta / lists)
-        return 1.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED
+        # Noisy counts are rounded to the grid, which lifts them by half a step at most.
+        return 1.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED + GRID
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object."""

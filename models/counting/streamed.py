@@ -95,6 +95,7 @@ def count_shard(
         own = None if weights is None else weights[start : start + len(codes)].astype(np.float64)
         tally.add(codes, own)
         start += len(codes)
+    assert weights is None or start == len(weights), "every record of a shard has its weight"
     return tally.answers()
 
 

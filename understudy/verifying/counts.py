@@ -68,7 +68,7 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     anchor, most_records = plan["anchor"], plan["privacy_unit"].get("records") or 1
     cells, stated = head["cardinalities"], _stated(head["groups"])
     if is_of_marginals(anchor):
-        yield from _marginal_problems(opened, cells, stated, anchor)
+        yield from _marginal_problems(opened, cells, head["merged"], stated, anchor)
         if head["step"] != _step(min((std for _, std in stated), default=1.0), plan["declared_size"]):
             yield f"{COUNTS}: the step does not follow from the noise and the declared size"
         return
@@ -107,8 +107,13 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
         yield f"{COUNTS} has not as many cells as its tables"
 
 
-def _marginal_problems(opened: Opened, cells: list[int], stated: list[Table], anchor: Json) -> Iterator[str]:
+def _marginal_problems(
+    opened: Opened, cells: list[int], merged: list[object], stated: list[Table], anchor: Json
+) -> Iterator[str]:
     """Which marginals were chosen is attested only: noisy scores decided. How many and with which noise is not."""
+    if any(groups is not None for groups in merged):
+        yield f"{COUNTS} merges codes, which a graphical model counts one by one"
+        return
     required, one_way, chosen = counted(anchor, len(cells))
     listed = [columns for columns, _std in stated]
     others = [(columns, std) for columns, std in stated if columns not in required]

@@ -209,3 +209,15 @@ def test_a_whole_bundle_is_asked():
     assert answer.columns == ("ward", "sick")
     assert len(answer.rows) == 6
     assert sum(row.unbiased for row in answer.rows) == pytest.approx(300, abs=60)
+
+
+def test_a_column_that_is_merged_and_not_counted_is_refused():
+    head = {
+        "schema": "understudy.counts/2", "cardinalities": [4, 2], "merged": [[0, 0, 1, 1], None], "step": 0.5,
+        "groups": [{"noise_std": 3.0, "tables": [[0, 1], [1]]}],
+    }  # fmt: skip
+    content = json.dumps(head).encode() + b"\n" + bytes(4 * (2 * 2 + 2))
+    with pytest.raises(BundleInvalid, match="merges codes that it does not count"):
+        ReleasedCounts.from_bytes(content)
+    counted = {**head, "groups": [{"noise_std": 3.0, "tables": [[0], [0, 1], [1]]}]}
+    assert len(ReleasedCounts.from_bytes(json.dumps(counted).encode() + b"\n" + bytes(4 * 10)).tables) == 3
