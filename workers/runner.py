@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pyarrow as pa
@@ -25,7 +26,6 @@ from core.domain.declared import Domain
 from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.jobs.failure_notes import write_failure_note
-from core.jobs.queue import CeleryQueue
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import PrivateShards, open_private_rows
@@ -62,6 +62,9 @@ from workers.places import bundle_key, report_key
 from workers.recorded import record_of, report_of
 from workers.selection_recording import SelectionRecord
 from workers.shared_counter import CutShards, SharedCounter
+
+if TYPE_CHECKING:
+    from core.jobs.queue import CeleryQueue
 
 
 def attempt(
@@ -236,6 +239,8 @@ class _Help:
         helpers = self._settings.counting_helpers
         if not helpers or len(shards) == 1:
             return StreamedCounter(shards, domain, key=key, bound=bound)
+        from core.jobs.queue import CeleryQueue
+
         self._queue = CeleryQueue(self._settings.broker_url)
         call = partial(self._queue.enqueue_counting, self._claim.job_id, self._claim.fence)
         return SharedCounter(

@@ -21,7 +21,7 @@ GRAPHICAL: Final = ("aim", "mst")
 """Synthesizers that fit a graphical model: of tables only, and only where the extra `graphical` is installed."""
 
 MOST_FREE_STEPS: Final = 40_000
-"""Pretraining steps that the service makes for one order: ten times the most that the rules choose (`PRETRAINING_BY_CELLS`).
+"""Pretraining steps that the service makes for one order: more than ten times the most that the rules choose (`PRETRAINING_BY_CELLS`).
 
 Plans, certificates and the local library know no such limit: what was trained before it stays valid.
 """

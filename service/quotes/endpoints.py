@@ -9,6 +9,7 @@ from core.ledger.errors import BudgetNotSet, GrantNotFound
 from core.privacy.charge import charge_of
 from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
 from core.synthesis.errors import (
+    BoundNeedsAnchor,
     InvalidReport,
     InvalidSelection,
     InvalidSpec,
@@ -34,6 +35,7 @@ PLANNING_ERRORS = (
     BudgetNotSet,
     GrantNotFound,
     InvalidSpec,
+    BoundNeedsAnchor,
     SynthesizerNotInstalled,
     TooManyFreeSteps,
     InvalidSelection,

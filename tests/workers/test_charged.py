@@ -310,7 +310,7 @@ def test_a_recorded_job_replayed_over_neighbours_hands_over_the_same_bytes(works
         workshop.database, job_id=job_id, fence=1, master_keys=workshop.settings.master_keys
     )
     public, references = charged.released_side(work, database=workshop.database, store=workshop.store)
-    rows = runner._opened(work, workshop.store)
+    rows = runner._opened(work, workshop.store, work.domain)
     monkeypatch.setattr(charged, "ChargedRecord", Putting)
     monkeypatch.setattr(Putting, "recorded", [])
     monkeypatch.setattr(Putting, "moved", [])

@@ -30,5 +30,7 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
         randomness_key=key,
     )
     for _ in range(2):
-        runner._trained(cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None))
+        runner._trained(
+            cast("Any", None), cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None)
+        )
     assert met == [streams().bytes(Purpose.GRADIENT_NOISE, 3, 64)] * 2

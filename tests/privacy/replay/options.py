@@ -47,7 +47,7 @@ CLUSTERS = {
     "cluster_radius": st.sampled_from([1e-3, 0.5, 5.0]),
     "cluster_min_blocks": st.integers(1, 4),
 }
-SWITCHES = {"anchor", "critic", "anchor_share", "acts", "weight_clusters"}
+SWITCHES = {"anchor", "critic", "anchor_share", "acts", "weight_clusters", "generator"}
 EVERY_OPTION = SWITCHES | set(ALWAYS) | set(ANCHOR) | set(CRITIC) | set(ACTS) | set(CLUSTERS)
 """What occurs here; a test compares it with what a person may set."""
 
@@ -69,6 +69,8 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
     chosen |= {"anchor": anchor, "critic": critic, "acts": acts, "weight_clusters": clusters}
     if anchor and critic:
         chosen["anchor_share"] = draw(st.sampled_from([0.1, 0.5, 0.9]))
+    if anchor and not critic:
+        chosen["generator"] = draw(st.sampled_from(["mixture", "network"]))
     if clusters and chosen["grouping"] == "flat":
         chosen["grouping"] = "rows"
     return chosen
