@@ -28,7 +28,7 @@ from models.counting.streamed import StreamedCounter, count_shard
 from tests.models.counting.questions import all_questions
 from tests.models.counting.test_streamed import KEY, Shards, domain, rows
 from tests.workers.support import DOCUMENT, Workshop
-from workers import counting, runner
+from workers import counting
 from workers.attempt import AttemptEnded
 from workers.count_board import CountBoard
 from workers.counting_runner import help_counting
@@ -269,7 +269,7 @@ def test_a_release_is_the_same_with_and_without_help(several, monkeypatch):
                 assert fence == 1
                 helped.append(helper(several, job_id)())
 
-        monkeypatch.setattr(runner, "CeleryQueue", Helping)
+        monkeypatch.setattr("core.jobs.queue.CeleryQueue", Helping)
         settings = several.settings.model_copy(update={"counting_helpers": helpers})
         attempt(settings, database=several.database, store=several.store, job_id=job_id, fence=1)
         made.append(unpack(several.store.get_bytes(bundle_key(job_id, 1))))

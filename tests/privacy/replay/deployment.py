@@ -43,6 +43,7 @@ from models import bundle
 from models.randomness import KeyedStreams
 from models.releases import Releases
 from service.app import create_app
+from service.uploads import endpoints
 from tests.privacy.replay.broker import Broker
 from tests.privacy.replay.evidence import (
     SEALED_ROWS,
@@ -229,6 +230,8 @@ class Deployment:
         patch.setattr(child_process, "die_with_parent", lambda parent: None)
         patch.setattr(child_process, "close_side_doors", lambda: None)
         patch.setattr(runner, "limit_memory", lambda limit: None)
+        # How often a client asks while rows are taken in depends on the machine's load alone; here it asks once.
+        patch.setattr(endpoints, "PATIENCE_SECONDS", 600.0)
         patch.setattr(child_process, "fall_silent", lambda: self._printed)
         patch.setattr(torch, "set_num_interop_threads", lambda count: None)
         patch.setattr(bundle, "export_onnx", self._export)

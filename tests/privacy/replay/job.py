@@ -102,8 +102,6 @@ def send(owner: Caller, dataset: str, content: bytes, *, in_parts: bool) -> None
         assert answer.status_code == 200, answer.text
     whole = {"sha256": hashlib.sha256(content).hexdigest(), "max_refused": 1}
     answer = owner.post(f"/v1/uploads/{upload}/complete", whole)
-    while answer.status_code == HTTPStatus.ACCEPTED:  # a slow machine is still taking it in
-        answer = owner.post(f"/v1/uploads/{upload}/complete", whole)
     assert answer.status_code == HTTPStatus.OK, answer.text
 
 
