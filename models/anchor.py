@@ -1,4 +1,4 @@
-"""The anchor: noisy counts of a table, in two rounds of one Gaussian mechanism (idpgan.md, section 7).
+"""The anchor: noisy counts of a table, in rounds of one Gaussian mechanism (idpgan.md, section 7).
 
 The first round counts the codes of every column. From its noisy counts the codes of each column are merged into groups
 (`models.grouping`). The second round counts the groups: of every pair of columns; or, where a target with few classes is declared,
@@ -11,7 +11,9 @@ the squared weights:
 
 The second round asks what the noisy answers of the first suggest; its weights are normalised, so its sensitivity is the planned one
 whatever they suggest. The composition of Gaussian mechanisms of fixed `mu` is `sqrt(mu_1^2 + mu_2^2)`-Gaussian private even if the
-second is chosen by the output of the first (Dong, Roth and Su 2022, corollary 3.3).
+second is chosen by the output of the first (Dong, Roth and Su 2022, corollary 3.3). Between the rounds a plan may have a third release,
+which tells the pairs that depend on each other from those that do not (`models.screening`); it takes its share of the second round's
+sensitivity, and only the former are counted.
 
 A unit with `m` records contributes `floor(2^20 / m) / 2^20` of each of its records, at most their average, whose norm
 is no larger. Where at most `K` of its records are declared to count, it contributes so many of them fully, and the
@@ -21,7 +23,7 @@ rounded to the same grid.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,17 +42,30 @@ GRID = 2.0**-20
 """Public grid of sums and noise, in records; the noise is larger by five orders of magnitude."""
 MOST_CLASSES = 16
 """Classes of the target up to which pairs are counted by class."""
-SIGNAL_PER_CLASS = 2.0
-"""Least declared units per class, in standard deviations of one count's noise, for counts by class (docs/rules-study.md)."""
+SIGNAL_PER_CLASS = 100.0
+"""Least declared units per class, in standard deviations of one count's noise, for counts by class: S classes make the noise on a pair
+larger by the root of S (docs/rules-study.md)."""
 TARGET_WEIGHT = 2.0
 """Squared weight of a pair with the target over that of another pair of as many cells, where counts are not by class."""
 COLUMN_POWER, TABLE_POWER = 2.0 / 3.0, 0.5
 """A column's and a table's squared weight grows by this power of its cells. 2/3 has the least sum of absolute errors where every
 cell's error is its noise; tables are shrunk, so less is better there (docs/rules-study.md)."""
 _COLUMN_STREAM = 2**32  # the noise of the first round; slices of the second use the steps below
-FIRST_ROUND, SECOND_ROUND = 0, 1
+FIRST_ROUND, SECOND_ROUND, SCREENING = 0, 1, 2
+"""The steps that name the releases."""
 
 Floats = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+
+def sensitivity_of(release: int, anchor: AnchorPlan) -> float:
+    """Return the planned L2 sensitivity of a release, 0 for one that the plan has not."""
+    sizes = {
+        FIRST_ROUND: anchor.column_sensitivity,
+        SECOND_ROUND: anchor.table_sensitivity,
+        SCREENING: anchor.screening_sensitivity,
+    }
+    return sizes.get(release, 0.0)
 
 
 def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_records: int = 1) -> Floats:
@@ -74,11 +89,15 @@ class MomentLayout:
         cardinalities: groups of every column.
         target_index: the target, or None.
         by_class: whether counts are by class of the target.
+        pairs: the pairs of other columns that are counted, each in order; None if all are.
+        squares: sum of the squared weights; None if they average one over all pairs of columns.
     """
 
     cardinalities: tuple[int, ...]
     target_index: int | None
     by_class: bool
+    pairs: tuple[Pair, ...] | None = None
+    squares: float | None = None
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -109,11 +128,18 @@ class MomentLayout:
 
     @cached_property
     def weights(self) -> dict[tuple[int, ...], float]:
-        """The weight of every table, by the columns it is of (without the class); their squares average one."""
+        """The weight of every table, by the columns it is of (without the class)."""
         sizes = (1, 2) if self.by_class else (2,)
-        tables = [table for size in sizes for table in itertools.combinations(self.features, size)]
+        possible = [table for size in sizes for table in itertools.combinations(self.features, size)]
+        chosen = None if self.pairs is None else frozenset(self.pairs)
+        tables = [
+            table
+            for table in possible
+            if chosen is None or len(table) == 1 or self.target_index in table or table in chosen
+        ]
         shares = [self._share(table) for table in tables]
-        unit = (1.0 - 1e-12) * len(tables) / math.fsum(shares) if tables else 0.0
+        squares = len(possible) if self.squares is None else self.squares
+        unit = (1.0 - 1e-12) * squares / math.fsum(shares) if tables else 0.0
         return {table: math.sqrt(unit * share) for table, share in zip(tables, shares, strict=True)}
 
     def _share(self, table: tuple[int, ...]) -> float:
@@ -122,13 +148,22 @@ class MomentLayout:
 
     @cached_property
     def pair_weights(self) -> Floats:
-        """(cells, cells) weights of the cells of all pairs; one inside the diagonal blocks, where nothing is released."""
+        """(cells, cells) weights of the cells of all pairs; one where nothing is released."""
         weights = np.ones((self.cells, self.cells))
-        for (column, block), (other, across) in itertools.combinations(
-            zip(self.features, self.blocks, strict=True), 2
-        ):
-            weights[block, across] = weights[across, block] = self.weights[column, other]
+        for (column, block), (other, across) in self._pairs_of_blocks():
+            weights[block, across] = weights[across, block] = self.weights.get((column, other), 1.0)
         return weights
+
+    @cached_property
+    def counted(self) -> npt.NDArray[np.bool_]:
+        """(cells, cells) whether a cell is of a pair that is counted."""
+        counted = np.zeros((self.cells, self.cells), dtype=np.bool_)
+        for (column, block), (other, across) in self._pairs_of_blocks():
+            counted[block, across] = counted[across, block] = (column, other) in self.weights
+        return counted
+
+    def _pairs_of_blocks(self) -> Iterator[tuple[tuple[int, slice], tuple[int, slice]]]:
+        return itertools.combinations(zip(self.features, self.blocks, strict=True), 2)
 
     @cached_property
     def one_weights(self) -> Floats:
@@ -174,7 +209,7 @@ class Moments:
 def exact_columns(records: PrivateTable | Counter) -> list[Floats]:
     """Count the codes of every column, exact on the grid. Private: nothing may read it but `noisy_columns`."""
     counter = counter_of(records)
-    asked = [_question((column,), counter, None) for column in range(len(counter.cardinalities))]
+    asked = [question_of((column,), counter, None) for column in range(len(counter.cardinalities))]
     return [np.multiply(counts, GRID, dtype=np.float64) for counts in counter.count(asked)]
 
 
@@ -191,7 +226,7 @@ def exact_moments(
     counter = counter_of(records)
     sliced = (layout.target_index,) if layout.by_class and layout.target_index is not None else ()
     asked = [(*sliced, *columns) for columns in layout.weights]
-    counted = counter.count([_question(columns, counter, groups) for columns in asked])
+    counted = counter.count([question_of(columns, counter, groups) for columns in asked])
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     pairs = np.zeros((layout.slices, layout.cells, layout.cells))
     ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
@@ -208,7 +243,7 @@ def exact_moments(
     return Moments(pairs=pairs, ones=ones)
 
 
-def _question(columns: tuple[int, ...], counter: Counter, groups: Sequence[Groups] | None) -> CountQuestion:
+def question_of(columns: tuple[int, ...], counter: Counter, groups: Sequence[Groups] | None) -> CountQuestion:
     """Ask for a table over columns in any order, which it will have in theirs."""
     places = tuple(sorted(columns))
     return CountQuestion(
@@ -245,7 +280,7 @@ def noisy_columns(records: PrivateTable | Counter, anchor: AnchorPlan, streams: 
     )
     drawn = streams.normals(Purpose.ANCHOR_NOISE, _COLUMN_STREAM, sum(counter.cardinalities))
     pieces = np.split(drawn, np.cumsum(counter.cardinalities)[:-1])
-    noisy = [values + _on_grid(piece * std) for values, piece, std in zip(exact, pieces, stds, strict=True)]
+    noisy = [values + on_grid(piece * std) for values, piece, std in zip(exact, pieces, stds, strict=True)]
     streams.releases.noisy(Purpose.ANCHOR_NOISE, FIRST_ROUND, *(torch.from_numpy(values) for values in noisy))
     return noisy
 
@@ -294,16 +329,16 @@ def noisy_moments(
     for index in range(layout.slices):
         drawn = streams.normals(Purpose.ANCHOR_NOISE, index, (layout.cells, layout.cells))
         if layout.by_class:
-            ones[index] = exact.ones[index] + _on_grid(drawn.diagonal() * one_stds)
-        upper = np.triu(_on_grid(drawn * (anchor.noise_std / weights)), 1)
+            ones[index] = exact.ones[index] + on_grid(drawn.diagonal() * one_stds)
+        upper = np.triu(on_grid(drawn * (anchor.noise_std / weights)), 1)
         pairs[index] = exact.pairs[index] + upper + upper.T
-        for block in layout.blocks:
-            pairs[index, block, block] = 0.0
+        pairs[index, ~layout.counted] = 0.0
     streams.releases.noisy(
         Purpose.ANCHOR_NOISE, SECOND_ROUND, torch.from_numpy(pairs), torch.from_numpy(ones)
     )
     return Moments(pairs=pairs, ones=ones)
 
 
-def _on_grid(noise: Floats) -> Floats:
+def on_grid(noise: Floats) -> Floats:
+    """Round to the public grid."""
     return np.rint(noise / GRID) * GRID

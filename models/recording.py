@@ -17,6 +17,7 @@ from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
+from models.anchor import sensitivity_of
 from models.randomness import Purpose
 
 _MAGIC: Final = b"understudy.attempt/1\n"
@@ -90,8 +91,8 @@ class Record:
             case Purpose.ACTS_NOISE if plan.acts is not None and plan.is_refresh(step):
                 return plan.acts.noise_multiplier / math.sqrt(plan.acts.groups)
             case Purpose.ANCHOR_NOISE if isinstance(plan.anchor, AnchorPlan):
-                parts = plan.anchor.parts
-                return parts[step].noise_multiplier if 0 <= step < len(parts) else None
+                sensitivity = sensitivity_of(step, plan.anchor)
+                return plan.anchor.noise_std / sensitivity if sensitivity else None
             case _ if isinstance(plan.anchor, ImageAnchorPlan | MarginalsPlan):
                 place = _place(purpose, step, plan.anchor)
                 return None if place is None else plan.anchor.parts[place].noise_multiplier

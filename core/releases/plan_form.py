@@ -117,6 +117,7 @@ class AnchorForm(Form):
     diagonal_weight: Positive
     column_sensitivity: NotNegative = 0.0
     table_sensitivity: NotNegative = 0.0
+    screening_sensitivity: NotNegative = 0.0
 
 
 class ImageAnchorForm(Form):

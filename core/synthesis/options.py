@@ -23,6 +23,7 @@ Depth = Annotated[int, Field(ge=0, le=32, strict=True)]
 Positive = Annotated[float, Field(ge=1e-9, lt=1e9, allow_inf_nan=False, strict=True)]
 NotNegative = Annotated[float, Field(ge=0, lt=1e9, allow_inf_nan=False, strict=True)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
+ScreeningShare = Annotated[float, Field(ge=0, le=0.25, allow_inf_nan=False, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["adaptive"]
 
@@ -40,6 +41,8 @@ class IdpganOptions(BaseModel):
     """The anchor's share of the budget, in squared Gaussian mu; 1 without a critic, 0 without an anchor."""
     anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] = 1.5
     """Factor on the one-way blocks of the moments before noise is added."""
+    anchor_screening_share: ScreeningShare = 0.0
+    """The share of the anchor's squared sensitivity that tells which pairs of columns to count; 0 counts them all."""
 
     steps: CountOrNone = 500
     """Noisy critic updates, the accounted number; 0 without a critic."""
@@ -147,6 +150,7 @@ class IdpganRequest(BaseModel):
     critic: Flag | None = None
     anchor_share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, strict=True)] | None = None
     anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] | None = None
+    anchor_screening_share: ScreeningShare | None = None
     steps: Count | None = None
     expected_batch_size: Count | None = None
     schedule: Schedule | None = None

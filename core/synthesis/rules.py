@@ -55,7 +55,7 @@ MIXTURE_STEPS = 400
 """Steps of the fit of a mixture."""
 WITHOUT_CRITIC = frozenset(
     {
-        "anchor", "critic", "anchor_diagonal_weight", "generator", "generator_width", "generator_blocks", "latent_dimension",
+        "anchor", "critic", "anchor_diagonal_weight", "anchor_screening_share", "generator", "generator_width", "generator_blocks", "latent_dimension",
         "generator_learning_rate", "generator_batch_size", "pretraining_steps", "anchor_weight", "ema_decay",
     }
 )  # fmt: skip
@@ -64,6 +64,11 @@ or `"anchor": false` (docs/rules-study.md has the measurements)."""
 COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.4, 0.3, 50.0
 """The share of the anchor's squared mu for the counts of single columns: the first where much stands above the noise; up to the second
 more where little does, that is where declared size times epsilon is at most the third times the root of the number of pairs."""
+SCREENED_PAIRS = 15
+"""Pairs of columns from which on some are screened out."""
+SCREENING_SIGNAL, SCREENING_NOISE, SCREENING_SHARES = 60.0, 125.0, (0.01, 0.08)
+"""Screening needs declared size times epsilon over the root of the number of pairs to be at least the first. The second over it, squared,
+is the share by which distances are known to about 0.02 of all records, kept within the third."""
 CRITIC_STEPS = {True: 1, False: 5}
 """Critic steps per generator step, with and without an anchor that holds the generator."""
 PRETRAINING_BY_CELLS = ((512, 1500), (1024, 1000), (2048, 700), (float("inf"), 500))
@@ -133,6 +138,7 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
         "critic": critic,
         "anchor_share": share,
         "anchor_diagonal_weight": _column_weight(facts),
+        "anchor_screening_share": _screening_share(facts) if anchor else 0.0,
         "pretraining_steps": row_of(PRETRAINING_BY_CELLS, facts.cells),
         "steps": steps,
         "expected_batch_size": batch,
@@ -202,6 +208,18 @@ def _column_weight(facts: PublicFacts) -> float:
     share = COLUMN_SHARE + COLUMN_SHARE_MORE * min(1.0, COLUMN_SIGNAL / signal)
     weight = math.sqrt(share / (1 - share) * pairs / facts.columns)
     return min(max(round(weight, 3), 1.0), 1000.0)
+
+
+def _screening_share(facts: PublicFacts) -> float:
+    """Return the share of the anchor that buys distances of pairs from independence good enough to choose by, or 0."""
+    pairs = facts.columns * (facts.columns - 1) / 2
+    if facts.image is not None or pairs < SCREENED_PAIRS:
+        return 0.0
+    signal = facts.declared_size * facts.epsilon / math.sqrt(pairs)
+    if signal < SCREENING_SIGNAL:
+        return 0.0
+    share = (SCREENING_NOISE / signal) ** 2
+    return min(max(round(share, 3), SCREENING_SHARES[0]), SCREENING_SHARES[1])
 
 
 def _wants_critic(chosen: Mapping[str, Any], facts: PublicFacts) -> bool:

@@ -35,17 +35,19 @@ class ActsPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorPlan:
-    """Noisy counts of a table in two rounds (`models.anchor`); the noise std per weighted cell is multiplier * sensitivity.
+    """Noisy counts of a table in rounds (`models.anchor`); the noise std per weighted cell is multiplier * sensitivity.
 
-    Plans of before the second round have one release: both sensitivities of rounds are 0 there.
+    Plans of before the second round have one release: the sensitivities of rounds are 0 there. That of the screening
+    (`models.screening`) is 0 where every pair is counted.
     """
 
     noise_multiplier: float
     sensitivity: float
-    """Of both rounds together."""
+    """Of all releases together."""
     diagonal_weight: float
     column_sensitivity: float = 0.0
     table_sensitivity: float = 0.0
+    screening_sensitivity: float = 0.0
 
     @property
     def noise_std(self) -> float:
@@ -55,7 +57,11 @@ class AnchorPlan:
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
         """What is released: name, times, sensitivity, noise multiplier."""
-        rounds = (("anchor-columns", self.column_sensitivity), ("anchor-tables", self.table_sensitivity))
+        rounds = (
+            ("anchor-columns", self.column_sensitivity),
+            ("anchor-screening", self.screening_sensitivity),
+            ("anchor-tables", self.table_sensitivity),
+        )
         made = tuple((name, 1, size, self.noise_std / size) for name, size in rounds if size)
         return made or (("anchor", 1, self.sensitivity, self.noise_multiplier),)
 
@@ -77,29 +83,37 @@ class LabelPlan:
 
 
 def anchor_plan(
-    columns: int, *, diagonal_weight: float, noise_multiplier: float, most_records: int = 1
+    columns: int,
+    *,
+    diagonal_weight: float,
+    noise_multiplier: float,
+    most_records: int = 1,
+    screening_share: float = 0.0,
 ) -> AnchorPlan:
     """Return the plan of an anchor with its L2 sensitivities under add-or-remove-one.
 
     A record touches one cell of each of the k columns, whose weights have a mean square of w^2, and one cell of each of
     k (k - 1) / 2 tables, whose weights have a mean square of one: sqrt(w^2 k + k (k - 1) / 2). A unit with several records
-    contributes their average, whose norm is no larger; or, where a bound is declared, so many of them fully. Rounded up by one
-    part in 10^12.
+    contributes their average, whose norm is no larger; or, where a bound is declared, so many of them fully. The screening takes its
+    share of the square from the tables, so it changes nothing of the whole. Rounded up by one part in 10^12.
 
     Args:
         columns: k.
         diagonal_weight: w.
         most_records: how many records of a unit count fully; 1 where the records of a unit count one together.
-        noise_multiplier: of both rounds together.
+        noise_multiplier: of all releases together.
+        screening_share: of the squared sensitivity.
     """
     of_columns = most_records**2 * diagonal_weight**2 * columns
-    of_tables = most_records**2 * columns * (columns - 1) / 2
+    of_pairs = most_records**2 * columns * (columns - 1) / 2
+    of_screening = min(screening_share * (of_columns + of_pairs), of_pairs / 2)
     return AnchorPlan(
         noise_multiplier=noise_multiplier,
-        sensitivity=math.sqrt(of_columns + of_tables) * (1 + 1e-12),
+        sensitivity=math.sqrt(of_columns + of_pairs) * (1 + 1e-12),
         diagonal_weight=diagonal_weight,
         column_sensitivity=math.sqrt(of_columns) * (1 + 1e-12),
-        table_sensitivity=math.sqrt(of_tables) * (1 + 1e-12),
+        table_sensitivity=math.sqrt(of_pairs - of_screening) * (1 + 1e-12),
+        screening_sensitivity=math.sqrt(of_screening) * (1 + 1e-12),
     )
 
 

@@ -27,7 +27,7 @@ def released_counts(
     """
     if measured.counted is None or not isinstance(plan.anchor, AnchorPlan):
         return None
-    layout = layout_of(measured.counted.groups, table, plan)
+    layout = layout_of(measured.counted.groups, table, plan, pairs=measured.counted.pairs)
     return count_tables(measured.counted, layout, plan.anchor, declared_size=plan.declared_size)
 
 

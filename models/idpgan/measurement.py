@@ -1,5 +1,6 @@
 """The stage "measure": everything that is released before training, made ready for use."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from core.synthesis.stages import AnchorPlan
 from models.anchor import (
     MomentLayout,
     Moments,
+    Pair,
     counts_by_class,
     noisy_columns,
     noisy_moments,
@@ -23,9 +25,16 @@ from models.encoding import PrivateTable
 from models.grouping import Groups, group_codes, group_counts, groups_wanted
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
-from models.idpgan.targets import Counted, MomentTargets, first_laws, moment_targets
+from models.idpgan.targets import Counted, MomentTargets, first_laws, first_size, moment_targets
 from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
+from models.screening import (
+    noisy_distances,
+    pairs_of_columns,
+    screening_groups,
+    shares_from_independence,
+    worth_counting,
+)
 from models.synthesizer import NoisyVariety
 
 
@@ -56,6 +65,9 @@ class Measurement:
                 "pairs": torch.from_numpy(self.counted.moments.pairs),
                 "ones": torch.from_numpy(self.counted.moments.ones),
             }
+            if self.counted.pairs is not None:
+                chosen = torch.tensor(self.counted.pairs, dtype=torch.int64)
+                made["chosen"] = chosen.reshape(-1, 2)
         if self.law is not None:
             made["law"] = torch.from_numpy(self.law)
         return made
@@ -76,6 +88,7 @@ class Measurement:
                 groups=tuple(np.split(tensors["groups"].numpy(), stops)),
                 moments=Moments(pairs=tensors["pairs"].numpy(), ones=tensors["ones"].numpy()),
                 most_records=counter_of(table).most_records,
+                pairs=_pairs(tensors["chosen"]) if "chosen" in tensors else None,
             )
         return cls(counted=counted, law=tensors["law"].numpy() if "law" in tensors else None)
 
@@ -95,18 +108,69 @@ def _count(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan, stream
     """Count columns, then groups of their codes; between the rounds only noisy counts and public facts are read."""
     counter = counter_of(table)
     columns = noisy_columns(counter, anchor, streams)
-    groups = groups_of(columns, table, plan)
-    layout = layout_of(groups, table, plan)
+    pairs = _screen(columns, counter, plan, anchor, streams) if anchor.screening_sensitivity else None
+    groups = groups_of(columns, counter, plan, pairs=pairs)
+    layout = layout_of(groups, counter, plan, pairs=pairs)
     if not layout.weights:
         nothing = np.zeros((layout.slices, layout.cells, layout.cells))
         moments = Moments(pairs=nothing, ones=nothing[:0, 0])
     else:
         moments = noisy_moments(counter, layout, anchor, streams, groups=groups)
-    return Counted(columns=tuple(columns), groups=groups, moments=moments, most_records=counter.most_records)
+    return Counted(
+        columns=tuple(columns),
+        groups=groups,
+        moments=moments,
+        most_records=counter.most_records,
+        pairs=pairs,
+    )
+
+
+def _screen(
+    columns: Sequence[npt.NDArray[np.float64]],
+    counter: Counter,
+    plan: Plan,
+    anchor: AnchorPlan,
+    streams: KeyedStreams,
+) -> tuple[Pair, ...]:
+    """Release how far every pair is from independence, and choose the pairs beside the target that are worth counting."""
+    laws, size = first_laws(columns), first_size(columns)
+    groups = screening_groups(
+        laws, declared_size=plan.declared_size, ordered=counter.ordered, alone=counter.alone
+    )
+    distances = noisy_distances(counter, laws, groups, anchor, streams, size=size)
+    shares = shares_from_independence(distances, laws, groups, size=size)
+    pairs = pairs_of_columns(len(laws))
+    open_to_choice = [place for place, pair in enumerate(pairs) if counter.target_index not in pair]
+    return worth_counting(
+        shares[open_to_choice],
+        [pairs[place] for place in open_to_choice],
+        declared_size=plan.declared_size,
+        cell_std=_std(anchor, 1, most_records=counter.most_records),
+        always=_with_target(counter),
+    )
+
+
+def _std(anchor: AnchorPlan, tables: int, *, most_records: int) -> float:
+    """Standard deviation of the noise on a cell where so many tables share the second round evenly, in records."""
+    if not tables:
+        return anchor.noise_std
+    return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
+
+
+def _with_target(table: PrivateTable | Counter) -> int:
+    return 0 if table.target_index is None else len(table.cardinalities) - 1
+
+
+def _pairs(chosen: Tensor) -> tuple[Pair, ...]:
+    return tuple((first, second) for first, second in chosen.tolist())
 
 
 def groups_of(
-    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan
+    columns: Sequence[npt.NDArray[np.float64]],
+    table: PrivateTable | Counter,
+    plan: Plan,
+    *,
+    pairs: tuple[Pair, ...] | None = None,
 ) -> tuple[Groups, ...]:
     """Merge the codes of every column but the target; only public facts of the table are read.
 
@@ -114,18 +178,14 @@ def groups_of(
         columns: noisy counts of the codes of every column.
         table: whose public facts are read.
         plan: of the job.
+        pairs: of columns beside the target that are counted; None if all are.
     """
     assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has groups"
-    by_class = counts_by_class(
-        table.cardinalities,
-        table.target_index,
-        declared_size=plan.declared_size,
-        noise_std=plan.anchor.noise_std,
-    )
+    by_class = _by_class(table, plan, plan.anchor)
     slices = table.cardinalities[table.target_index] if by_class and table.target_index is not None else 1
     most = groups_wanted(
         declared_size=plan.declared_size,
-        noise_std=plan.anchor.noise_std,
+        noise_std=_noise_of_a_table(table, plan.anchor, pairs),
         columns=len(columns),
         slices=slices,
     )
@@ -137,19 +197,42 @@ def groups_of(
     )
 
 
-def layout_of(groups: Sequence[Groups], table: PrivateTable | Counter, plan: Plan) -> MomentLayout:
+def layout_of(
+    groups: Sequence[Groups],
+    table: PrivateTable | Counter,
+    plan: Plan,
+    *,
+    pairs: tuple[Pair, ...] | None = None,
+) -> MomentLayout:
     """Which tables the second round of a plan's anchor counts; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
     return MomentLayout(
         cardinalities=group_counts(groups),
         target_index=table.target_index,
-        by_class=counts_by_class(
-            table.cardinalities,
-            table.target_index,
-            declared_size=plan.declared_size,
-            noise_std=plan.anchor.noise_std,
-        ),
+        by_class=_by_class(table, plan, plan.anchor),
+        pairs=pairs,
+        squares=None
+        if pairs is None
+        else (plan.anchor.table_sensitivity / counter_of(table).most_records) ** 2,
     )
+
+
+def _by_class(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan) -> bool:
+    return counts_by_class(
+        table.cardinalities,
+        table.target_index,
+        declared_size=plan.declared_size,
+        noise_std=anchor.noise_std,
+    )
+
+
+def _noise_of_a_table(
+    table: PrivateTable | Counter, anchor: AnchorPlan, pairs: tuple[Pair, ...] | None
+) -> float:
+    """Standard deviation of the noise on a cell of a table of average weight, in records."""
+    if pairs is None:
+        return anchor.noise_std
+    return _std(anchor, len(pairs) + _with_target(table), most_records=counter_of(table).most_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,7 +259,7 @@ class Anchor:
 def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> Anchor:
     """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "counts come from an anchor of tables"
-    layout = layout_of(counted.groups, table, plan)
+    layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
     targets = moment_targets(counted, layout, plan.anchor)
     return Anchor(
         layout=layout,

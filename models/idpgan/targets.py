@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments, column_weights
+from models.anchor import MomentLayout, Moments, Pair, column_weights
 from models.grouping import Groups, sums_of_groups
 
 Floats = npt.NDArray[np.float64]
@@ -36,12 +36,14 @@ class Counted:
         groups: of every column (codes,) the group of each code.
         moments: noisy counts of groups.
         most_records: how many records of a unit counted fully.
+        pairs: of columns beside the target that were counted; None if all were.
     """
 
     columns: tuple[Floats, ...]
     groups: tuple[Groups, ...]
     moments: Moments
     most_records: int = 1
+    pairs: tuple[Pair, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -133,9 +135,13 @@ def positive_law(shares: Floats) -> Floats:
 
 def first_laws(columns: Sequence[Floats]) -> list[Floats]:
     """Return the shares of every column from the counts of the first round alone."""
-    totals = [float(counts.sum()) for counts in columns]
-    size = max(float(np.median(totals)), 1.0)
+    size = first_size(columns)
     return [project_to_simplex(counts / size, total=1.0) for counts in columns]
+
+
+def first_size(columns: Sequence[Floats]) -> float:
+    """Return the number of records from the counts of the first round alone, at least one."""
+    return max(float(np.median([counts.sum() for counts in columns])), 1.0)
 
 
 def _size(counted: Counted, layout: MomentLayout, pair_std: Floats, variances: Floats) -> float:
@@ -146,6 +152,8 @@ def _size(counted: Counted, layout: MomentLayout, pair_std: Floats, variances: F
         precision += 1.0 / (len(counts) * variance)
     for i, block in enumerate(layout.blocks):
         for other in layout.blocks[:i]:
+            if not layout.counted[block.start, other.start]:
+                continue
             table = counted.moments.pairs[:, block, other]
             variance = table.size * pair_std[block.start, other.start] ** 2
             weighted += float(table.sum()) / variance
@@ -162,9 +170,11 @@ def _ones(
     if layout.by_class:
         precision += (layout.one_weights / noise_std) ** 2
         ones += moments.ones * (layout.one_weights / noise_std) ** 2
-    for i, block in enumerate(layout.blocks):
+    for block in layout.blocks:
         for j, other in enumerate(layout.blocks):
-            if i != j:  # the row sums of a pair's block are one more estimate of the one-way counts
+            if layout.counted[
+                block.start, other.start
+            ]:  # the row sums of a pair's block are one more estimate of the one-way counts
                 variance = layout.feature_cardinalities[j] * pair_std[block.start, other.start] ** 2
                 ones[:, block] += moments.pairs[:, block, other].sum(axis=2) / variance
                 precision[:, block] += 1.0 / variance
@@ -195,6 +205,10 @@ def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: 
     for i, block in enumerate(layout.blocks):
         for other in layout.blocks[:i]:
             product = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
+            if not layout.counted[block.start, other.start]:
+                shrunk[:, block, other] = product
+                shrunk[:, other, block] = product.transpose(0, 2, 1)
+                continue
             residual = _centred(pairs[:, block, other] - product)
             variance = pair_std[block.start, other.start] ** 2
             free = (residual.shape[1] - 1) * (residual.shape[2] - 1)

@@ -9,6 +9,7 @@ from service.dashboard.words import count
 _MECHANISMS: Final[Mapping[str, str]] = {
     "anchor": "measuring columns and pairs of columns, or images, once, under noise",
     "anchor-columns": "counting each column once, under noise",
+    "anchor-screening": "measuring how far pairs of columns are from independence, once, under noise",
     "anchor-tables": "counting pairs of columns once, in groups of values, under noise",
     "anchor-cells": "measuring parts of images, under noise",
     "anchor-means": "measuring the average image of each class, under noise",

@@ -16,7 +16,7 @@ from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import FIRST_ROUND, SECOND_ROUND
+from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND
 from models.randomness import Purpose
 
 Name = tuple[int, int]
@@ -105,8 +105,12 @@ class Replayer:
 
 
 def _paid_rounds(anchor: AnchorPlan) -> dict[Name, float]:
-    rounds = ((FIRST_ROUND, anchor.column_sensitivity), (SECOND_ROUND, anchor.table_sensitivity))
-    # A single column has no second round.
+    rounds = (
+        (FIRST_ROUND, anchor.column_sensitivity),
+        (SECOND_ROUND, anchor.table_sensitivity),
+        (SCREENING, anchor.screening_sensitivity),
+    )
+    # A single column has no second round, and few columns no screening.
     return {(Purpose.ANCHOR_NOISE, step): size / anchor.noise_std for step, size in rounds if size}
 
 

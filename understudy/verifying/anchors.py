@@ -35,6 +35,7 @@ def anchor_releases(anchor: Json | None) -> list[tuple[str, int, float, float]]:
         std = anchor["noise_multiplier"] * anchor["sensitivity"]
         rounds = {
             "anchor-columns": anchor["column_sensitivity"],
+            "anchor-screening": screening_sensitivity(anchor),
             "anchor-tables": _table_sensitivity(anchor),
         }
         return [(name, 1, size, std / size) for name, size in rounds.items() if size]
@@ -108,16 +109,19 @@ def anchor_problems(
         }
     else:
         weight, columns = anchor["diagonal_weight"], len(records.cardinalities)
-        sensitivity = most_records * math.sqrt(weight**2 * columns + columns * (columns - 1) / 2)
+        of_pairs = most_records**2 * columns * (columns - 1) / 2
+        squared = most_records**2 * weight**2 * columns + of_pairs
+        of_screening = min(options.get("anchor_screening_share", 0.0) * squared, of_pairs / 2)
         rules = {
             "diagonal_weight": weight == options["anchor_diagonal_weight"],
-            "sensitivity": close(anchor["sensitivity"], sensitivity),
+            "sensitivity": close(anchor["sensitivity"], math.sqrt(squared)),
             "column_sensitivity": not has_rounds(anchor)
             or close(anchor["column_sensitivity"], most_records * weight * math.sqrt(columns)),
             "table_sensitivity": close(
                 _table_sensitivity(anchor),
-                most_records * math.sqrt(columns * (columns - 1) / 2) if has_rounds(anchor) else 0.0,
+                math.sqrt(of_pairs - of_screening) if has_rounds(anchor) else 0.0,
             ),
+            "screening_sensitivity": close(screening_sensitivity(anchor), math.sqrt(of_screening)),
             "noise_multiplier": close(anchor["noise_multiplier"], noise, tolerance=_ROUNDED_UP),
         }
     yield from (f"plan/anchor/{name}" for name, holds in rules.items() if not holds)
@@ -126,6 +130,11 @@ def anchor_problems(
 def has_rounds(anchor: Json) -> bool:
     """Whether an anchor of a table counts columns first and then groups of their codes."""
     return bool(anchor.get("column_sensitivity", 0.0) > 0)
+
+
+def screening_sensitivity(anchor: Json) -> float:
+    """Of the distances of pairs from independence; 0 where every pair is counted."""
+    return float(anchor.get("screening_sensitivity", 0.0))
 
 
 def _table_sensitivity(anchor: Json) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from understudy.errors import NotABundle
-from understudy.verifying.anchors import has_rounds, is_of_images
+from understudy.verifying.anchors import has_rounds, is_of_images, screening_sensitivity
 from understudy.verifying.bundle_file import COUNTS, Opened
 from understudy.verifying.closeness import close
 from understudy.verifying.marginals import counted, is_of_marginals
@@ -80,19 +80,21 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     if target is not None and groups[target] != cells[target]:
         yield f"{COUNTS} merges classes of the target"
         return
+    listed = [columns for columns, _std in stated]
     ways = (False, True) if target is not None and len(cells) > 1 else (False,)
     possible = [
         list(
-            _rounds(anchor, cells, groups, target, by_class=by_class, most_records=most_records)
+            _rounds(
+                anchor, cells, groups, target, by_class=by_class, most_records=most_records, listed=listed
+            )
             if "merged" in head
             else _tables(anchor, len(cells), target, by_class=by_class)
         )
         for by_class in ways
     ]
-    listed = [columns for columns, _std in stated]
     tables = next((one for one in possible if [columns for columns, _std in one] == listed), None)
     if tables is None:
-        yield f"{COUNTS} does not list every pair of columns once"
+        yield f"{COUNTS} does not list every pair of columns once that the plan counts"
         return
     if any(not close(std, derived) for (_, std), (_, derived) in zip(stated, tables, strict=True)):
         yield f"{COUNTS}: a standard deviation is not that of the certified noise"
@@ -175,8 +177,13 @@ def _rounds(
     *,
     by_class: bool,
     most_records: int,
+    listed: list[tuple[int, ...]],
 ) -> Iterator[Table]:
-    """What an anchor of two rounds counts: the codes of columns, then groups of pairs, by class of the target or not."""
+    """What an anchor of two rounds counts: the codes of columns, then groups of pairs, by class of the target or not.
+
+    Which pairs beside the target a screening chose is attested only: noisy distances decided. Those that are listed are taken; how many
+    share the noise follows.
+    """
     std = anchor["noise_multiplier"] * anchor["sensitivity"]
     powers = [codes**_COLUMN_POWER for codes in cells]
     of_columns = anchor["column_sensitivity"] / most_records
@@ -186,13 +193,22 @@ def _rounds(
     features = [column for column in range(len(cells)) if column not in sliced]
     sizes = (1, 2) if sliced else (2,)
     tables = [table for size in sizes for table in itertools.combinations(features, size)]
+    squares = float(len(tables))
+    if screening_sensitivity(anchor):
+        squares = (float(anchor["table_sensitivity"]) / most_records) ** 2
+        chosen = set(listed)
+        tables = [
+            table
+            for table in tables
+            if len(table) == 1 or target in table or tuple(sorted((*sliced, *table))) in chosen
+        ]
     shares = [
         math.prod(groups[column] for column in table) ** _TABLE_POWER
         * (_TARGET_WEIGHT_OF_GROUPS if not sliced and target in table else 1.0)
         for table in tables
     ]
     for table, share in zip(tables, shares, strict=True):
-        yield tuple(sorted((*sliced, *table))), std / math.sqrt(len(tables) * share / math.fsum(shares))
+        yield tuple(sorted((*sliced, *table))), std / math.sqrt(squares * share / math.fsum(shares))
 
 
 def _tables(anchor: Json, columns: int, target: int | None, *, by_class: bool) -> Iterator[Table]:

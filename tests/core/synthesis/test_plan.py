@@ -92,22 +92,20 @@ def test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian():
 
     assert plan.anchor is not None
     assert plan.anchor.noise_multiplier == pytest.approx(4.224679, abs=1e-5)
-    first, second = both_rounds(plan)
-    assert leaves(plan.mechanism) == {first: 1, second: 1}
-    together = math.hypot(1 / first.noise_multiplier, 1 / second.noise_multiplier)
+    releases = rounds_of(plan)
+    assert leaves(plan.mechanism) == dict.fromkeys(releases, 1)
+    together = math.hypot(*(1 / each.noise_multiplier for each in releases))
     assert together == pytest.approx(1 / plan.anchor.noise_multiplier, rel=1e-11)
     assert (plan.steps, plan.blocks) == (0, ())
 
 
-def both_rounds(plan: Plan) -> tuple[Gaussian, Gaussian]:
-    """The mechanisms of the anchor's rounds: one standard deviation of noise over two sensitivities."""
+def rounds_of(plan: Plan) -> tuple[Gaussian, ...]:
+    """The mechanisms of the anchor: one standard deviation of noise over the sensitivities of its releases."""
     anchor = plan.anchor
     assert isinstance(anchor, AnchorPlan)
     std = anchor.noise_multiplier * anchor.sensitivity
-    return (
-        Gaussian(noise_multiplier=std / anchor.column_sensitivity),
-        Gaussian(noise_multiplier=std / anchor.table_sensitivity),
-    )
+    sensitivities = (anchor.column_sensitivity, anchor.screening_sensitivity, anchor.table_sensitivity)
+    return tuple(Gaussian(noise_multiplier=std / size) for size in sensitivities)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +157,12 @@ def test_the_diagonal_weight_reaches_the_anchor():
 
     assert plan.anchor is not None
     assert plan.anchor.diagonal_weight == 2.0
-    made = anchor_plan(12, diagonal_weight=2.0, noise_multiplier=plan.anchor.noise_multiplier)
+    made = anchor_plan(
+        12,
+        diagonal_weight=2.0,
+        noise_multiplier=plan.anchor.noise_multiplier,
+        screening_share=plan.options.anchor_screening_share,
+    )
     assert plan.anchor == made
     assert plan.anchor.noise_std == plan.anchor.noise_multiplier * plan.anchor.sensitivity
 
@@ -228,8 +231,8 @@ def test_a_prefix_always_holds_the_measurement():
     plan = plan_of({"critic": True})
     assert plan.anchor is not None
 
-    assert leaves(plan.executed(0)) == dict.fromkeys(both_rounds(plan), 1)
-    assert sum(leaves(plan.executed(7)).values()) == 2 + 7
+    assert leaves(plan.executed(0)) == dict.fromkeys(rounds_of(plan), 1)
+    assert sum(leaves(plan.executed(7)).values()) == 3 + 7
     assert leaves(plan_of({"anchor": False}, shape=Shape(target_index=None)).executed(0)) == {}
     for count in (-1, plan.steps + 1):
         with pytest.raises(InvalidPlan):

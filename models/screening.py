@@ -1,0 +1,194 @@
+"""Screening: which pairs of columns are counted, by how far each is noisily seen to be from independence.
+
+Most pairs of columns of a wide table tell nothing, and counting them takes from the rest. After the first round every pair of columns is
+asked for one number, the sum over its cells of
+
+    | records of the cell - records expected of independent columns |
+
+where the expected ones are a product of the noisy shares of the first round. One record more moves one cell of each pair by one, so it
+moves all distances of k columns together by at most `sqrt(k (k - 1) / 2)` (L2). A distance is between 0 and twice the number of
+records however many cells there are, so noise that would drown a table of counts leaves it readable. Aydore and others (2021), McKenna
+and others (2022, AIM) choose what to measure by the same distance.
+
+Columns that are independent have a distance as well, for records fall where they fall: the mean absolute deviation of a Poisson law of each
+cell. What is left above it says how much is lost where the pair is not counted.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.special import gammaln
+
+from core.synthesis.stages import AnchorPlan
+from models.anchor import GRID, SCREENING, Pair, on_grid, question_of
+from models.counting.memory import counter_of
+from models.counting.question import Counter
+from models.encoding import PrivateTable
+from models.grouping import Groups, group_codes, sums_of_groups
+from models.randomness import KeyedStreams, Purpose
+
+RECORDS_PER_CELL = 8.0
+"""Declared units that a cell of a pair is to hold on average, so that what falls by chance does not hide what depends."""
+FEWEST_GROUPS, MOST_GROUPS = 4, 64
+MOST_CELLS = 2**25
+"""Cells of all pairs together: what counting them holds in memory, eight bytes each."""
+WORTH = 1.0
+"""Least distance, as a share of all records, of a pair that is counted, over the root of the noise of a cell as a share of them.
+Groups grow with the root of the signal (`models.grouping`), so what counting a pair leaves wrong falls with that root."""
+_STREAM = 2**32 + 1
+
+Floats = npt.NDArray[np.float64]
+
+
+def pairs_of_columns(columns: int) -> list[Pair]:
+    """Return all pairs, in the order of their distances."""
+    return list(itertools.combinations(range(columns), 2))
+
+
+def screening_groups(
+    laws: Sequence[Floats],
+    *,
+    declared_size: int,
+    ordered: Sequence[bool],
+    alone: Sequence[Sequence[int]],
+) -> tuple[Groups, ...]:
+    """Merge the codes of every column for the distances.
+
+    Args:
+        laws: of every column (codes,) noisy shares.
+        declared_size: declared number of units.
+        ordered: of every column, whether neighbouring codes are alike.
+        alone: of every column, the codes that are merged with none.
+    """
+    pairs = max(len(laws) * (len(laws) - 1) // 2, 1)
+    even = math.sqrt(declared_size / RECORDS_PER_CELL)
+    most = int(min(max(even, FEWEST_GROUPS), MOST_GROUPS, math.sqrt(MOST_CELLS / pairs)))
+    return tuple(
+        group_codes(law, most=max(most, 2), ordered=ordered[place], alone=alone[place])
+        for place, law in enumerate(laws)
+    )
+
+
+def exact_distances(
+    records: PrivateTable | Counter, laws: Sequence[Floats], groups: Sequence[Groups], *, size: float
+) -> Floats:
+    """Sum every pair's absolute differences from independence, exact on the grid. Private: only `noisy_distances` may read it.
+
+    Args:
+        records: the rows, or who reads them.
+        laws: of every column (codes,) noisy shares.
+        groups: of every column (codes,) the group of each code.
+        size: records that are expected in all.
+
+    Returns:
+        (pairs,) distances in records.
+    """
+    counter = counter_of(records)
+    pairs = pairs_of_columns(len(laws))
+    counted = counter.count([question_of(pair, counter, groups) for pair in pairs])
+    expected = [_expected(pair, laws, groups, size) for pair in pairs]
+    distances = [
+        int(np.abs(table - np.rint(product / GRID).astype(np.int64)).sum())
+        for table, product in zip(counted, expected, strict=True)
+    ]
+    return np.multiply(distances, GRID, dtype=np.float64)
+
+
+def noisy_distances(
+    records: PrivateTable | Counter,
+    laws: Sequence[Floats],
+    groups: Sequence[Groups],
+    anchor: AnchorPlan,
+    streams: KeyedStreams,
+    *,
+    size: float,
+) -> Floats:
+    """Release every pair's distance from independence with Gaussian noise; (pairs,) in records.
+
+    Args:
+        records: the rows, or who reads them.
+        laws: of every column (codes,) noisy shares.
+        groups: of every column (codes,) the group of each code, chosen without sight of private rows.
+        anchor: of the plan.
+        streams: of the job.
+        size: records that are expected in all, likewise.
+
+    Raises:
+        ValueError: the plan pays for no distances.
+    """
+    if not anchor.screening_sensitivity:
+        raise ValueError("the plan pays for no distances")
+    counter = counter_of(records)
+    exact = exact_distances(counter, laws, groups, size=size)
+    std = screening_std(anchor, len(exact), most_records=counter.most_records)
+    streams.releases.exact(
+        Purpose.ANCHOR_NOISE,
+        SCREENING,
+        ((torch.from_numpy(exact), std),),
+        sensitivity=counter.most_records * math.sqrt(len(exact)) / std,
+    )
+    noisy: Floats = exact + on_grid(streams.normals(Purpose.ANCHOR_NOISE, _STREAM, len(exact)) * std)
+    streams.releases.noisy(Purpose.ANCHOR_NOISE, SCREENING, torch.from_numpy(noisy))
+    return noisy
+
+
+def screening_std(anchor: AnchorPlan, pairs: int, *, most_records: int = 1) -> float:
+    """Return the standard deviation of the noise on a distance, in records.
+
+    Args:
+        anchor: of the plan.
+        pairs: how many distances there are.
+        most_records: how many records of a unit count fully.
+    """
+    return anchor.noise_std * most_records * math.sqrt(pairs) / anchor.screening_sensitivity * (1 + 1e-12)
+
+
+def shares_from_independence(
+    distances: Floats, laws: Sequence[Floats], groups: Sequence[Groups], *, size: float
+) -> Floats:
+    """Estimate every pair's total variation distance from independence; (pairs,), from 0.
+
+    Chance adds to a distance nearly as to the length of a vector: what it explains is taken off the square.
+    """
+    pairs = pairs_of_columns(len(laws))
+    chance = np.array([_chance(_expected(pair, laws, groups, size)) for pair in pairs])
+    squares = np.maximum(distances, 0.0) ** 2 - chance**2
+    shares: Floats = np.sqrt(np.maximum(squares, 0.0)) / (2.0 * size)
+    return shares
+
+
+def worth_counting(
+    shares: Floats, pairs: Sequence[Pair], *, declared_size: int, cell_std: float, always: int
+) -> tuple[Pair, ...]:
+    """Choose the pairs whose distance is above what counting them leaves wrong; more pairs have more noise each.
+
+    Args:
+        shares: (pairs,) estimated distances from independence.
+        pairs: the pairs, in the same order.
+        declared_size: declared number of units.
+        cell_std: standard deviation of a cell's noise if one table were counted, in records.
+        always: tables that are counted whatever is chosen.
+    """
+    order = np.argsort(-shares, kind="stable")
+    tables = always + np.arange(1, len(order) + 1)
+    worth = shares[order] > WORTH * np.sqrt(cell_std * np.sqrt(tables) / declared_size)
+    many = len(order) if worth.all() else int(np.argmin(worth))
+    chosen = order[: max(many, 0 if always else 1)]  # what is planned is released
+    return tuple(pairs[place] for place in sorted(chosen.tolist()))
+
+
+def _expected(pair: Pair, laws: Sequence[Floats], groups: Sequence[Groups], size: float) -> Floats:
+    """Records in every cell of two independent columns."""
+    first, second = (sums_of_groups(laws[column], groups[column]) for column in pair)
+    return size * np.outer(first, second)
+
+
+def _chance(expected: Floats) -> float:
+    """Sum of the mean absolute deviations of Poisson laws with these means (Johnson, Kemp and Kotz, chapter 4)."""
+    means = np.maximum(expected, 1e-12)
+    whole = np.floor(means)
+    return float(2.0 * np.exp((whole + 1.0) * np.log(means) - means - gammaln(whole + 1.0)).sum())
