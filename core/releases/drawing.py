@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import onnxruntime
@@ -43,6 +43,17 @@ class Network:
         (output,) = self._session.run([self._output], {"latent": latent, "label": label})
         return np.asarray(output)
 
+    def tables(
+        self, names: Sequence[str], *, latent_dimension: int, classes: int
+    ) -> list[NDArray[Any]] | None:
+        """What it gives under these names, the same for any input; None unless it has outputs of all these names."""
+        if not set(names) <= {output.name for output in self._session.get_outputs()}:
+            return None
+        return [
+            np.asarray(output)
+            for output in self._session.run(list(names), _nothing(latent_dimension, classes))
+        ]
+
     def require_output(self, *, latent_dimension: int, classes: int, shape: Sequence[int]) -> None:
         """Run it once, and refuse it unless it gives finite numbers of this shape for a row.
 
@@ -50,13 +61,19 @@ class Network:
             BundleInvalid: It is not the network that the manifest describes.
         """
         try:
-            output = self(
-                np.zeros((1, latent_dimension), dtype=np.float32), np.zeros((1, classes), dtype=np.float32)
-            )
+            output = self(**_nothing(latent_dimension, classes))
         except Exception:  # noqa: BLE001 - as above
             raise BundleInvalid("The bundle's network does not take what its manifest says.") from None
         if output.shape != (1, *shape) or output.dtype != np.float32 or not np.isfinite(output).all():
             raise BundleInvalid("The bundle's network does not give what its manifest says.")
+
+
+def _nothing(latent_dimension: int, classes: int) -> dict[str, NDArray[np.float32]]:
+    """One row of zeros as input."""
+    return {
+        "latent": np.zeros((1, latent_dimension), np.float32),
+        "label": np.zeros((1, classes), np.float32),
+    }
 
 
 def draw_labels(law: Sequence[float], uniforms: NDArray[np.float64]) -> NDArray[np.int16]:

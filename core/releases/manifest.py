@@ -13,6 +13,10 @@ from core.releases.errors import BundleInvalid
 
 TABLE_SCHEMA: Final = "understudy.bundle/2"
 IMAGE_SCHEMA: Final = "understudy.image-bundle/1"
+MIXTURE_OUTPUTS: Final = ("component_sums", "component_logits", "code_groups", "code_logits")
+"""Further outputs of a table's network that is a mixture of product laws, the same for any input: running sums of the
+components' law given each label (labels or 1, components); logits of the groups of all columns but the target (components,
+groups); the group (codes,) of every code among those of all columns; its logit (codes,) in its group."""
 _WIDEST_LATENT, _MOST_CODES = 2**16, 2**15
 _LAW_TOLERANCE = 1e-6
 _SHADES = 256

@@ -46,7 +46,7 @@ law = manifest["label_probabilities"] or []
 label = rng.choice(len(law), size=rows, p=law) if law else numpy.zeros(rows, dtype=int)
 one_hot = numpy.eye(len(law), dtype=numpy.float32)[label] if law else numpy.zeros((rows, 0), numpy.float32)
 latent = rng.standard_normal((rows, manifest["latent_dimension"]), dtype=numpy.float32)
-logits = network.run(None, {{"latent": latent, "label": one_hot}})[0]
+logits = network.run(["logits"], {{"latent": latent, "label": one_hot}})[0]
 
 columns, start = [], 0
 for cells in manifest["cardinalities"]:

@@ -10,6 +10,8 @@ The sampler opens a bundle and nothing else; it has no way to reach private rows
     value  = a uniform draw inside the public bin of the code
     row    = the values, made to keep the declared rules between columns (core.domain.keeping)
 
+A mixture's codes come by the same law from its tables (core.releases.mixture_rows).
+
 Codes are sampled, never the most likely one: taking the maximum destroys the joint law (idpgan.md, section 6).
 """
 
@@ -27,21 +29,15 @@ from core.domain.codec import batch_of, codes_of, decode, draw_values
 from core.domain.rules import Kept
 from core.domain.table import TableDomain
 from core.releases.balanced_sampling import CHUNK_ROWS as BALANCED_TOGETHER
-from core.releases.balanced_sampling import balance, is_balanced, normalise, stratified_uniforms
+from core.releases.balanced_sampling import balance, is_balanced, stratified_uniforms
 from core.releases.bundle import Bundle
 from core.releases.conditions import FEWEST_ROWS, TRIED_ROWS, Condition, Where, table_condition
 from core.releases.drawing import Network, draw_labels, in_order
 from core.releases.errors import BundleInvalid, ConditionTooRare
-from core.releases.inversion import draw_codes, standard_normals
 from core.releases.manifest import TableManifest
+from core.releases.row_source import row_source
 
 BATCH_ROWS = 65_536
-CHUNK_ROWS = 4096
-"""Rows whose codes are drawn together: large enough that the fixed cost of an operation on vectors vanishes."""
-CHUNK_VALUES = 2**20
-"""Logits of a chunk, at most: a wide table's chunks have fewer rows."""
-NETWORK_ROWS = 512
-"""Rows that pass the network together: few enough that activations and logits stay in a core's own cache."""
 KEPT_TOGETHER = 2048
 """Rows of a batch, at least, where declared rules are kept: a row that cannot be mended takes values from its batch."""
 
@@ -64,14 +60,14 @@ class Sampler:
         self._domain = TableDomain.from_json(bundle.domain)
         if tuple(self._domain.cardinalities) != self._manifest.cardinalities:
             raise BundleInvalid("The bundle's domain and manifest describe different columns.")
-        self._network = Network(bundle.network, output=self._manifest.OUTPUT)
-        self._network.require_output(
+        network = Network(bundle.network, output=self._manifest.OUTPUT)
+        network.require_output(
             latent_dimension=self._manifest.latent_dimension,
             classes=len(self._manifest.label_probabilities or ()),
             shape=(sum(self._manifest.cardinalities),),
         )
         self._threads = threads
-        self._chunk = max(1, min(CHUNK_ROWS, CHUNK_VALUES // sum(self._manifest.cardinalities)))
+        self._source = row_source(network, self._manifest)
 
     def batches(self, rows: int, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         """Yield ``rows`` synthetic rows as record batches with the domain's modelled columns.
@@ -184,67 +180,30 @@ class Sampler:
             balanced: Whether each chunk of rows is a balanced sample.
         """
         cardinalities = self._manifest.cardinalities
-        fill, chunk = (self._fill_balanced, BALANCED_TOGETHER) if balanced else (self._fill, self._chunk)
-        codes = np.empty((rows, len(cardinalities)), dtype=np.int16)
-        # Allocated once, for fresh memory costs more than what is written to it.
-        by_cell = np.empty((sum(cardinalities), min(rows, chunk)), dtype=np.float32)
+        chunk = BALANCED_TOGETHER if balanced else self._source.chunk_rows
+        # By column in memory, as they are drawn and decoded.
+        codes = np.empty((len(cardinalities), rows), dtype=np.int16).T
+        scratch = self._source.scratch(min(rows, chunk))
         for start in range(0, rows, chunk):
-            some = label[start : start + chunk] if isinstance(label, np.ndarray) else label
             own = codes[start : start + chunk]
-            fill(own, by_cell[:, : len(own)], rng, some)
+            uniforms = stratified_uniforms(len(own), rng) if balanced else rng.random(len(own))
+            labels = self._labels(
+                uniforms, label[start : start + chunk] if isinstance(label, np.ndarray) else label
+            )
+            if balanced:
+                redrawn, laws = self._source.draw_twice(own, labels, rng, scratch)
+                balance(own, redrawn, laws, cardinalities, rng)
+            else:
+                self._source.draw(own, labels, rng, scratch)
         return codes
-
-    def _fill(
-        self,
-        codes: NDArray[np.int16],
-        by_cell: NDArray[np.float32],
-        rng: np.random.Generator,
-        label: int | NDArray[np.int16] | None,
-    ) -> None:
-        given = self._manifest.label_index
-        labels, one_hot = self._labels(rng.random(len(codes)), label)
-        self._write_logits(by_cell, one_hot, rng)
-        (drawn,) = draw_codes(by_cell, self._manifest.cardinalities, rng, given=given)
-        codes[:] = drawn.T
-        if given is not None:
-            codes[:, given] = labels
-
-    def _fill_balanced(
-        self,
-        codes: NDArray[np.int16],
-        by_cell: NDArray[np.float32],
-        rng: np.random.Generator,
-        label: int | NDArray[np.int16] | None,
-    ) -> None:
-        cardinalities, given = self._manifest.cardinalities, self._manifest.label_index
-        labels, one_hot = self._labels(stratified_uniforms(len(codes), rng), label)
-        self._write_logits(by_cell, one_hot, rng)
-        drawn = draw_codes(by_cell, cardinalities, rng, draws=2, given=given)
-        if given is not None:
-            drawn[:, given] = labels
-            start = sum(cardinalities[:given])
-            by_cell[start : start + one_hot.shape[1]] = one_hot.T
-        normalise(by_cell, cardinalities)
-        codes[:] = drawn[0].T
-        balance(codes, drawn[1].T, by_cell.T, cardinalities, rng)
-
-    def _write_logits(
-        self, by_cell: NDArray[np.float32], one_hot: NDArray[np.float32], rng: np.random.Generator
-    ) -> None:
-        """Write the logits (cells, rows) of fresh latent vectors and given labels."""
-        for start in range(0, len(one_hot), NETWORK_ROWS):
-            given = one_hot[start : start + NETWORK_ROWS]
-            latent = standard_normals(len(given), self._manifest.latent_dimension, rng)
-            by_cell[:, start : start + NETWORK_ROWS] = self._network(latent, given).T
 
     def _labels(
         self, uniforms: NDArray[np.float64], label: int | NDArray[np.int16] | None
-    ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+    ) -> NDArray[np.int16]:
         rows, law = len(uniforms), self._manifest.label_probabilities
         if law is None:
-            return np.zeros(rows, dtype=np.int16), np.zeros((rows, 0), dtype=np.float32)
-        labels = draw_labels(law, uniforms) if label is None else np.full(rows, label, dtype=np.int16)
-        return labels, np.eye(len(law), dtype=np.float32)[labels]
+            return np.zeros(rows, dtype=np.int16)
+        return draw_labels(law, uniforms) if label is None else np.full(rows, label, dtype=np.int16)
 
 
 def _fresh() -> np.random.Generator:

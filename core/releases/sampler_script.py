@@ -58,7 +58,7 @@ def codes_of_rows(manifest, network, rows, rng, balanced, label=None):
     for start in range(0, rows, NETWORK_ROWS):
         given = one_hot[start : start + NETWORK_ROWS]
         latent = standard_normals(len(given), manifest["latent_dimension"], rng)
-        by_cell[:, start : start + NETWORK_ROWS] = network.run(None, {"latent": latent, "label": given})[0].T
+        by_cell[:, start : start + NETWORK_ROWS] = network.run(["logits"], {"latent": latent, "label": given})[0].T
     place = manifest["label_index"]
     drawn = draw_codes(by_cell, cardinalities, rng, draws=1 + balanced, given=place)
     if law:

@@ -1,18 +1,28 @@
 """A mixture of product laws as an ONNX model: the latent number chooses a component, whose logits are looked up."""
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
+from core.releases.manifest import MIXTURE_OUTPUTS
 from models.idpgan.generator import EXCLUDED, GIVEN
 from models.idpgan.generator_onnx import IR_VERSION, ROWS
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
 
+_TABLES: Final = dict(
+    zip(MIXTURE_OUTPUTS, ("sums", "components", "group_of_code", "within_group"), strict=True)
+)
+"""Outputs from which rows are drawn without the network, each with the constant that it repeats."""
+
 
 def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
     """Return the serialised model: `latent` and `label` in, `logits` out; the number of rows is free.
+
+    Further outputs, the same for any input, are the tables behind it (`core.releases.mixture_rows`).
 
     Args:
         mixture: on the CPU, float32.
@@ -57,6 +67,7 @@ def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
     nodes += [
         node("Gather", [grouped, "group_of_code"], ["spread"], axis=1),
         node("Add", ["spread", "within_group"], ["logits"]),
+        *(node("Identity", [constant], [name]) for name, constant in _TABLES.items()),
     ]
     widths = {"latent": LATENT_DIMENSION, "label": mixture.classes}
     graph = helper.make_graph(
@@ -66,7 +77,15 @@ def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
             helper.make_tensor_value_info(name, TensorProto.FLOAT, [ROWS, width])
             for name, width in widths.items()
         ],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, len(mixture.group_of_code)])],
+        [
+            helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, len(mixture.group_of_code)]),
+            *(
+                helper.make_tensor_value_info(
+                    name, helper.np_dtype_to_tensor_dtype(values.dtype), values.shape
+                )
+                for name, values in ((name, constants[constant]) for name, constant in _TABLES.items())
+            ),
+        ],
         [numpy_helper.from_array(values, name) for name, values in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
