@@ -1,8 +1,4 @@
-"""The generator: a residual network with one softmax block per column, conditioned on the target.
-
-The network gives one logit for every group of codes (`models.grouping`). The codes of a group share it, each raised by the logarithm
-of its share in the group, so they keep their shares whatever the latent vector.
-"""
+"""The generator: a residual network with one softmax block per column, conditioned on the target."""
 
 from collections.abc import Sequence
 
@@ -13,16 +9,14 @@ from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
 from models.counting.question import Counter
-from models.encoding import PrivateTable, block_starts
-from models.grouping import Groups, group_counts, sums_of_groups
+from models.encoding import PrivateTable
+from models.grouping import Groups
+from models.idpgan.grouped_logits import GroupedLogits
 from models.randomness import KeyedStreams, Purpose
 
-GIVEN, EXCLUDED = 0.0, -30.0
-"""Logits of the target's block: of the given label, of every other."""
 SLOPE = 0.1
 _BRANCH_GAIN = 0.3
 _OUTPUT_GAIN = 0.5
-_SMALLEST_SHARE = 1e-5
 
 
 class ResidualBlock(nn.Module):
@@ -43,7 +37,7 @@ class ResidualBlock(nn.Module):
         return x + branch
 
 
-class Generator(nn.Module):
+class Generator(GroupedLogits):
     """(latent, label one-hot) to the logits of every column's codes.
 
     Args:
@@ -63,29 +57,14 @@ class Generator(nn.Module):
         width: int,
         blocks: int,
     ) -> None:
-        super().__init__()
-        self.group_counts = group_counts(groups)
-        starts = block_starts(self.group_counts)
-        self.classes = 0 if target_index is None else self.group_counts[target_index]
-        self.label_start = int(starts[-1]) if target_index is None else int(starts[target_index])
-        places = np.concatenate(
-            [of_codes + start for of_codes, start in zip(groups, starts[:-1], strict=True)]
-        )
-        self.group_of_code: Tensor
-        self.within_group: Tensor
-        self.register_buffer("group_of_code", torch.from_numpy(places))
-        self.register_buffer("within_group", torch.zeros(len(places)))
+        super().__init__(groups, target_index)
         self.enter = nn.Linear(latent_dimension + self.classes, width)
         self.blocks = nn.ModuleList(ResidualBlock(width) for _ in range(blocks))
-        self.leave = nn.Linear(width, int(starts[-1]) - self.classes)
+        self.leave = nn.Linear(width, self.group_cells - self.classes)
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
         """Shapes (rows, latent_dimension) and (rows, classes) to logits (rows, cells)."""
         return self.spread(self.grouped(latent, label))
-
-    def spread(self, grouped: Tensor) -> Tensor:
-        """Logits of codes from those of their groups; shapes (rows, group cells) to (rows, cells)."""
-        return grouped.index_select(1, self.group_of_code) + self.within_group
 
     def grouped(self, latent: Tensor, label: Tensor) -> Tensor:
         """Shapes (rows, latent_dimension) and (rows, classes) to logits of groups (rows, group cells)."""
@@ -95,8 +74,7 @@ class Generator(nn.Module):
         logits = self.leave(nn.functional.leaky_relu(hidden, SLOPE))
         if self.classes == 0:
             return torch.as_tensor(logits)
-        given = label * (GIVEN - EXCLUDED) + EXCLUDED
-        return torch.cat([logits[:, : self.label_start], given, logits[:, self.label_start :]], dim=1)
+        return self.with_label(logits[:, : self.label_start], label, logits[:, self.label_start :])
 
     def initialise(self, streams: KeyedStreams, *, columns: Sequence[npt.NDArray[np.float64]] | None) -> None:
         """Draw fan-in scaled weights from the keyed stream; start every column at its one-way shares.
@@ -115,28 +93,8 @@ class Generator(nn.Module):
                 layer.weight.copy_(values.reshape(layer.weight.shape) * (gain * layer.in_features**-0.5))
                 layer.bias.zero_()
             if columns is not None:
-                self._start_at(columns)
-
-    def _start_at(self, columns: Sequence[npt.NDArray[np.float64]]) -> None:
-        """Start every column at its shares, and keep those of codes within their groups."""
-        of_group, within = laws_of_groups(columns, self.group_of_code.numpy())
-        start, stop = self.label_start, self.label_start + self.classes
-        self.leave.bias.copy_(torch.from_numpy(np.log(np.delete(of_group, np.arange(start, stop)))))
-        self.within_group.copy_(torch.from_numpy(within))
-
-
-def laws_of_groups(
-    columns: Sequence[npt.NDArray[np.float64]], group_of_code: Groups
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the shares of all groups, and the logarithm of the share that each code has in its group.
-
-    Args:
-        columns: of every column (codes,) shares.
-        group_of_code: (cells,) the group of every code among those of all columns.
-    """
-    shares = np.concatenate([np.maximum(law, _SMALLEST_SHARE) for law in columns])
-    of_groups = sums_of_groups(shares, group_of_code)
-    return of_groups, np.log(shares / of_groups[group_of_code])
+                block = np.arange(self.label_start, self.label_start + self.classes)
+                self.leave.bias.copy_(torch.from_numpy(np.log(np.delete(self.keep_shares(columns), block))))
 
 
 def make_generator(

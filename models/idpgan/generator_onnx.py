@@ -13,7 +13,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from models.idpgan.generator import EXCLUDED, GIVEN, SLOPE, Generator, ResidualBlock
+from models.idpgan.generator import SLOPE, Generator, ResidualBlock
+from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 
 IR_VERSION: Final = 10
 """Of the file format; what PyTorch's exporter writes."""

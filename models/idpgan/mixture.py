@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
 from models.devices.placement import move_tensors
-from models.encoding import block_starts
-from models.grouping import Groups, group_counts
-from models.idpgan.generator import EXCLUDED, GIVEN, laws_of_groups, probabilities
+from models.grouping import Groups
+from models.idpgan.generator import probabilities
+from models.idpgan.grouped_logits import GroupedLogits
 from models.idpgan.learner import Learner, cosine
 from models.idpgan.measurement import Anchor
 from models.randomness import KeyedStreams, Purpose
@@ -36,7 +36,7 @@ _WARM_UP_STEPS: Final = 10
 _ROOT_HALF: Final = math.sqrt(0.5)
 
 
-class Mixture(nn.Module):
+class Mixture(GroupedLogits):
     """(latent, label one-hot) to the logits of every column's codes.
 
     Args:
@@ -48,19 +48,8 @@ class Mixture(nn.Module):
     def __init__(
         self, *, groups: Sequence[Groups], target_index: int | None, components: int = COMPONENTS
     ) -> None:
-        super().__init__()
-        self.group_counts = group_counts(groups)
-        starts = block_starts(self.group_counts)
-        self.classes = 0 if target_index is None else self.group_counts[target_index]
-        self.label_start = int(starts[-1]) if target_index is None else int(starts[target_index])
-        places = np.concatenate(
-            [of_codes + start for of_codes, start in zip(groups, starts[:-1], strict=True)]
-        )
-        self.group_of_code: Tensor
-        self.within_group: Tensor
-        self.register_buffer("group_of_code", torch.from_numpy(places))
-        self.register_buffer("within_group", torch.zeros(len(places)))
-        self.logits = nn.Parameter(torch.zeros(components, int(starts[-1])))
+        super().__init__(groups, target_index)
+        self.logits = nn.Parameter(torch.zeros(components, self.group_cells))
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
         """Shapes (rows, 1) and (rows, classes) to logits (rows, cells)."""
@@ -70,9 +59,8 @@ class Mixture(nn.Module):
         grouped = self.logits[component]
         if self.classes:
             stop = self.label_start + self.classes
-            given = label * (GIVEN - EXCLUDED) + EXCLUDED
-            grouped = torch.cat([grouped[:, : self.label_start], given, grouped[:, stop:]], dim=1)
-        return grouped.index_select(1, self.group_of_code) + self.within_group
+            grouped = self.with_label(grouped[:, : self.label_start], label, grouped[:, stop:])
+        return self.spread(grouped)
 
     def laws(self) -> Tensor:
         """(components, group cells) probabilities of every column's groups."""
@@ -94,11 +82,9 @@ class Mixture(nn.Module):
             streams: of the job.
             columns: of every column (codes,) noisy shares.
         """
-        of_groups, within = laws_of_groups(columns, self.group_of_code.numpy())
         jitter = streams.torch_normals(Purpose.GENERATOR_INIT, 0, tuple(self.logits.shape))
         with torch.no_grad():
-            self.logits.copy_(torch.from_numpy(np.log(of_groups)) + JITTER * jitter)
-            self.within_group.copy_(torch.from_numpy(within))
+            self.logits.copy_(torch.from_numpy(np.log(self.keep_shares(columns))) + JITTER * jitter)
 
 
 class MixtureFit(Learner):

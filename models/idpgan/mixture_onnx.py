@@ -9,8 +9,8 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from core.releases.manifest import MIXTURE_OUTPUTS
-from models.idpgan.generator import EXCLUDED, GIVEN
 from models.idpgan.generator_onnx import IR_VERSION, ROWS
+from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
 
 _TABLES: Final = dict(

@@ -5,7 +5,8 @@ import torch
 from core.synthesis.options import IdpganOptions
 from models.encoding import block_starts
 from models.idpgan import refinement
-from models.idpgan.generator import EXCLUDED, GIVEN, Generator, draw, probabilities
+from models.idpgan.generator import Generator, draw, probabilities
+from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 from models.idpgan.refinement import FAKES_AT_ONCE, Refinement
 from tests.models.tables import streams
 
