@@ -14,9 +14,19 @@ from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
 
 _TABLES: Final = dict(
-    zip(MIXTURE_OUTPUTS, ("sums", "components", "group_of_code", "within_group"), strict=True)
+    zip(
+        MIXTURE_OUTPUTS,
+        [
+            ("sums", ("labels", "components")),
+            ("components", ("components", "groups")),
+            ("group_of_code", ("codes",)),
+            ("within_group", ("codes",)),
+        ],
+        strict=True,
+    )
 )
-"""Outputs from which rows are drawn without the network, each with the constant that it repeats."""
+"""Outputs from which rows are drawn without the network: the constant that each repeats, and names of its axes. How many groups
+there are is left to the constant, for it follows from noisy counts."""
 
 
 def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
@@ -67,7 +77,7 @@ def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
     nodes += [
         node("Gather", [grouped, "group_of_code"], ["spread"], axis=1),
         node("Add", ["spread", "within_group"], ["logits"]),
-        *(node("Identity", [constant], [name]) for name, constant in _TABLES.items()),
+        *(node("Identity", [constant], [name]) for name, (constant, _axes) in _TABLES.items()),
     ]
     widths = {"latent": LATENT_DIMENSION, "label": mixture.classes}
     graph = helper.make_graph(
@@ -81,9 +91,9 @@ def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
             helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, len(mixture.group_of_code)]),
             *(
                 helper.make_tensor_value_info(
-                    name, helper.np_dtype_to_tensor_dtype(values.dtype), values.shape
+                    name, helper.np_dtype_to_tensor_dtype(constants[constant].dtype), axes
                 )
-                for name, values in ((name, constants[constant]) for name, constant in _TABLES.items())
+                for name, (constant, axes) in _TABLES.items()
             ),
         ],
         [numpy_helper.from_array(values, name) for name, values in constants.items()],

@@ -1,7 +1,7 @@
 """Rows of a mixture: drawn from its tables by the law that its network gives, under any label, balanced or not."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
@@ -21,15 +21,19 @@ from tests.core.releases.stand_in import DOMAIN, LABEL_LAW, cardinalities
 
 TARGET = 2
 COMPONENTS = 6
+DAYS = (0, 1, 1, 2, 0, 3, 3, 3, 2, 4)
+"""Groups of the last column's codes."""
 ROWS = 400_000
 ALARM = 1e-7
 """Chance of a false alarm of a comparison; seeds are fixed, so a run that passes always passes."""
 Law = np.ndarray
 
 
-def mixture(*, target: int | None = TARGET, components: int = COMPONENTS) -> Mixture:
+def mixture(
+    *, target: int | None = TARGET, components: int = COMPONENTS, of_days: Sequence[int] = DAYS
+) -> Mixture:
     """Far from independence; codes of the first column and of the last share groups, those of the second change places."""
-    groups = [np.array([0, 1, 0]), np.array([1, 0]), np.arange(2), np.array([0, 1, 1, 2, 0, 3, 3, 3, 2, 4])]
+    groups = [np.array([0, 1, 0]), np.array([1, 0]), np.arange(2), np.array(of_days)]
     made = Mixture(groups=groups, target_index=target, components=components)
     rng = np.random.default_rng(5)
     made.initialise(
@@ -193,6 +197,15 @@ def test_a_column_may_have_more_codes_than_fit_a_byte() -> None:
     sampler = Sampler(unpack(write_bundle(generator=trained, domain=domain, certificate={})))
     counts = np.bincount(sampler.codes(ROWS, np.random.default_rng(9))[:, 0], minlength=700)
     assert stats.chisquare(counts, exact / exact.sum() * ROWS).pvalue > ALARM
+
+
+def test_types_of_outputs_do_not_tell_how_many_groups_there_are() -> None:
+    """Groups follow from noisy counts, and belong to the constants alone."""
+    few, many = (
+        onnx.load_from_string(bundle_of(mixture(of_days=days)).network).graph for days in (DAYS, range(10))
+    )
+    assert list(few.output) == list(many.output)
+    assert few.initializer != many.initializer
 
 
 def _swapped(model: onnx.ModelProto) -> None:
