@@ -2,32 +2,38 @@
 
     python -m benchmarks.sampling [--rows 1000000] [--threads 2] [--save]
 
-The generator has the shape that the public rules pick for Adult and untrained weights, which does not change how long
-a row takes. Prints one JSON object; with --save it also becomes benchmarks/results/sampling.json.
+The generators have the shapes that the public rules pick for Adult, groups of codes as of even columns, and untrained
+weights, which does not change how long a row takes. The mixture, which an order gets by default, is sampled from its tables, and
+for comparison through its network, as it was before it gave its tables. Prints one JSON object; with --save it also becomes
+benchmarks/results/sampling.json.
 """
 
 import argparse
 import json
 import statistics
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 from benchmarks.machine import machine_facts
 from core.domain.table import TableDomain
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.releases.balanced_sampling import is_balanced
-from core.releases.bundle import unpack
+from core.releases.bundle import Bundle, unpack
 from core.releases.formats import stream
 from core.releases.sampler import Sampler
 from core.synthesis.plan import make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.bundle import write_bundle
 from models.encoding import PrivateTable
-from models.idpgan.generator import make_generator
+from models.idpgan.generator import Generator, make_generator
+from models.idpgan.measurement import groups_of
+from models.idpgan.mixture import LATENT_DIMENSION, Mixture
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
 
@@ -39,14 +45,18 @@ SMALL = 32_561
 """Rows of a sample that is balanced: as many as Adult has."""
 
 
-def adult_shaped_bundle() -> bytes:
-    """Return a bundle for the Adult domain whose generator was initialised and never trained."""
+def adult_shaped_bundle(options: dict[str, Any]) -> bytes:
+    """Return a bundle for the Adult domain whose generator was initialised and never trained.
+
+    Args:
+        options: Of the synthesizer.
+    """
     document = json.loads(DOMAIN.read_text())
     domain = TableDomain.from_json(document)
     plan = make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options={"critic": False}),
+        spec=SynthesisSpec(synthesizer="idpgan", options=options),
         guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
-        declared_size=32_561,
+        declared_size=SMALL,
         domain=domain,
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
@@ -57,11 +67,21 @@ def adult_shaped_bundle() -> bytes:
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
     )
-    network = make_generator(nobody, plan.idpgan_options)
-    network.initialise(KeyedStreams(bytes(range(32))), columns=None)
+    even = [np.full(codes, 1.0 / codes) for codes in domain.cardinalities]
+    groups = groups_of([SMALL * law for law in even], nobody, plan)
+    streams = KeyedStreams(bytes(range(32)))
+    network: Mixture | Generator
+    if plan.idpgan_options.generator == "mixture":
+        network = Mixture(groups=groups, target_index=domain.target_index)
+        network.initialise(streams, even)
+    else:
+        network = make_generator(nobody, plan.idpgan_options, groups)
+        network.initialise(streams, columns=even)
     generator = TrainedGenerator(
         network=network,
-        latent_dimension=plan.idpgan_options.latent_dimension,
+        latent_dimension=LATENT_DIMENSION
+        if isinstance(network, Mixture)
+        else plan.idpgan_options.latent_dimension,
         label_index=domain.target_index,
         label_probabilities=np.array([0.76, 0.24]),
         cardinalities=domain.cardinalities,
@@ -69,20 +89,34 @@ def adult_shaped_bundle() -> bytes:
     return write_bundle(generator=generator, domain=document, certificate={})
 
 
+def without_tables(bundle: Bundle) -> Bundle:
+    """Return the bundle with a network that gives its logits and no tables."""
+    model = onnx.load_from_string(bundle.network)
+    del model.graph.output[1:]
+    return replace(bundle, network=model.SerializeToString())
+
+
 def measure(rows: int, threads: int) -> dict[str, Any]:
-    """Return rows per second and per processor second of all threads, for each format and size of samples."""
-    bundle = unpack(adult_shaped_bundle())
-    sampler = Sampler(bundle, threads=threads)
-    cardinalities = TableDomain.from_json(bundle.domain).cardinalities
-    cases = [(rows, "parquet"), (rows, "jsonl"), (rows, "csv"), (SMALL, "parquet"), (SMALL, "jsonl")]
+    """Return rows per second and per processor second of all threads, for each generator, format and size of samples."""
+    mixture = unpack(adult_shaped_bundle({"critic": False}))
+    bundles = {
+        "mixture": mixture,
+        "mixture, through its network": without_tables(mixture),
+        "network": unpack(adult_shaped_bundle({"critic": False, "generator": "network"})),
+    }
+    samplers = {name: Sampler(bundle, threads=threads) for name, bundle in bundles.items()}
+    cardinalities = TableDomain.from_json(mixture.domain).cardinalities
+    files = [(rows, "parquet"), (rows, "jsonl"), (rows, "csv"), (SMALL, "parquet"), (SMALL, "jsonl")]
+    cases = [(generator, *file) for generator in samplers for file in files]
     runs: list[list[tuple[float, float, int]]] = [[] for _ in cases]
-    list(sampler.batches(100_000))
+    for sampler in samplers.values():
+        list(sampler.batches(100_000))
     for _ in range(REPEATS):
-        for seen, (size, name) in zip(runs, cases, strict=True):
+        for seen, (generator, size, name) in zip(runs, cases, strict=True):
             wall, processor, written = time.perf_counter(), time.process_time(), 0
             samples = max(1, round(rows / size / 4)) if size == SMALL else 1
             for _sample in range(samples):
-                written += sum(len(piece) for piece in stream(sampler.batches(size), name))
+                written += sum(len(piece) for piece in stream(samplers[generator].batches(size), name))
             drawn = samples * size
             seen.append((
                 drawn / (time.perf_counter() - wall),
@@ -92,9 +126,10 @@ def measure(rows: int, threads: int) -> dict[str, Any]:
     return {
         "threads": threads,
         "cells": sum(cardinalities),
-        "network_bytes": len(bundle.network),
+        "network_bytes": {name: len(bundle.network) for name, bundle in bundles.items()},
         "cases": [
             {
+                "generator": generator,
                 "rows": size,
                 "balanced": is_balanced(size, cardinalities),
                 "format": name,
@@ -102,7 +137,7 @@ def measure(rows: int, threads: int) -> dict[str, Any]:
                 "rows_per_processor_second": round(statistics.median(run[1] for run in seen)),
                 "bytes_per_row": seen[0][2],
             }
-            for seen, (size, name) in zip(runs, cases, strict=True)
+            for seen, (generator, size, name) in zip(runs, cases, strict=True)
         ],
         "repeats": REPEATS,
     }
