@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from core.synthesis.counting_rules import column_weights, table_weights
 from core.synthesis.stages import AnchorPlan
 from models.counting.memory import counter_of
 from models.counting.question import Counter, CountQuestion, Counts
@@ -40,16 +41,6 @@ from models.randomness import KeyedStreams, Purpose
 
 GRID = 2.0**-20
 """Public grid of sums and noise, in records; the noise is larger by five orders of magnitude."""
-MOST_CLASSES = 16
-"""Classes of the target up to which pairs are counted by class."""
-SIGNAL_PER_CLASS = 100.0
-"""Least declared units per class, in standard deviations of one count's noise, for counts by class: S classes make the noise on a pair
-larger by the root of S (docs/rules-study.md)."""
-TARGET_WEIGHT = 2.0
-"""Squared weight of a pair with the target over that of another pair of as many cells, where counts are not by class."""
-COLUMN_POWER, TABLE_POWER = 2.0 / 3.0, 0.5
-"""A column's and a table's squared weight grows by this power of its cells. 2/3 has the least sum of absolute errors where every
-cell's error is its noise; tables are shrunk, so less is better there (docs/rules-study.md)."""
 _COLUMN_STREAM = 2**32  # the noise of the first round; slices of the second use the steps below
 FIRST_ROUND, SECOND_ROUND, SCREENING = 0, 1, 2
 """The steps that name the releases."""
@@ -66,19 +57,6 @@ def sensitivity_of(release: int, anchor: AnchorPlan) -> float:
         SCREENING: anchor.screening_sensitivity,
     }
     return sizes.get(release, 0.0)
-
-
-def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_records: int = 1) -> Floats:
-    """Return the weight of every column's counts in the first round; (columns,).
-
-    Args:
-        cardinalities: codes of every column.
-        anchor: whose sensitivity of the first round the squares of the weights share out.
-        most_records: how many records of a unit count fully.
-    """
-    powers = np.array(cardinalities, dtype=np.float64) ** COLUMN_POWER
-    weights: Floats = anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))
-    return weights * (1.0 - 1e-12)  # so that rounding leaves the sum of squares below the plan's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,22 +107,13 @@ class MomentLayout:
     @cached_property
     def weights(self) -> dict[tuple[int, ...], float]:
         """The weight of every table, by the columns it is of (without the class)."""
-        sizes = (1, 2) if self.by_class else (2,)
-        possible = [table for size in sizes for table in itertools.combinations(self.features, size)]
-        chosen = None if self.pairs is None else frozenset(self.pairs)
-        tables = [
-            table
-            for table in possible
-            if chosen is None or len(table) == 1 or self.target_index in table or table in chosen
-        ]
-        shares = [self._share(table) for table in tables]
-        squares = len(possible) if self.squares is None else self.squares
-        unit = (1.0 - 1e-12) * squares / math.fsum(shares) if tables else 0.0
-        return {table: math.sqrt(unit * share) for table, share in zip(tables, shares, strict=True)}
-
-    def _share(self, table: tuple[int, ...]) -> float:
-        share = math.pow(math.prod(self.cardinalities[column] for column in table), TABLE_POWER)
-        return TARGET_WEIGHT * share if not self.by_class and self.target_index in table else share
+        return table_weights(
+            self.cardinalities,
+            target_index=self.target_index,
+            by_class=self.by_class,
+            pairs=self.pairs,
+            squares=self.squares,
+        )
 
     @cached_property
     def pair_weights(self) -> Floats:
@@ -174,23 +143,6 @@ class MomentLayout:
     def sensitivity(self) -> float:
         """L2 sensitivity of the weighted tables under adding or removing one unit."""
         return math.sqrt(math.fsum(weight**2 for weight in self.weights.values()))
-
-
-def counts_by_class(
-    cardinalities: tuple[int, ...], target_index: int | None, *, declared_size: int, noise_std: float
-) -> bool:
-    """Decide by public facts whether pairs are counted by class of the target.
-
-    Args:
-        cardinalities: codes of every column.
-        target_index: the target, or None.
-        declared_size: declared number of units.
-        noise_std: standard deviation of the noise on a cell of a table whose weight is one.
-    """
-    if target_index is None or len(cardinalities) == 1:
-        return False
-    classes = cardinalities[target_index]
-    return classes <= MOST_CLASSES and declared_size >= SIGNAL_PER_CLASS * noise_std * classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

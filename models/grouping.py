@@ -8,40 +8,17 @@ group's weight stays alone. The weight is the root of the share, so that rare va
 Everything here follows from noisy counts and public facts: post-processing, free of charge.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-GROUPS_FACTOR: Final = 0.6
-"""Groups of a column over the root of the records that stand above the noise of one table's cell (docs/rules-study.md)."""
 GROUP_POWER: Final = 0.5
 """Groups have about equal sums of this power of their codes' shares, so that rare codes make more groups than their share."""
-FEWEST_GROUPS: Final = 2
-MOST_GROUP_CELLS: Final = 2048
-"""Groups of all columns together: memory grows with their square."""
 
 Floats = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.int64]
-
-
-def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices: int) -> int:
-    """Return how many groups a column gets at most, by public facts.
-
-    A cell of two columns of `g` groups holds `n / g^2` records if the groups are even. The number lets that be some multiple
-    of the noise.
-
-    Args:
-        declared_size: declared number of units.
-        noise_std: standard deviation of the noise on a cell of a table whose weight is one, in records.
-        columns: of the table.
-        slices: classes that pairs are counted by; 1 if they are not.
-    """
-    wanted = round(GROUPS_FACTOR * math.sqrt(declared_size / noise_std))
-    room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns
-    return max(FEWEST_GROUPS, min(wanted, room))
 
 
 def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] = ()) -> Groups:

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
+from core.synthesis.counting_rules import column_weights
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments, column_weights
+from models.anchor import MomentLayout, Moments
 from models.counting.question import Counter
 from models.encoding import PrivateTable
 from models.idpgan.measurement import Measurement, layout_of

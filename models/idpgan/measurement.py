@@ -9,20 +9,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.synthesis.counting_rules import counts_by_class, groups_wanted
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
 from models.anchor import (
     MomentLayout,
     Moments,
     Pair,
-    counts_by_class,
     noisy_columns,
     noisy_moments,
 )
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
-from models.grouping import Groups, group_codes, group_counts, groups_wanted
+from models.grouping import Groups, group_codes, group_counts
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
 from models.idpgan.targets import Counted, MomentTargets, first_laws, first_size, moment_targets

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from core.synthesis.counting_rules import column_weights
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments, Pair, column_weights
+from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
 
 Floats = npt.NDArray[np.float64]

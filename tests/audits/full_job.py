@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from core.synthesis.counting_rules import column_weights
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import FIRST_ROUND, column_weights, exact_columns, exact_moments
+from models.anchor import FIRST_ROUND, exact_columns, exact_moments
 from models.critic.closed_form import ClosedForm
 from models.critic.reference import Reference
 from models.encoding import PrivateTable, cells_of

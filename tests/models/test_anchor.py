@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from core.synthesis.counting_rules import TARGET_WEIGHT, column_weights, counts_by_class
 from core.synthesis.stages import AnchorPlan, anchor_plan
 from models.anchor import (
     GRID,
-    TARGET_WEIGHT,
     MomentLayout,
     Moments,
-    column_weights,
-    counts_by_class,
     exact_columns,
     exact_moments,
     noisy_columns,

@@ -9,15 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from core.synthesis.counting_rules import FEWEST_GROUPS, MOST_GROUP_CELLS, groups_wanted
 from core.synthesis.plan import Plan
 from models.anchor import FIRST_ROUND, SECOND_ROUND
 from models.encoding import PrivateTable
 from models.grouping import (
-    FEWEST_GROUPS,
-    MOST_GROUP_CELLS,
     group_codes,
     group_counts,
-    groups_wanted,
     sums_of_groups,
 )
 from models.idpgan.measurement import Measurement, groups_of, layout_of, measure

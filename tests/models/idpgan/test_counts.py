@@ -6,8 +6,9 @@ import itertools
 import numpy as np
 import pytest
 
+from core.synthesis.counting_rules import column_weights
 from core.synthesis.stages import anchor_plan
-from models.anchor import MomentLayout, column_weights, noisy_columns, noisy_moments
+from models.anchor import MomentLayout, noisy_columns, noisy_moments
 from models.grouping import group_counts
 from models.idpgan.counts import count_tables
 from models.idpgan.measurement import groups_of, layout_of

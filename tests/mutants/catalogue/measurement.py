@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 ANCHOR = "models/anchor.py"
+COUNTING_RULES = "core/synthesis/counting_rules.py"
 LABELS = "models/idpgan/labels.py"
 MEASUREMENT = "models/idpgan/measurement.py"
 STAGES = "core/synthesis/stages.py"
@@ -79,7 +80,7 @@ MUTANTS = (
     ),
     Mutant(
         name="column-weights-not-normalised",
-        path=ANCHOR,
+        path=COUNTING_RULES,
         before="anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))",
         after="anchor.column_sensitivity / most_records * np.sqrt(powers / powers.max())",
         bug="the weights of columns grow with their codes, and the sensitivity of the first round does not hold them",
@@ -88,8 +89,8 @@ MUTANTS = (
     ),
     Mutant(
         name="table-weights-not-normalised",
-        path=ANCHOR,
-        before="unit = (1.0 - 1e-12) * squares / math.fsum(shares) if tables else 0.0",
+        path=COUNTING_RULES,
+        before="unit = (1.0 - 1e-12) * whole / math.fsum(shares) if tables else 0.0",
         after="unit = 1.0",
         bug="large tables and pairs with the target get less noise, and no other table gets more",
         source="weights applied after the sensitivity was computed",

@@ -1,0 +1,116 @@
+"""What an anchor of a table counts and how finely: public rules of cardinalities, declared size and noise.
+
+A plan's quote tells from them what would be measured; the training counts by them (`models.anchor`, `models.grouping`).
+"""
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from core.synthesis.stages import AnchorPlan
+
+MOST_CLASSES = 16
+"""Classes of the target up to which pairs are counted by class."""
+SIGNAL_PER_CLASS = 100.0
+"""Least declared units per class, in standard deviations of one count's noise, for counts by class: S classes make the noise on a pair
+larger by the root of S (docs/rules-study.md)."""
+TARGET_WEIGHT = 2.0
+"""Squared weight of a pair with the target over that of another pair of as many cells, where counts are not by class."""
+COLUMN_POWER, TABLE_POWER = 2.0 / 3.0, 0.5
+"""A column's and a table's squared weight grows by this power of its cells. 2/3 has the least sum of absolute errors where every
+cell's error is its noise; tables are shrunk, so less is better there (docs/rules-study.md)."""
+GROUPS_FACTOR = 0.6
+"""Groups of a column over the root of the records that stand above the noise of one table's cell (docs/rules-study.md)."""
+FEWEST_GROUPS = 2
+MOST_GROUP_CELLS = 2048
+"""Groups of all columns together: memory grows with their square."""
+
+Floats = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+
+def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_records: int = 1) -> Floats:
+    """Return the weight of every column's counts in the first round; (columns,).
+
+    Args:
+        cardinalities: codes of every column.
+        anchor: whose sensitivity of the first round the squares of the weights share out.
+        most_records: how many records of a unit count fully.
+    """
+    powers = np.array(cardinalities, dtype=np.float64) ** COLUMN_POWER
+    weights: Floats = anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))
+    return weights * (1.0 - 1e-12)  # so that rounding leaves the sum of squares below the plan's
+
+
+def table_weights(
+    group_counts: tuple[int, ...],
+    *,
+    target_index: int | None,
+    by_class: bool,
+    pairs: tuple[Pair, ...] | None = None,
+    squares: float | None = None,
+) -> dict[tuple[int, ...], float]:
+    """Return the weight of every table of the second round, by the columns it is of (without the class).
+
+    Args:
+        group_counts: groups of every column.
+        target_index: the target, or None.
+        by_class: whether counts are by class of the target.
+        pairs: the pairs beside the target that are counted; None if all are.
+        squares: the sum of the squared weights; None if they average one over all possible tables.
+    """
+    columns = [place for place in range(len(group_counts)) if not (by_class and place == target_index)]
+    sizes = (1, 2) if by_class else (2,)
+    possible = [table for size in sizes for table in itertools.combinations(columns, size)]
+    chosen = None if pairs is None else frozenset(pairs)
+    tables = [
+        table
+        for table in possible
+        if chosen is None or len(table) == 1 or target_index in table or table in chosen
+    ]
+    favoured = None if by_class else target_index
+    shares = [_share(table, group_counts, favoured) for table in tables]
+    whole = len(possible) if squares is None else squares
+    unit = (1.0 - 1e-12) * whole / math.fsum(shares) if tables else 0.0
+    return {table: math.sqrt(unit * share) for table, share in zip(tables, shares, strict=True)}
+
+
+def _share(table: tuple[int, ...], group_counts: tuple[int, ...], favoured: int | None) -> float:
+    share = math.pow(math.prod(group_counts[column] for column in table), TABLE_POWER)
+    return TARGET_WEIGHT * share if favoured in table else share
+
+
+def counts_by_class(
+    cardinalities: tuple[int, ...], target_index: int | None, *, declared_size: int, noise_std: float
+) -> bool:
+    """Decide by public facts whether pairs are counted by class of the target.
+
+    Args:
+        cardinalities: codes of every column.
+        target_index: the target, or None.
+        declared_size: declared number of units.
+        noise_std: standard deviation of the noise on a cell of a table whose weight is one.
+    """
+    if target_index is None or len(cardinalities) == 1:
+        return False
+    classes = cardinalities[target_index]
+    return classes <= MOST_CLASSES and declared_size >= SIGNAL_PER_CLASS * noise_std * classes
+
+
+def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices: int) -> int:
+    """Return how many groups a column gets at most, by public facts.
+
+    A cell of two columns of `g` groups holds `n / g^2` records if the groups are even. The number lets that be some multiple
+    of the noise.
+
+    Args:
+        declared_size: declared number of units.
+        noise_std: standard deviation of the noise on a cell of a table whose weight is one, in records.
+        columns: of the table.
+        slices: classes that pairs are counted by; 1 if they are not.
+    """
+    wanted = round(GROUPS_FACTOR * math.sqrt(declared_size / noise_std))
+    room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns
+    return max(FEWEST_GROUPS, min(wanted, room))
