@@ -10,6 +10,12 @@ from understudy.jobs.results import Quote
 SELECTION = "selection"
 GRAPHICAL = ("aim", "mst")
 """Synthesizers that measure and fit, and train nothing."""
+NO_EXPECTATION = {
+    "images": "of images",
+    "no-anchor": "nothing is counted where a critic alone trains",
+    "chosen-under-noise": "a graphical model chooses under noise which columns it counts together",
+}
+"""Why a quote expects no error of counts, by its code."""
 
 
 def quote_lines(quote: Quote) -> list[str]:
@@ -40,6 +46,7 @@ def _training(document: Json) -> list[str]:
         f"  split of the budget: {shares}",
         *_bound(document),
         *_learning(document.get("learning")),
+        *_expected(document),
     ]
 
 
@@ -52,6 +59,35 @@ def _bound(document: Json) -> list[str]:
     return [
         f"  of each '{unit['column']}' at most {records} records count, under {records} times the noise of one"
     ]
+
+
+def _expected(document: Json) -> list[str]:
+    """How far off counts of synthetic rows will be, and what is measured; why that is not known in advance."""
+    if "expected_error" not in document:  # of a service of before there was one
+        return []
+    found = document["expected_error"]
+    if found is None:
+        code = document.get("expected_error_missing", "")
+        return [f"  error of counts: not known in advance ({NO_EXPECTATION.get(code, code)})"]
+    alone, measured = found["if_independent"], found["measured"]
+    within = " within each class of the target" if measured["by_class"] else ""
+    return [
+        f"  rows in a wrong cell, about: {_errors(found)}",
+        f"  if no column depended on another: {_errors(alone)}; dependence finer than groups adds to it",
+        (
+            f"  measured: {measured['columns']} columns, and {measured['tables']} tables of groups of codes{within}, "
+            f"about {measured['most_groups']} groups a column at most"
+        ),
+    ]
+
+
+def _errors(found: Mapping[str, Any]) -> str:
+    kinds = {"one_way": "columns", "two_way": "pairs", "three_way": "triples"}
+    return ", ".join(
+        f"{kind} {float(f'{100 * found[name]:.2g}'):g} %"
+        for name, kind in kinds.items()
+        if found[name] is not None
+    )
 
 
 def _learning(learning: Mapping[str, Any] | None) -> list[str]:

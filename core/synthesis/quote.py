@@ -2,18 +2,27 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from core.domain.images import ImageDomain
 from core.privacy.accountant import rdp_at
 from core.privacy.charge import FEMTO, MICRO, Charge, charge_of
 from core.privacy.filters import Admission, Cap, admit
 from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Threshold, leaves
 from core.privacy.remaining import remaining_epsilon
-from core.synthesis.plan import Plan
+from core.synthesis.expected_error import expected_error
+from core.synthesis.marginals import MarginalsPlan
+from core.synthesis.plan import DomainShape, Plan
+from core.synthesis.stages import AnchorPlan
 
 SPLIT_ORDER = 8
 """The Renyi order at which the parts' shares are stated: close to what decides epsilon at usual targets."""
+
+IMAGES: Final = "images"
+NO_ANCHOR: Final = "no-anchor"
+CHOSEN_UNDER_NOISE: Final = "chosen-under-noise"
+"""Why a quote expects no error of counts: of images; a critic alone counts nothing; a graphical model chooses under noise what it counts."""
 
 
 def plan_charge(plan: Plan) -> Charge:
@@ -21,13 +30,20 @@ def plan_charge(plan: Plan) -> Charge:
     return charge_of(plan.mechanism, delta=plan.guarantee.delta)
 
 
-def make_quote(plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
+def make_quote(
+    plan: Plan,
+    cap: Cap | None,
+    charges: Sequence[Charge],
+    *,
+    domain: DomainShape | ImageDomain | None = None,
+) -> dict[str, Any]:
     """Return the quote as a JSON object.
 
     Args:
         plan: What would run.
         cap: The population's cap; None while no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
+        domain: That the plan is of, for the expected error of counts; None leaves that out.
     """
     return {
         "synthesizer": plan.synthesizer,
@@ -41,6 +57,7 @@ def make_quote(plan: Plan, cap: Cap | None, charges: Sequence[Charge]) -> dict[s
         "noise": noise_of(plan),
         "split": split_of(plan),
         **learning_in(plan),
+        **({} if domain is None else expected_error_in(plan, domain)),
         "epsilon": plan.epsilons.to_json(),
         **room_for(plan_charge(plan), cap, charges),
         "plan_digest": plan.digest(),
@@ -139,6 +156,25 @@ def learning_in(plan: Plan) -> dict[str, Any]:
         for one in learning.releases
     ]
     return {"learning": {"delta": learning.delta, "releases": releases}}
+
+
+def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> dict[str, Any]:
+    """Return what a plan would count and how far off counts of its synthetic rows will be, from public facts.
+
+    `expected_error` is None where that is not known in advance; `expected_error_missing` then says why.
+    """
+    if not isinstance(plan.anchor, AnchorPlan) or isinstance(domain, ImageDomain):
+        reason = CHOSEN_UNDER_NOISE if isinstance(plan.anchor, MarginalsPlan) else NO_ANCHOR
+        missing = IMAGES if isinstance(domain, ImageDomain) else reason
+        return {"expected_error": None, "expected_error_missing": missing}
+    found = expected_error(
+        plan.anchor,
+        cardinalities=domain.cardinalities,
+        target_index=domain.target_index,
+        declared_size=plan.declared_size,
+        most_records=plan.privacy_unit.most_records,
+    )
+    return {"expected_error": found.to_json()}
 
 
 def filters_of(admission: Admission) -> dict[str, dict[str, Any]]:

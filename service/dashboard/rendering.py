@@ -94,6 +94,7 @@ def environment() -> Environment:
         "moment": words.moment,
         "day": words.day,
         "epsilon": words.epsilon,
+        "share": words.share,
         "delta": words.delta,
         "count": words.count,
         "short": words.short,

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
 
+from core.synthesis.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
 from service.wire import coarse
 
 _MINUTE: Final = 60
@@ -101,6 +102,12 @@ ENTRIES: Final[Mapping[str, str]] = {
     "UNFROZEN": "unfrozen",
 }
 
+NO_EXPECTATION: Final[Mapping[str, str]] = {
+    IMAGES: "Not known in advance for images.",
+    NO_ANCHOR: "Not known in advance: nothing is counted where a critic alone trains.",
+    CHOSEN_UNDER_NOISE: "Not known in advance: a graphical model chooses under noise which columns it counts together.",
+}
+
 REFUSALS: Final[Mapping[str, str]] = {
     "budget-refused": "It would break the cap.",
     "grant-refused": "It would be more than your grant has left.",
@@ -167,6 +174,16 @@ def seconds(span: float | None) -> str:
     if span < _HOUR:
         return f"{round(span / _MINUTE)} min"
     return f"{span / _HOUR:.1f} h"
+
+
+def share(part: float) -> str:
+    """A share in per cent, to two digits."""
+    return f"{float(f'{100 * part:.2g}'):g} %"
+
+
+def expected_error_missing(code: str) -> str:
+    """Why a quote expects no error of counts."""
+    return NO_EXPECTATION[code]
 
 
 def refusal(code: str) -> str:

@@ -56,6 +56,11 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
     Of a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
     together (`epsilon`). Of a charged report: how precise each kind of number will be (`report.parts`).
 
+    Of a table whose counts are measured, `expected_error` says how far off counts of synthetic rows will be: the mean total variation
+    distance over columns, pairs and triples of columns (0 to 1), from public facts and typical tables, so about; the same if no column
+    depended on another; the noise of the counts as released; and what is counted. It is null for images, for a critic alone and for
+    graphical models; `expected_error_missing` then says why.
+
     Whether it fits is said under the cap and under the analyst's grant; `refusal` is the code that an order would meet.
     Computed from public facts alone; nothing is reserved, so another order may come first.
     """
@@ -76,6 +81,6 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
         )
         charges = book.charges_in_force(session, facts.population_id)
     told = outlook.to_json()
-    return parts.planner.quote(plan, cap, charges) | {
+    return parts.planner.quote(plan, facts, cap, charges) | {
         name: told[name] for name in ("fits", "refusal", "grant")
     }

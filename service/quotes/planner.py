@@ -76,8 +76,16 @@ class Planner:
         address = _address(spec, guarantee, facts)
         return self._remembered(address) or self._make(address, spec, guarantee, facts)
 
-    def quote(self, plan: OrderedPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-        """What the plan would do, cost and leave under the cap.
+    def quote(
+        self, plan: OrderedPlan, facts: DatasetFacts, cap: Cap | None, charges: Sequence[Charge]
+    ) -> dict[str, Any]:
+        """What the plan would do, cost and leave under the cap, and how far off counts of its rows would be.
+
+        Args:
+            plan: Of an order.
+            facts: About its dataset.
+            cap: Of its population; None where none is set.
+            charges: Everything spent and reserved so far.
 
         Raises:
             ServiceBusy: Too many plans are being made.
@@ -87,7 +95,7 @@ class Planner:
                 return make_selection_quote(plan, cap, charges)
             if isinstance(plan, ReportPlan):
                 return make_report_quote(plan, cap, charges)
-            return make_quote(plan, cap, charges)
+            return make_quote(plan, cap, charges, domain=facts.domain)
 
     def _require_installed(self, spec: Spec) -> None:
         wanted = spec.candidates if isinstance(spec, SelectionSpec) else (spec,)

@@ -19,7 +19,9 @@ def constants(module):
     return {name: getattr(module, name) for name in names}
 
 
-@pytest.mark.parametrize("module", [rules, counting_rules, image_rules, image_anchor], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [rules, counting_rules, image_rules, image_anchor], ids=lambda module: module.__name__
+)
 def test_every_constant_of_the_rules_is_on_the_page_with_its_value(module):
     found = constants(module)
     assert len(found) > 5

@@ -193,6 +193,7 @@ class DummyService:
             "epsilon": ZERO, "charge": {"epsilon_micros": 0, "delta_femtos": 0, "rdp_micros": {}}, "fits": True,
             "carried_by": "basic", "filters": {}, "remaining_epsilon": left, "remaining_epsilon_after": left,
             "plan_digest": "0" * 64, "refusal": None, "grant": None, "dummy": True,
+            "expected_error": _NO_ERROR,
         }  # fmt: skip
         selection = body.get("selection")
         if selection is not None:
@@ -308,6 +309,15 @@ def _progress(stage: str | None, percent: int) -> Json:
         "stage": stage, "step": 0, "total": 0, "percent": percent, "eta_seconds": None, "epsilon_planned": 0.0,
         "delta_planned": 0.0,
     }  # fmt: skip
+
+
+_NO_ERRORS: Final[Json] = {"one_way": 0.0, "two_way": 0.0, "three_way": 0.0}
+_NO_ERROR: Final[Json] = {
+    **_NO_ERRORS,
+    "if_independent": _NO_ERRORS,
+    "released_counts": {"one_way": 0.0, "two_way": 0.0},
+    "measured": {"columns": 0, "tables": 0, "by_class": False, "most_groups": 0},
+}
 
 
 def _nothing_of() -> Json:

@@ -46,6 +46,17 @@ class Quote:
         refusal: str | None = take(self.document, "refusal")[0]
         return refusal
 
+    @property
+    def expected_error(self) -> Json | None:
+        """How far off counts of synthetic rows will be, from public facts alone, so about.
+
+        `one_way`, `two_way` and `three_way` are mean total variation distances over columns, pairs and triples, 0 to 1;
+        `if_independent` are the same if no column depended on another; `measured` says what is counted. None where it is not known
+        in advance: images, a critic alone, graphical models, selections and reports.
+        """
+        expected: Json | None = self.document.get("expected_error")
+        return expected
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
