@@ -178,7 +178,7 @@ def seconds(span: float | None) -> str:
 
 def share(part: float) -> str:
     """A share in per cent, to two digits."""
-    return f"{float(f'{100 * part:.2g}'):g} %"
+    return f"{float(f'{100 * part:.2g}'):g}\u202f%"
 
 
 def expected_error_missing(code: str) -> str:

@@ -93,6 +93,8 @@ def test_a_job_from_its_price_to_its_end(world: World, sign_in: Callable[..., Vi
     assert priced.status_code == 200
     assert "<html" not in priced.text
     assert "It fits." in priced.text
+    assert "How far off counts will be" in priced.text
+    assert "of the rows in a wrong cell" in priced.text
     assert world.movements(dataset_id) == [], "a price reserves nothing"
     once = re.search(r'name="once" value="([^"]+)"', priced.text)
     assert once
@@ -108,6 +110,17 @@ def test_a_job_from_its_price_to_its_end(world: World, sign_in: Callable[..., Vi
     assert "cancelled" in analyst.follow(f"{job}/cancel")
     assert analyst.get(job, **{"HX-Request": "true"}).headers["hx-refresh"] == "true"
     assert "succeeded" not in analyst.page("/jobs")
+
+
+def test_a_price_says_why_no_error_of_counts_is_known(world: World, sign_in: Callable[..., Visitor]) -> None:
+    dataset_id = world.ready()
+    analyst = sign_in("analyst")
+    alone = analyst.send(
+        f"/datasets/{dataset_id}/quote", headers={"HX-Request": "true"}, epsilon="0.5", options="anchor=false"
+    )
+    assert alone.status_code == 200
+    assert "nothing is counted where a critic alone trains" in alone.text
+    assert "wrong cell" not in alone.text
 
 
 def test_what_if_in_part_and_in_whole(world: World, sign_in: Callable[..., Visitor]) -> None:

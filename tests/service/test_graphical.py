@@ -29,6 +29,7 @@ def test_a_quote_and_an_order_of_a_graphical_model(world: World, engine: str) ->
     assert (quote["synthesizer"], quote["steps"], quote["fits"]) == (engine, 0, True)
     assert quote["split"]["anchor"]["share"] == pytest.approx(1.0)
     assert quote["epsilon"]["reported"] == pytest.approx(1.0, rel=1e-3)
+    assert (quote["expected_error"], quote["expected_error_missing"]) == (None, "chosen-under-noise")
     assert world.movements(dataset_id) == [], "nothing was reserved"
 
     ordered = world.order(dataset_id, synthesizer=engine, options={})

@@ -26,6 +26,20 @@ def test_a_quote_needs_no_rows_and_reserves_nothing(world: World) -> None:
     assert world.movements(dataset_id) == []
 
 
+def test_a_quote_says_how_far_off_counts_will_be(world: World) -> None:
+    dataset_id, larger = world.declare(), world.declare(declared_size=100_000)
+    for each in (dataset_id, larger):
+        world.set_budget(each)
+    told = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()["expected_error"]
+    assert {"one_way", "two_way", "three_way", "if_independent", "released_counts", "measured"} == set(told)
+    assert set(told["measured"]) == {"columns", "tables", "by_class", "most_groups"}
+    better = world.analyst.post("/v1/quotes", body_of(larger)).json()["expected_error"]
+    assert better["two_way"] < told["two_way"]
+    options = {"critic": True, "anchor": False}
+    without = world.analyst.post("/v1/quotes", body_of(dataset_id, options=options)).json()
+    assert (without["expected_error"], without["expected_error_missing"]) == (None, "no-anchor")
+
+
 def test_a_quote_says_when_it_does_not_fit(world: World) -> None:
     dataset_id = world.declare()
     world.set_budget(dataset_id, epsilon=0.5)

@@ -3,7 +3,9 @@
 from core.synthesis.quote import make_quote
 from tests.core.synthesis.learnt import AGE, CODE, WARD, domain_of
 from tests.core.synthesis.learnt import plan_of as learnt_plan
-from tests.core.synthesis.test_image_plans import plan_of
+from tests.core.synthesis.shapes import Shape
+from tests.core.synthesis.shapes import plan_of as table_plan
+from tests.core.synthesis.test_image_plans import DIGITS, plan_of
 from understudy.jobs.results import Quote
 from understudy.quote_text import quote_lines
 
@@ -54,3 +56,38 @@ def test_what_is_learnt_of_the_domain_is_told_with_what_a_category_needs() -> No
         quote_lines(Quote(document={**bins_alone, **told}))[3]
         == "  learnt of the domain first: bins of 1 columns"
     )
+
+
+def test_how_far_off_counts_will_be_is_told_with_what_is_measured() -> None:
+    shape = Shape(cardinalities=(2, 16, 9, 30), target_index=0)
+    told = {"grant": None, "refusal": "budget-not-set"}
+    quote = Quote(document={**make_quote(table_plan({}, shape=shape), None, [], domain=shape), **told})
+
+    text = "\n".join(quote_lines(quote))
+    assert quote.expected_error is not None
+    two_way = float(f"{100 * quote.expected_error['two_way']:.2g}")
+    assert "  rows in a wrong cell, about: columns " in text
+    assert f", pairs {two_way:g} %, triples " in text
+    assert "  if no column depended on another: columns " in text
+    assert "  measured: 4 columns, and 6 tables of groups of codes within each class of the target" in text
+
+
+def test_a_table_of_two_columns_has_no_triples_to_tell_of() -> None:
+    shape = Shape(cardinalities=(16, 9), target_index=None)
+    told = {"grant": None, "refusal": "budget-not-set"}
+    quote = Quote(document={**make_quote(table_plan({}, shape=shape), None, [], domain=shape), **told})
+    text = "\n".join(quote_lines(quote))
+    assert "pairs" in text
+    assert "triples" not in text
+
+
+def test_where_no_error_is_expected_the_reason_is_told() -> None:
+    told = {"grant": None, "refusal": "budget-not-set"}
+    of_images = make_quote(plan_of({"critic": False}), None, [], domain=DIGITS)
+    quote = Quote(document={**of_images, **told})
+    assert quote.expected_error is None
+    assert "  error of counts: not known in advance (of images)" in quote_lines(quote)
+    # A service of before there was an expectation tells none, and nothing is said of it.
+    earlier = Quote(document={**make_quote(plan_of({"critic": False}), None, []), **told})
+    assert earlier.expected_error is None
+    assert not any("error of counts" in line for line in quote_lines(earlier))

@@ -1,0 +1,118 @@
+"""What a quote expects of counts is what a training releases and makes: one set of rules, and noise as it is drawn."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.tables.methods import Task
+from benchmarks.tables.ours import synthesize
+from benchmarks.tables.scores import distances
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.counts import ReleasedCounts
+from core.synthesis.expected_error import ExpectedError, expected_error
+from core.synthesis.plan import Plan, make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.encoding import PrivateTable
+from models.idpgan.counts import released_counts
+from models.idpgan.measurement import measure
+from models.randomness import KeyedStreams
+from tests.core.synthesis.shapes import Shape
+from tests.models.tables import KEY
+
+ROWS = 20_000
+
+
+def plan_of(shape: Shape, *, size: int = ROWS, records: int | None = None) -> Plan:
+    return make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=size,
+        domain=shape,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None if records is None else "person", records=records),
+    )
+
+
+def expected(shape: Shape, plan: Plan) -> ExpectedError:
+    return expected_error(
+        plan.anchor,
+        cardinalities=shape.cardinalities,
+        target_index=shape.target_index,
+        declared_size=plan.declared_size,
+    )
+
+
+def uniform_table(shape: Shape, rows: int = ROWS) -> PrivateTable:
+    rng = np.random.default_rng(7)
+    return PrivateTable(
+        codes=np.stack([rng.integers(0, codes, rows) for codes in shape.cardinalities], axis=1).astype(
+            np.int16
+        ),
+        unit_of_record=np.arange(rows, dtype=np.int64),
+        cardinalities=shape.cardinalities,
+        target_index=shape.target_index,
+    )
+
+
+def exact(table: PrivateTable, columns: tuple[int, ...], counts: ReleasedCounts) -> np.ndarray:
+    """Exact counts over the groups, or codes, of a released table."""
+    groups = [np.arange(table.cardinalities[c]) if len(columns) == 1 else counts.groups[c] for c in columns]
+    found = np.zeros([int(of.max()) + 1 for of in groups])
+    np.add.at(found, tuple(of[table.codes[:, c]] for of, c in zip(groups, columns, strict=True)), 1.0)
+    return found
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape(cardinalities=(3, 8, 5, 8, 2, 7, 4), target_index=0),
+        Shape(cardinalities=(30, 8, 5, 8, 2, 7, 4), target_index=0),
+        Shape(cardinalities=(60, 8, 90, 8, 2, 33), target_index=None),
+    ],
+    ids=["by class", "too many classes", "merged codes"],
+)
+def test_counts_are_released_by_the_rules_and_with_the_noise_that_the_quote_tells_of(shape: Shape) -> None:
+    plan, table = plan_of(shape), uniform_table(shape)
+    told = expected(shape, plan)
+
+    counts = released_counts(measure(table, plan, KeyedStreams(KEY)), table, plan)
+
+    assert counts is not None
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for released in counts.tables:
+        noisy = np.array(released.cells, dtype=np.float64).ravel() * counts.step
+        off = np.abs(noisy - exact(table, released.columns, counts).ravel()).sum() / 2 / ROWS
+        errors[len(released.columns) == 1].append(off)
+    assert len(errors[False]) == told.tables
+    assert told.by_class == any(len(released.columns) == 3 for released in counts.tables)
+    assert np.mean(errors[True]) == pytest.approx(told.released_one_way, rel=0.1)
+    assert np.mean(errors[False]) == pytest.approx(told.released_two_way, rel=0.1)
+    # The formula itself, from the deviations that the bundle states: rules that differ would differ here.
+    stated = [
+        math.sqrt(2 / math.pi) / 2 * np.size(released.cells) * released.noise_std / ROWS
+        for released in counts.tables
+    ]
+    columns = len(shape.cardinalities)
+    if max(int(of.max()) for of in counts.groups) < told.most_groups:
+        assert np.mean(stated[:columns]) == pytest.approx(told.released_one_way, rel=5e-3)
+        assert np.mean(stated[columns:]) == pytest.approx(told.released_two_way, rel=5e-3)
+
+
+def test_rows_of_independent_typical_columns_are_as_far_off_as_expected() -> None:
+    shape = Shape(cardinalities=(3, 12, 20, 2, 7, 30, 5, 9), target_index=0)
+    rng, size = np.random.default_rng(3), 3000
+    laws = [np.arange(1, codes + 1) ** -1.5 for codes in shape.cardinalities]
+    codes = np.stack([rng.choice(len(law), size, p=law / law.sum()) for law in laws], axis=1)
+    task = Task(
+        codes=codes.astype(np.int16), cardinalities=shape.cardinalities, target=0,
+        ordered=(False,) * len(laws), epsilon=1.0, delta=1e-6, seed=1,
+    )  # fmt: skip
+
+    made, _ = synthesize(task)
+    measured = distances(made, task.codes, shape.cardinalities, 0)
+
+    told = expected(shape, plan_of(shape, size=size)).independent
+    for way in ("one_way", "two_way", "three_way"):
+        assert 1 / 1.5 < getattr(told, way) / measured[way] < 1.5, way
