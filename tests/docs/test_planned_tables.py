@@ -5,11 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.tables.sources import domain_of
 from core.privacy.accountant import epsilons
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Composed
+from core.synthesis.plan import make_plan
+from core.synthesis.quote import make_quote
 from core.synthesis.report_planning import precision_of
+from core.synthesis.spec import SynthesisSpec
 from tests.core.synthesis.test_report_plan import plan_of, wide
 from tests.core.synthesis.test_selection import DELTA, selection_of
+from understudy.jobs.results import Quote
+from understudy.quote_text import quote_lines
 
 MECHANISMS = Path(__file__).parents[2] / "docs" / "mechanisms"
 NUMBER = r"([\d,.]+)"
@@ -27,6 +35,22 @@ PRICES = re.findall(
 
 def is_shown(value: float, shown: str) -> bool:
     return abs(value - float(shown)) <= 0.51 * 10.0 ** -len(shown.partition(".")[2])
+
+
+def test_the_example_of_an_expected_error_is_what_the_command_prints() -> None:
+    domain = domain_of("nist-ma")
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=5796,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    told = {"grant": None, "refusal": "budget-not-set"}
+    lines = quote_lines(Quote(document={**make_quote(plan, None, [], domain=domain), **told}))
+    page = (MECHANISMS.parent / "choosing-epsilon.md").read_text()
+    assert "\n".join(line for line in lines if "columns" in line) in page
 
 
 def test_the_tables_are_there() -> None:

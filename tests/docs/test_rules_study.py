@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results_file import RESULTS
-from core.synthesis import counting_rules, image_anchor, image_rules, rules
+from benchmarks.tables.expected import DELTA
+from benchmarks.tables.sources import domain_of
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.synthesis import counting_rules, expected_error, image_anchor, image_rules, rules
+from core.synthesis.plan import make_plan
+from core.synthesis.quote import expected_error_in
+from core.synthesis.spec import SynthesisSpec
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules-study.md").read_text()
 
@@ -32,6 +39,51 @@ def test_every_constant_of_the_rules_is_on_the_page_with_its_value(module):
         shown = re.search(rf"`{name}` ([\d,.]*\d)", PAGE)
         if shown is not None and isinstance(value, int | float):
             assert float(shown[1].replace(",", "")) == value, name
+
+
+def test_the_constants_of_expected_errors_are_on_the_page_with_their_values():
+    for name in ("SKEW", "DEPENDENCE", "SEEN", "TRIPLED_COLUMNS"):
+        assert f"`{name}` {getattr(expected_error, name)}" in PAGE, name
+
+
+def test_expected_and_measured_errors_are_those_of_the_results():
+    cells = json.loads((RESULTS / "expected_error.json").read_text())["cells"].values()
+    ways = ("one_way", "two_way", "three_way")
+    factors = {way: [cell["expected"][way] / cell["measured"][way] for cell in cells] for way in ways}
+    for cell, factor in zip(cells, factors["two_way"], strict=True):
+        shown = " | ".join(f"{cell['expected'][way]:.3g} / {cell['measured'][way]:.3g}" for way in ways)
+        assert f"| {cell['rows']:,} | {shown} | {factor:.2f} |" in PAGE, cell["table"]
+    within = [
+        sum(1 / 1.5 < factor < 1.5 for factor in factors[way]) for way in ("two_way", "one_way", "three_way")
+    ]
+    assert (
+        f"in {within[0]} of {len(cells)} cases, one-way errors in {within[1]}, three-way errors in {within[2]}."
+        in PAGE
+    )
+    assert (
+        f"pairs are {max(factors['two_way']):.2f} times and triples {max(factors['three_way']):.2f} times"
+        in PAGE
+    )
+    independent = [
+        cell["expected"]["if_independent"]["two_way"] / cell["measured"]["two_way"] for cell in cells
+    ]
+    assert f"{min(independent):.2f} to {max(independent):.2f} of the measured two-way error" in PAGE
+
+
+def test_what_was_measured_was_expected_by_the_rules_of_today():
+    for cell in json.loads((RESULTS / "expected_error.json").read_text())["cells"].values():
+        domain = domain_of(cell["table"])
+        plan = make_plan(
+            spec=SynthesisSpec(synthesizer="idpgan", options={}),
+            guarantee=PrivacyGuarantee(epsilon=cell["epsilon"], delta=DELTA),
+            declared_size=cell["rows"],
+            domain=domain,
+            adjacency=Adjacency.ADD_OR_REMOVE,
+            privacy_unit=PrivacyUnit(column=None),
+        )
+        found = expected_error_in(plan, domain)["expected_error"]
+        for way in ("one_way", "two_way", "three_way"):
+            assert found[way] == pytest.approx(cell["expected"][way], rel=0.01), (cell["table"], cell["size"])
 
 
 def test_the_study_s_table_is_what_was_measured():
