@@ -64,6 +64,8 @@ def test_expected_and_measured_errors_are_those_of_the_results():
         f"pairs are {max(factors['two_way']):.2f} times and triples {max(factors['three_way']):.2f} times"
         in PAGE
     )
+    choosing = (Path(__file__).parents[2] / "docs" / "choosing-epsilon.md").read_text()
+    assert f"in {within[0]} of {len(cells)} cases" in choosing
     independent = [
         cell["expected"]["if_independent"]["two_way"] / cell["measured"]["two_way"] for cell in cells
     ]
