@@ -179,3 +179,8 @@ def test_what_is_learnt_is_told_as_such() -> None:
     assert holds(learnt) == (
         "0 to 9; bounds learnt by each training for a charge; bins learnt by each training for a charge"
     )
+
+
+def test_shares_have_two_digits() -> None:
+    shown = [words.share(part) for part in (0.0, 0.0000123, 0.00457, 0.1752, 1.0)]
+    assert shown == ["0\u202f%", "0.0012\u202f%", "0.46\u202f%", "18\u202f%", "100\u202f%"]
