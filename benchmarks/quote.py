@@ -47,7 +47,7 @@ def one_quote(epsilon: float, options: dict[str, Any]) -> float:
         adjacency=Adjacency.ADD_OR_REMOVE,
         privacy_unit=PrivacyUnit(column=None),
     )
-    make_quote(plan, Cap(epsilon=20.0, delta=1e-4, rule=AdmissionRule.FILTERS), [])
+    make_quote(plan, Cap(epsilon=20.0, delta=1e-4, rule=AdmissionRule.FILTERS), [], domain=domain)
     return time.perf_counter() - begun
 
 
