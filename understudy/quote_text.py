@@ -71,11 +71,12 @@ def _expected(document: Json) -> list[str]:
         return [f"  error of counts: not known in advance ({NO_EXPECTATION.get(code, code)})"]
     alone, measured = found["if_independent"], found["measured"]
     within = " within each class of the target" if measured["by_class"] else ""
+    typically = "typically " if measured.get("screened") else ""
     return [
         f"  rows in a wrong cell, about: {_errors(found)}",
         f"  if no column depended on another: {_errors(alone)}; dependence finer than groups adds to it",
         (
-            f"  measured: {measured['columns']} columns, and {measured['tables']} tables of groups of codes{within}, "
+            f"  measured: {measured['columns']} columns, and {typically}{measured['tables']} tables of groups of codes{within}, "
             f"about {measured['most_groups']} groups a column at most"
         ),
     ]

@@ -99,6 +99,17 @@ def counts_by_class(
     return classes <= MOST_CLASSES and declared_size >= SIGNAL_PER_CLASS * noise_std * classes
 
 
+def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1) -> float:
+    """Return the standard deviation of the noise on a cell where so many tables share the second round evenly, in records.
+
+    Args:
+        anchor: of the plan.
+        tables: how many, at least one.
+        most_records: how many records of a unit count fully.
+    """
+    return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
+
+
 def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices: int) -> int:
     """Return how many groups a column gets at most, by public facts.
 

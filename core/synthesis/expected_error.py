@@ -20,7 +20,9 @@ Merging codes into `g` groups hides `(2 / g)^2` of it on each side. The rest, `V
     two-way     sqrt(A^2 + R^2 + q^2)
     three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
 
-`SKEW`, `DEPENDENCE` and `SEEN` are typical of public tables, not of the rows at hand (docs/rules-study.md has what was predicted beside
+Where a screening chooses pairs, noise is that of a typical part of them, `CHOSEN_PAIRS`; what the others lose is taken to be no more.
+
+`SKEW`, `DEPENDENCE`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md has what was predicted beside
 what was measured). The counts as they are released depend on nothing private: their error is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
 """
@@ -35,7 +37,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from core.synthesis.counting_rules import column_weights, counts_by_class, groups_wanted, table_weights
+from core.synthesis.counting_rules import (
+    column_weights,
+    counts_by_class,
+    groups_wanted,
+    noise_of_tables,
+    table_weights,
+)
 from core.synthesis.stages import AnchorPlan
 
 SKEW = 1.5
@@ -44,6 +52,8 @@ DEPENDENCE = 0.03
 """Total variation distance of a typical pair of columns from independence, over the binary logarithm of the fewer codes."""
 SEEN = 2.0
 """Dependence of which half is kept (of its squares), over the root of the squares of the noise of all free cells of a pair."""
+CHOSEN_PAIRS = 0.3
+"""The part of the pairs beside the target that a screening typically chooses."""
 TRIPLED_COLUMNS = 24
 """Columns whose triples are averaged; of more so many are taken, evenly among those sorted by codes."""
 
@@ -74,6 +84,7 @@ class ExpectedError:
         released_two_way: likewise of pairs of groups; None where there is one column.
         columns: that are counted.
         tables: of pairs (by class: and of columns within classes) that are counted.
+        screened: whether these are typically so many, chosen by noisy distances from independence.
         by_class: whether these are counted within each class of the target.
         most_groups: groups that the codes of a column but the target are merged into for them; an uneven column may get a few more.
     """
@@ -84,6 +95,7 @@ class ExpectedError:
     released_two_way: float | None
     columns: int
     tables: int
+    screened: bool
     by_class: bool
     most_groups: int
 
@@ -96,6 +108,7 @@ class ExpectedError:
             "measured": {
                 "columns": self.columns,
                 "tables": self.tables,
+                "screened": self.screened,
                 "by_class": self.by_class,
                 "most_groups": self.most_groups,
             },
@@ -127,7 +140,8 @@ def expected_error(
         released_one_way=_rounded(_absolute(counting.codes * counting.column_stds)),
         released_two_way=_rounded(_absolute(released)) if len(pairs) else None,
         columns=len(cardinalities),
-        tables=len(counting.weights),
+        tables=counting.tables,
+        screened=counting.screened,
         by_class=counting.by_class,
         most_groups=int(max(counting.groups[place] for place in counting.merged)) if counting.merged else 1,
     )
@@ -160,9 +174,17 @@ class _Counting:
         self.target = target_index
         self.size = declared_size
         slices = cardinalities[target_index] if self.by_class and target_index is not None else 1
+        required = 0 if target_index is None else len(cardinalities) - 1
+        possible = len(cardinalities) * (len(cardinalities) - 1) // 2
+        self.screened = anchor.screening_sensitivity > 0
+        typical = max(1, required + round(CHOSEN_PAIRS * (possible - required)))
+        self.tables = typical if self.screened else possible
+        noise_std = anchor.noise_std
+        if self.screened:
+            noise_std = noise_of_tables(anchor, typical, most_records=most_records)
         most = groups_wanted(
             declared_size=declared_size,
-            noise_std=anchor.noise_std,
+            noise_std=noise_std,
             columns=len(cardinalities),
             slices=slices,
         )
@@ -184,9 +206,9 @@ class _Counting:
         stds = np.full((len(cardinalities), len(cardinalities)), np.inf)
         for table, weight in self.weights.items():
             if len(table) == 1:
-                self.own_stds[table[0]] = unit / weight
+                self.own_stds[table[0]] = noise_std / declared_size / weight
             else:
-                stds[table] = unit / weight
+                stds[table] = noise_std / declared_size / weight
         if self.by_class:
             assert target_index is not None, "classes are the target's"
             with_target = (self.first == target_index) | (self.second == target_index)

@@ -1,6 +1,5 @@
 """The stage "measure": everything that is released before training, made ready for use."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from core.synthesis.counting_rules import counts_by_class, groups_wanted
+from core.synthesis.counting_rules import counts_by_class, groups_wanted, noise_of_tables
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
 from models.anchor import (
@@ -145,16 +144,9 @@ def _screen(
         shares[open_to_choice],
         [pairs[place] for place in open_to_choice],
         declared_size=plan.declared_size,
-        cell_std=_std(anchor, 1, most_records=counter.most_records),
+        cell_std=noise_of_tables(anchor, 1, most_records=counter.most_records),
         always=_with_target(counter),
     )
-
-
-def _std(anchor: AnchorPlan, tables: int, *, most_records: int) -> float:
-    """Standard deviation of the noise on a cell where so many tables share the second round evenly, in records."""
-    if not tables:
-        return anchor.noise_std
-    return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
 
 
 def _with_target(table: PrivateTable | Counter) -> int:
@@ -232,7 +224,8 @@ def _noise_of_a_table(
     """Standard deviation of the noise on a cell of a table of average weight, in records."""
     if pairs is None:
         return anchor.noise_std
-    return _std(anchor, len(pairs) + _with_target(table), most_records=counter_of(table).most_records)
+    tables = len(pairs) + _with_target(table)
+    return noise_of_tables(anchor, tables, most_records=counter_of(table).most_records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
