@@ -1,6 +1,7 @@
 """Stored rows become the coded table or the images that a synthesizer trains on. Row-local; nothing is learnt from them."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 
 from core.domain.codec import encode
 from core.domain.columns import OrderedColumn
+from core.domain.forbidden import forbidden_pairs
 from core.domain.images import LABEL, PIXELS, ImageDomain
 from core.domain.table import TableDomain
 from models.counting.units import unit_tags, weights_among
@@ -46,6 +48,7 @@ def coded_table(
         ordered=ordered_columns(domain),
         record_bound=bound,
         alone=codes_alone(domain),
+        forbidden=partial(forbidden_pairs, domain),
     )
 
 

@@ -1,11 +1,15 @@
 """Private rows in coded form: what a synthesizer gets to see, and the cells of their one-hot form."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+
+Forbidden = Callable[[], Mapping[tuple[int, int], npt.NDArray[np.bool_]]]
+"""Works out (codes, codes) which cells of two columns are empty by public rules, where there are any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,6 +25,7 @@ class PrivateTable:
         record_bound: how many records a unit has at most, each of which counts fully; None where a unit may have any
             number, which count one together; public.
         alone: codes of each column that are never merged with others: special and missing values; public. Empty if there are none.
+        forbidden: works out which cells of two columns the declared rules leave empty, by their places; public.
     """
 
     codes: npt.NDArray[np.int16]
@@ -30,6 +35,7 @@ class PrivateTable:
     ordered: tuple[bool, ...] = ()
     record_bound: int | None = None
     alone: tuple[tuple[int, ...], ...] = ()
+    forbidden: Forbidden = dict
 
     def __post_init__(self) -> None:
         if not self.ordered:

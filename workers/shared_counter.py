@@ -7,15 +7,18 @@ exact and the same whoever makes them. Without helpers the training counts every
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
+from core.domain.forbidden import forbidden_pairs
 from core.domain.table import TableDomain
 from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts
 from models.counting.streamed import add_counts, count_shard
 from models.counting.units import RowShards, Weights, record_weights
+from models.encoding import Forbidden
 from workers.attempt import machinery
 from workers.count_board import CountBoard, Round
 
@@ -61,6 +64,7 @@ class SharedCounter:
         self.cardinalities = domain.cardinalities
         self.target_index = domain.target_index
         self.ordered, self.alone = ordered_columns(domain), codes_alone(domain)
+        self.forbidden: Forbidden = partial(forbidden_pairs, domain)
         self.most_records = bound or 1
         self._shards = shards
         self._domain = domain

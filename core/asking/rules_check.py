@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-import numpy as np
-
 from core.asking.codes import counted_by
 from core.asking.estimates import CONFIDENCE, DEVIATIONS, Estimates
-from core.domain.forbidden import Pair, forbidden_by_rule
+from core.domain.forbidden import Pair, forbidden_by_rule, whole_groups
 from core.domain.rule_classes import Flags
 from core.domain.rules import Rule
 from core.domain.table import TableDomain
@@ -156,11 +154,7 @@ def _checked(
 def _of_groups(estimates: Estimates, pair: Pair, cells: Flags) -> Flags:
     """The groups of codes that a rule forbids: those all of whose codes it forbids."""
     groups = estimates.groups(pair)
-    shape = [int(groups[column].max()) + 1 for column in pair]
-    forbidden: Flags = np.ones(shape, dtype=np.bool_)
-    allowed, beside = np.nonzero(~cells)
-    forbidden[groups[pair[0]][allowed], groups[pair[1]][beside]] = False
-    return forbidden
+    return whole_groups(cells, groups[pair[0]], groups[pair[1]])
 
 
 def _records(estimates: Estimates, pair: Pair, cells: Flags) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from core.domain.columns import LabelColumn, Modelled, OrderedColumn
-from core.domain.rule_classes import Classes, Flags, Floats, Values
+from core.domain.rule_classes import Classes, Flags, Floats, Places, Values
 from core.domain.rule_kinds import (
     AtMost,
     Determines,
@@ -65,6 +65,23 @@ def forbidden_by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:
             if cells.any():
                 found[min(first, second), max(first, second)] = cells if first < second else cells.T
         yield found
+
+
+def whole_groups(cells: Flags, first: Places, second: Places) -> Flags:
+    """Return which groups of codes are forbidden: those of whose codes every pair is.
+
+    Args:
+        cells: (codes of the first column, codes of the second) which are forbidden.
+        first: the group of each code of the first column, from 0 without a gap.
+        second: the same of the second column.
+
+    Returns:
+        (groups of the first column, groups of the second).
+    """
+    forbidden: Flags = np.ones((int(first.max()) + 1, int(second.max()) + 1), dtype=np.bool_)
+    allowed, beside = np.nonzero(~cells)
+    forbidden[first[allowed], second[beside]] = False
+    return forbidden
 
 
 class _Codes:

@@ -22,6 +22,7 @@ class MemoryCounter:
         self.cardinalities = table.cardinalities
         self.target_index = table.target_index
         self.ordered, self.alone = table.ordered, table.alone
+        self.forbidden = table.forbidden
         self.most_records = table.record_bound or 1
         self._codes = table.codes
         self._weights = None if table.record_bound else average_weights(table.unit_of_record)

@@ -8,6 +8,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from models.encoding import Forbidden
+
 MOST_COLUMNS: Final = 3
 """Columns of a table of counts."""
 MOST_CELLS: Final = 2**31 - 1
@@ -67,6 +69,7 @@ class Counter(Protocol):
         target_index: the column that is predicted from the others, or None; public.
         ordered: whether the codes of each column stand in an order in which neighbours are alike; public.
         alone: codes of each column that are never merged with others; public.
+        forbidden: works out which cells of two columns the declared rules leave empty; public.
         most_records: how many records of a unit count fully at most; public. One unit more or less moves every answer as
             much as so many records do at most: 1 where the records of a unit count one together.
     """
@@ -75,6 +78,7 @@ class Counter(Protocol):
     target_index: int | None
     ordered: tuple[bool, ...]
     alone: tuple[tuple[int, ...], ...]
+    forbidden: Forbidden
     most_records: int
 
     def count(self, questions: Sequence[CountQuestion]) -> list[Counts]:

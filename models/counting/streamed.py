@@ -1,12 +1,14 @@
 """Counts of stored rows, read batch by batch: memory depends on the tables asked for and not on the rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.domain.codec import Codes, encode_column
+from core.domain.forbidden import forbidden_pairs
 from core.domain.table import TableDomain
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
@@ -14,6 +16,7 @@ from models.coding import codes_alone, ordered_columns
 from models.counting.question import CountQuestion, Counts
 from models.counting.tally import Tally
 from models.counting.units import RowShards, Weights, record_weights
+from models.encoding import Forbidden
 
 
 def only_counts(plan: Plan) -> bool:
@@ -46,6 +49,7 @@ class StreamedCounter:
         self.cardinalities = domain.cardinalities
         self.target_index = domain.target_index
         self.ordered, self.alone = ordered_columns(domain), codes_alone(domain)
+        self.forbidden: Forbidden = partial(forbidden_pairs, domain)
         self.most_records = bound or 1
         self._shards = shards
         self._domain = domain

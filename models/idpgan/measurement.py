@@ -253,7 +253,7 @@ def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> 
     """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "counts come from an anchor of tables"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
-    targets = moment_targets(counted, layout, plan.anchor)
+    targets = moment_targets(counted, layout, plan.anchor, forbidden=table.forbidden())
     return Anchor(
         layout=layout,
         targets=targets,

@@ -14,6 +14,8 @@ from models.idpgan.targets import MomentTargets
 
 _COLUMN_WEIGHT = 30.0
 _COLUMN_FLOOR = 1e-3
+_EMPTY_WEIGHT = 0.1
+"""Of the share of records on cells that rules leave empty. It is not squared, or its pull would vanish before the share does."""
 
 
 class MomentLoss:
@@ -42,6 +44,9 @@ class MomentLoss:
             pair_weight[:, block, block] = 0.0
         scale = layout.cells / max(len(layout.blocks), 1)
         self._pair_weight = torch.from_numpy(0.5 * scale * pair_weight).float()
+        self._empty_weight: Tensor | None = None
+        if targets.impossible is not None:
+            self._empty_weight = torch.from_numpy(0.5 * scale * _EMPTY_WEIGHT * targets.impossible).float()
         one_weight = scale / (np.sqrt(np.maximum(ones, 1e-6)) + np.minimum(targets.one_std, 1.0))
         self._one_weight = torch.from_numpy(one_weight).float()
         whole = ones.sum(axis=0)
@@ -60,10 +65,13 @@ class MomentLoss:
         for index, (shares, weights) in enumerate(slices):
             part = shares.index_select(1, self._cells)
             weighted = part * weights[:, None]
-            pairs = weighted.T @ part - self._pairs[index]
+            made = weighted.T @ part
+            pairs = made - self._pairs[index]
             ones = weighted.sum(dim=0)
             whole = whole + ones
             total = total + (self._pair_weight[index] * pairs.square()).sum()
+            if self._empty_weight is not None:
+                total = total + (self._empty_weight[index] * made).sum()
             if self._layout.by_class:
                 total = total + (self._one_weight[index] * (ones - self._ones[index]).square()).sum()
         return total + (self._whole_weight * (whole - self._whole).square()).sum()

@@ -8,10 +8,14 @@ columns' shares. By the positive-part rule of James and Stein (Efron and Morris 
 where `f` is its number of free cells and `s` the standard deviation of a cell; below zero, or where the excess over `f s^2` is less
 than one standard deviation of noise alone, nothing is kept. By class of the target the product is that of the columns' shares within
 each class, and two residuals are shrunk: what all classes have in common, and what each has of its own.
+
+Cells that declared rules leave empty are zero (`models.idpgan.zeros`): their noise is dropped, they are not among the free cells, and the
+product becomes the quasi-independent law that has the same margins on the other cells.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +24,13 @@ from core.synthesis.counting_rules import column_weights
 from core.synthesis.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
+from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 _SMALLEST_SHARE = 1e-6
 _SCALINGS = 20
+_SMALLEST_KEPT = 1e-3
 _SURE = 1.0
 """Standard deviations above what noise alone explains from which on a residual is kept."""
 
@@ -58,6 +65,7 @@ class MomentTargets:
         one_std: (slices, cells).
         law: (slices,) shares of the slices, positive, with sum one.
         columns: of every column (codes,) shares, positive, with sum one.
+        impossible: (slices, cells, cells) the cells that declared rules leave empty, or None where they empty none.
     """
 
     pairs: Floats
@@ -66,10 +74,20 @@ class MomentTargets:
     one_std: Floats
     law: Floats
     columns: tuple[Floats, ...]
+    impossible: Flags | None = None
 
 
-def moment_targets(counted: Counted, layout: MomentLayout, anchor: AnchorPlan) -> MomentTargets:
-    """Combine all estimates of every one-way count by inverse variance, make them laws, and shrink the pairs."""
+def moment_targets(
+    counted: Counted, layout: MomentLayout, anchor: AnchorPlan, *, forbidden: Forbidden = MappingProxyType({})
+) -> MomentTargets:
+    """Combine all estimates of every one-way count by inverse variance, make them laws, and shrink the pairs.
+
+    Args:
+        counted: what was released.
+        layout: of the second round.
+        anchor: of the plan.
+        forbidden: by two columns, (codes, codes) the cells that declared rules leave empty.
+    """
     moments, blocks = counted.moments, layout.blocks
     variances = (anchor.noise_std / _column_weights(counted, anchor)) ** 2
     pair_std = anchor.noise_std / layout.pair_weights
@@ -102,7 +120,14 @@ def moment_targets(counted: Counted, layout: MomentLayout, anchor: AnchorPlan) -
         )
     if layout.by_class and layout.target_index is not None:
         columns[layout.target_index] = law
-    pairs = _shrunk(moments.pairs / size, ones, law, pair_std / size, layout)
+    zeros = zeros_of(forbidden, counted.groups, layout)
+    if zeros is not None:
+        margins = zeros.margins(ones, 1.0 / precision, law, layout)
+        raised = margins.sum(axis=0) / ones.sum(axis=0)
+        for column, block in zip(layout.features, layout.blocks, strict=True):
+            columns[column] = positive_law(columns[column] * raised[block][counted.groups[column]])
+        ones = margins
+    pairs = _shrunk(moments.pairs / size, ones, law, pair_std / size, layout, zeros)
     return MomentTargets(
         pairs=pairs,
         pair_std=pair_std / size,
@@ -110,6 +135,7 @@ def moment_targets(counted: Counted, layout: MomentLayout, anchor: AnchorPlan) -
         one_std=1.0 / np.sqrt(precision) / size,
         law=law,
         columns=tuple(columns),
+        impossible=None if zeros is None else zeros.impossible(layout),
     )
 
 
@@ -198,20 +224,34 @@ def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
     return fitted
 
 
-def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: MomentLayout) -> Floats:
+def _shrunk(
+    pairs: Floats,
+    ones: Floats,
+    law: Floats,
+    pair_std: Floats,
+    layout: MomentLayout,
+    zeros: Zeros | None = None,
+) -> Floats:
     """Shrink the noisy shares of all pairs towards independence within the slice."""
+    patterns = {} if zeros is None else zeros.pairs
     shrunk = np.zeros_like(pairs)
     # Of S slices with shares p, what each has of its own has S - 2 + S sum p^2 times a slice's noise: S - 1 where all are even.
     of_own = (layout.slices - 2 + layout.slices * float((law**2).sum())) / max(layout.slices - 1, 1)
     for i, block in enumerate(layout.blocks):
-        for other in layout.blocks[:i]:
+        for j, other in enumerate(layout.blocks[:i]):
+            variance = pair_std[block.start, other.start] ** 2
+            if (i, j) in patterns:
+                margins = ones[:, block], ones[:, other]
+                made = _shrunk_on(patterns[i, j], pairs[:, block, other], margins, law, variance)
+                shrunk[:, block, other] = made
+                shrunk[:, other, block] = made.transpose(0, 2, 1)
+                continue
             product = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
             if not layout.counted[block.start, other.start]:
                 shrunk[:, block, other] = product
                 shrunk[:, other, block] = product.transpose(0, 2, 1)
                 continue
             residual = _centred(pairs[:, block, other] - product)
-            variance = pair_std[block.start, other.start] ** 2
             free = (residual.shape[1] - 1) * (residual.shape[2] - 1)
             common = residual.sum(axis=0)
             own = residual - law[:, None, None] * common
@@ -223,10 +263,38 @@ def _shrunk(pairs: Floats, ones: Floats, law: Floats, pair_std: Floats, layout: 
     return shrunk
 
 
-def _kept(residual: Floats, variance: float, free: int) -> float:
+def _shrunk_on(
+    pattern: Pattern, noisy: Floats, margins: tuple[Floats, Floats], law: Floats, variance: float
+) -> Floats:
+    """Shrink the noisy shares of a pair towards quasi-independence within the slice, on the cells that are possible.
+
+    Args:
+        pattern: which cells are possible.
+        noisy: (slices, rows, columns).
+        margins: (slices, rows) and (slices, columns) shares, which stay.
+        law: (slices,) shares of the slices.
+        variance: of the noise on a cell.
+    """
+    rows, columns = margins
+    slices, free = len(law), float(pattern.free.sum())
+    quasi, _ = pattern.fitted(rows[:, :, None] * columns[:, None, :] / law[:, None, None], rows, columns)
+    residual = pattern.centred(noisy - quasi)
+    common = residual.sum(axis=0)
+    own = residual - law[:, None, None] * common
+    # As in `_shrunk`, but slices may differ in the number of their free cells.
+    of_own = free * (1.0 + float((law**2).sum())) - 2.0 * float(law @ pattern.free)
+    free_own = free * (slices - 1) / slices
+    common = common * _kept(common, variance * slices, free / slices)
+    own = own * _kept(own, variance * of_own / max(free_own, 1.0), free_own)
+    made = quasi + pattern.centred(law[:, None, None] * common + own)
+    # Every possible cell keeps a little of its share, or what is left might not reach the margins.
+    return pattern.fitted(np.maximum(made, _SMALLEST_KEPT * quasi), rows, columns)[0]
+
+
+def _kept(residual: Floats, variance: float, free: float) -> float:
     """Return what is kept of a residual with so many free cells, each of that variance."""
     energy = float((residual**2).sum())
-    if free == 0 or energy - free * variance <= _SURE * variance * np.sqrt(2 * free):
+    if free <= 0 or energy - free * variance <= _SURE * variance * np.sqrt(2 * free):
         return 0.0
     return 1.0 - free * variance / energy
 

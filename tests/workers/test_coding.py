@@ -9,6 +9,7 @@ from core.domain.images import ImageDomain
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
 from models.coding import coded_images, coded_table, codes_alone, ordered_columns
+from models.counting.memory import MemoryCounter
 from models.grouping import group_codes
 
 COLUMNS = [{"name": "age", "kind": "numeric", "type": "integer", "lower": 0, "upper": 9}]
@@ -126,3 +127,23 @@ def test_special_and_missing_values_of_ordered_columns_stay_alone():
         assert (groups == groups[code]).sum() == 1
     assert groups[2] == groups[3]
     assert sorted(set(groups.tolist())) == list(range(groups.max() + 1))
+
+
+def test_what_rules_forbid_follows_from_the_domain_alone():
+    domain = TableDomain.from_json(
+        {
+            "schema": "understudy.domain/1",
+            "columns": [
+                {"name": "sick", "kind": "categorical", "categories": ["no", "yes"]},
+                {"name": "ward", "kind": "categorical", "categories": ["A", "B", "C"]},
+            ],
+            "rules": [{"kind": "impossible", "columns": ["sick", "ward"], "combinations": [["no", "B"]]}],
+        }
+    )
+    rows = pa.RecordBatch.from_pydict({"sick": ["no", "yes", "no"], "ward": ["B", "A", "C"]})
+    for batches in ([], [rows]):
+        table = coded_table(batches, domain)
+        for source in (table, MemoryCounter(table)):
+            ((pair, cells),) = source.forbidden().items()
+            assert pair == (0, 1)
+            assert cells.tolist() == [[False, True, False], [False, False, False]]

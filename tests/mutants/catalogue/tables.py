@@ -58,6 +58,15 @@ MUTANTS = (
         killed_by=ALONE,
     ),
     Mutant(
+        name="rules-from-data",
+        path=CODING,
+        before="forbidden=partial(forbidden_pairs, domain),",
+        after="forbidden=lambda: {(0, 1): np.histogram2d(*records[:, :2].T, bins=[np.arange(n + 1) for n in domain.cardinalities[:2]])[0] == 0},",
+        bug="combinations that no record has are taken for impossible, so the exact support of two columns is learnt",
+        source="structural zeros read off the private table (MST's domain compression without its noise)",
+        killed_by="tests/workers/test_coding.py::test_what_rules_forbid_follows_from_the_domain_alone",
+    ),
+    Mutant(
         name="unit-column-ignored",
         path=CODING,
         before="np.arange(len(records)) if domain.privacy_unit is None else _numbered(units)",

@@ -1,0 +1,199 @@
+"""Cells of pairs that the declared rules between columns leave empty, in what the generator is held to. Public, so free of charge.
+
+What the noise says of such a cell is known to be noise, so it is dropped. Independence becomes quasi-independence: the law of the
+form `a_g b_h` on the cells that are possible that has the margins of the columns (Bishop, Fienberg and Holland 1975, chapter 5). It is
+found by scaling rows and columns in turn. Where no law on the possible cells has these margins, because they are noisy, the scaling
+ends at two laws, one with the rows' margins and one with the columns'; both keep the rules, and so does their average, whose
+margins replace those that contradict each other.
+
+A pair of groups is empty only if all pairs of their codes are forbidden.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from core.domain.forbidden import Pair, whole_groups
+from models.anchor import MomentLayout
+from models.grouping import Groups
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Forbidden = Mapping[Pair, Flags]
+
+_SCALINGS = 200
+_TOLERANCE = 1e-9
+"""Distance from the margins, as a share of all records, at which scaling stops."""
+_SWEEPS = 5
+"""Times that all pairs change the margins that they share."""
+_SMALLEST_EIGENVALUE = 1e-9
+"""Of the largest: below it a sum of rows follows from the others."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pattern:
+    """Which cells of the tables of two columns are possible.
+
+    Args:
+        possible: (slices, rows, columns).
+    """
+
+    possible: Flags
+
+    @cached_property
+    def free(self) -> Floats:
+        """(slices,) how many cells are free once the sums of rows and columns are known."""
+        ranks = np.array([rank for _, rank in self._inverses])
+        return np.asarray(self.possible.sum(axis=(1, 2)) - ranks, dtype=np.float64)
+
+    @cached_property
+    def _inverses(self) -> list[tuple[Floats, int]]:
+        """Of every slice the inverse of its normal equations of row and column effects, and their rank."""
+        made: dict[bytes, tuple[Floats, int]] = {}
+        keys = [slice_.tobytes() for slice_ in self.possible]
+        for key, slice_ in zip(keys, self.possible, strict=True):
+            if key not in made:
+                made[key] = _inverse(slice_.astype(np.float64))
+        return [made[key] for key in keys]
+
+    def centred(self, tables: Floats) -> Floats:
+        """The nearest tables on the possible cells whose rows and columns sum to zero; (slices, rows, columns)."""
+        kept = np.where(self.possible, tables, 0.0)
+        rows = kept.shape[1]
+        for index, (inverse, _) in enumerate(self._inverses):
+            effects = inverse @ np.concatenate([kept[index].sum(axis=1), kept[index].sum(axis=0)])
+            kept[index] -= effects[:rows, None] + effects[rows:]
+        return np.where(self.possible, kept, 0.0)
+
+    def fitted(self, tables: Floats, rows: Floats, columns: Floats) -> tuple[Floats, Floats]:
+        """Scale tables to margins, the cells that are not possible being empty.
+
+        Args:
+            tables: (slices, rows, columns), not negative.
+            rows: (slices, rows) sums that are wanted.
+            columns: (slices, columns).
+
+        Returns:
+            The tables with the sums of the rows, and those with the sums of the columns; one law where there is one.
+        """
+        by_columns = np.where(self.possible, tables, 0.0)
+        by_rows = by_columns
+        for _ in range(_SCALINGS):
+            by_rows = by_columns * _ratio(rows, by_columns.sum(axis=2))[:, :, None]
+            sums = by_rows.sum(axis=1)
+            by_columns = by_rows * _ratio(columns, sums)[:, None, :]
+            if np.abs(sums - columns).sum() < _TOLERANCE:
+                break
+        return by_rows, by_columns
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Zeros:
+    """All that declared rules say of the tables of a layout.
+
+    Args:
+        ones: (slices, cells) which groups are possible within each class.
+        pairs: by two places among the features, the larger first: which cells are possible.
+    """
+
+    ones: Flags
+    pairs: Mapping[Pair, Pattern]
+
+    def impossible(self, layout: MomentLayout) -> Flags:
+        """(slices, cells, cells) the cells that are empty."""
+        found = np.zeros((layout.slices, layout.cells, layout.cells), dtype=np.bool_)
+        for (i, j), pattern in self.pairs.items():
+            block, other = layout.blocks[i], layout.blocks[j]
+            found[:, block, other] = ~pattern.possible
+            found[:, other, block] = ~pattern.possible.transpose(0, 2, 1)
+        return found
+
+    def margins(self, ones: Floats, variances: Floats, law: Floats, layout: MomentLayout) -> Floats:
+        """Make the shares of groups such that some law on the possible cells of every pair has them.
+
+        Args:
+            ones: (slices, cells), positive.
+            variances: (slices, cells) of their noise.
+            law: (slices,) what the shares of every column sum to.
+            layout: of the tables.
+        """
+        made = np.where(self.ones, ones, 0.0)
+        _rescale(made, law, layout.blocks)
+        for _ in range(_SWEEPS):
+            before = made.copy()
+            for (i, j), pattern in self.pairs.items():
+                block, other = layout.blocks[i], layout.blocks[j]
+                product = made[:, block, None] * made[:, None, other] / law[:, None, None]
+                by_rows, by_columns = pattern.fitted(product, made[:, block], made[:, other])
+                trust = _trust(variances[:, block], variances[:, other])
+                law_of_both = trust * by_rows + (1.0 - trust) * by_columns
+                # A class that the rules leave no record with keeps what it has: nobody can make it right.
+                some = law_of_both.sum(axis=(1, 2)) > 0
+                made[some, block] = law_of_both[some].sum(axis=2)
+                made[some, other] = law_of_both[some].sum(axis=1)
+                _rescale(made, law, (block, other))
+            if np.abs(made - before).max() < _TOLERANCE:
+                break
+        return made
+
+
+def zeros_of(forbidden: Forbidden, groups: Sequence[Groups], layout: MomentLayout) -> Zeros | None:
+    """Read what rules forbid as empty cells of a layout's tables; None where they empty none.
+
+    Args:
+        forbidden: by two columns, (codes, codes) the cells that are forbidden.
+        groups: of every column (codes,) the group of each code.
+        layout: of the tables.
+    """
+    places = {column: place for place, column in enumerate(layout.features)}
+    ones = np.ones((layout.slices, layout.cells), dtype=np.bool_)
+    pairs: dict[Pair, Flags] = {}
+    for (first, second), cells in forbidden.items():
+        possible = ~whole_groups(cells, groups[first], groups[second])
+        if possible.all():
+            continue
+        if layout.by_class and layout.target_index in (first, second):
+            column, by_label = (second, possible) if first == layout.target_index else (first, possible.T)
+            ones[:, layout.blocks[places[column]]] &= by_label
+        else:
+            # Of features the later one comes first, as in the loops over blocks.
+            pairs[places[second], places[first]] = possible.T
+    for block in layout.blocks:
+        ones[~ones[:, block].any(axis=1), block] = (
+            True  # a class without any value: its table says nothing else
+        )
+    made = {}
+    for i, block in enumerate(layout.blocks):
+        for j, other in enumerate(layout.blocks[:i]):
+            cells = ones[:, block, None] & ones[:, None, other] & pairs.get((i, j), True)
+            cells[~cells.any(axis=(1, 2))] = True
+            if not cells.all():
+                made[i, j] = Pattern(possible=cells)
+    return Zeros(ones=ones, pairs=made) if made or not ones.all() else None
+
+
+def _inverse(possible: Floats) -> tuple[Floats, int]:
+    normal = np.block(
+        [[np.diag(possible.sum(axis=1)), possible], [possible.T, np.diag(possible.sum(axis=0))]]
+    )
+    values, vectors = np.linalg.eigh(normal)
+    some = values > _SMALLEST_EIGENVALUE * values[-1]
+    return (vectors[:, some] / values[some]) @ vectors[:, some].T, int(some.sum())
+
+
+def _ratio(wanted: Floats, found: Floats) -> Floats:
+    return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)
+
+
+def _rescale(ones: Floats, law: Floats, blocks: Sequence[slice]) -> None:
+    """Make the shares of every column sum to those of the slices, in place."""
+    for block in blocks:
+        ones[:, block] *= (law / ones[:, block].sum(axis=1))[:, None]
+
+
+def _trust(rows: Floats, columns: Floats) -> float:
+    """How much the margins of the rows weigh against those of the columns: by inverse variance."""
+    return float(columns.mean() / (rows.mean() + columns.mean()))
