@@ -98,7 +98,8 @@ class RulesCheck:
         if self.remedy is None:
             yield "The noisy counts contradict no rule."
         else:
-            yield one_line(self.remedy)
+            code = self.document.get("code")
+            yield one_line(self.remedy) + (f" ({one_line(code)})" if isinstance(code, str) else "")
             yield f"95 % intervals; counted are {one_line(self.counted)}. More may break a rule unseen."
 
 

@@ -8,8 +8,9 @@ about the same cells is answered with. Only released numbers and the public doma
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any, Final, Literal
 
 from core.asking.codes import counted_by
@@ -19,10 +20,12 @@ from core.domain.rule_classes import Flags
 from core.domain.rules import Rule
 from core.domain.table import TableDomain
 
-SIGNIFICANT: Final = 6.0
-"""Standard errors above zero from which records on forbidden cells are told of."""
-FALSE_ALARM: Final = math.erfc(SIGNIFICANT / math.sqrt(2.0)) / 2.0
-"""Probability that noise alone passes `SIGNIFICANT`, of one rule and two columns: 9.9e-10."""
+CODE: Final = "rule-contradicted"
+"""The stable code of the finding that a rule is contradicted."""
+SIGNIFICANT: Final = 4.0
+"""Standard errors above zero, at least, from which records on forbidden cells are told of."""
+FALSE_ALARM: Final = 1e-3
+"""Probability at most that noise alone contradicts any of a release's rules, by Bonferroni's bound over all that is checked."""
 REMEDY: Final = (
     "Either the rule or the rows are wrong, or intake changed values, for example clamped them to bounds. Correct the rule, the "
     "rows or the bounds, and declare a new version of the dataset with this one as its parent."
@@ -88,6 +91,11 @@ class RulesCheck:
     counted: str
 
     @property
+    def code(self) -> str | None:
+        """The stable code of the finding; None where no rule is contradicted."""
+        return None if self.remedy is None else CODE
+
+    @property
     def remedy(self) -> str | None:
         """What to do; None where no rule is contradicted."""
         return REMEDY if any(rule.contradictions for rule in self.rules) else None
@@ -99,6 +107,7 @@ class RulesCheck:
             "rules": [rule.to_json() for rule in self.rules],
             "counted": self.counted,
             "confidence": CONFIDENCE,
+            "code": self.code,
             "remedy": self.remedy,
         }
 
@@ -110,26 +119,46 @@ def check_rules(domain: TableDomain, estimates: Estimates) -> RulesCheck:
         domain: the declared domain.
         estimates: from the released tables of its modelled columns.
     """
-    forbidden = zip(domain.rules, forbidden_by_rule(domain), strict=True)
     names = [column.name for column in domain.modelled]
+    counted = [
+        {pair: cells for pair, cells in _counted(by_pair, estimates) if cells.any()}
+        for by_pair in forbidden_by_rule(domain)
+    ]
+    deviations = significant(sum(map(len, counted)))
     return RulesCheck(
         rules=tuple(
-            _checked(number, rule, by_pair, names, estimates)
-            for number, (rule, by_pair) in enumerate(forbidden)
+            _checked(number, rule, by_pair, names, estimates, deviations)
+            for number, (rule, by_pair) in enumerate(zip(domain.rules, counted, strict=True))
         ),
         counted=counted_by(domain),
     )
 
 
+def significant(checks: int) -> float:
+    """Return from how many standard errors on records on forbidden cells are told of.
+
+    Args:
+        checks: how often two columns of a rule are held against counts, over all rules.
+    """
+    return max(SIGNIFICANT, NormalDist().inv_cdf(1.0 - FALSE_ALARM / max(checks, 1)))
+
+
+def _counted(by_pair: Mapping[Pair, Flags], estimates: Estimates) -> Iterator[tuple[Pair, Flags]]:
+    """Of the two columns that were counted together, the groups of codes that a rule forbids."""
+    for pair, cells in by_pair.items():
+        if estimates.are_counted(pair):
+            groups = estimates.groups(pair)
+            yield pair, whole_groups(cells, groups[pair[0]], groups[pair[1]])
+
+
 def _checked(
-    number: int, rule: Rule, by_pair: Mapping[Pair, Flags], names: Sequence[str], estimates: Estimates
+    number: int,
+    rule: Rule,
+    counted: Mapping[Pair, Flags],
+    names: Sequence[str],
+    estimates: Estimates,
+    deviations: float,
 ) -> CheckedRule:
-    merged = {
-        pair: _of_groups(estimates, pair, cells)
-        for pair, cells in by_pair.items()
-        if estimates.are_counted(pair)
-    }
-    counted = {pair: cells for pair, cells in merged.items() if cells.any()}
     found = tuple(
         Contradiction(
             columns=(names[first], names[second]),
@@ -140,7 +169,7 @@ def _checked(
         )
         for (first, second), cells in counted.items()
         for estimate, error in [_records(estimates, (first, second), cells)]
-        if estimate > SIGNIFICANT * error
+        if estimate > deviations * error
     )
     return CheckedRule(
         pointer=f"/rules/{number}",
@@ -149,12 +178,6 @@ def _checked(
         finding="contradicted" if found else "not-contradicted" if counted else "not-checked",
         contradictions=found,
     )
-
-
-def _of_groups(estimates: Estimates, pair: Pair, cells: Flags) -> Flags:
-    """The groups of codes that a rule forbids: those all of whose codes it forbids."""
-    groups = estimates.groups(pair)
-    return whole_groups(cells, groups[pair[0]], groups[pair[1]])
 
 
 def _records(estimates: Estimates, pair: Pair, cells: Flags) -> tuple[float, float]:

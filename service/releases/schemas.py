@@ -111,7 +111,7 @@ class CheckedRuleView(BaseModel):
         description="not-checked: the rule forbids no pair of codes of two columns that were counted together."
     )
     contradictions: list[ContradictionView] = Field(
-        description="One for each two columns whose count of forbidden records is more than six standard errors above zero."
+        description="One for each two columns whose count of forbidden records stands clearly above zero: by four standard errors or more."
     )
 
 
@@ -122,6 +122,7 @@ class RulesCheckView(BaseModel):
     rules: list[CheckedRuleView] = Field(description="In the order of the domain; empty where it has none.")
     counted: str = Field(description="What a count counts.")
     confidence: float = Field(description="Share of releases whose intervals hold the truth.")
+    code: str | None = Field(description="rule-contradicted; null where no rule is.")
     remedy: str | None = Field(description="What to do; null where no rule is contradicted.")
 
     @classmethod

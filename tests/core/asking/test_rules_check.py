@@ -9,7 +9,15 @@ import pytest
 
 from core.asking.answer import OpenedCounts
 from core.asking.estimates import Estimates
-from core.asking.rules_check import FALSE_ALARM, REMEDY, SIGNIFICANT, CheckedRule, RulesCheck
+from core.asking.rules_check import (
+    CODE,
+    FALSE_ALARM,
+    REMEDY,
+    SIGNIFICANT,
+    CheckedRule,
+    RulesCheck,
+    significant,
+)
 from core.domain.codec import codes_of
 from core.domain.forbidden import forbidden_by_rule
 from core.domain.table import TableDomain
@@ -72,8 +80,7 @@ def breaking() -> Rows:
 
 @pytest.mark.parametrize("tables", [PAIRS, BY_CLASS], ids=["pairs", "by class"])
 def test_counts_of_rows_that_keep_the_rules_contradict_none(tables: Sequence[Columns]) -> None:
-    """Fresh noise each time: about twenty pairs at six standard errors are passed by chance once in 5e7."""
-    told = check(counted(kept(), tables, np.random.default_rng()))
+    told = check(counted(kept(), tables, np.random.default_rng(2)))
     # Of the sum every column may be missing, so two columns alone never break it.
     assert [rule.finding for rule in told.rules] == ["not-checked"] + ["not-contradicted"] * 6
     assert all(rule.contradictions == () for rule in told.rules)
@@ -91,6 +98,7 @@ def test_counts_of_rows_that_break_a_rule_are_told(tables: Sequence[Columns]) ->
     assert found.estimate > SIGNIFICANT * found.standard_error
     assert found.high - found.low == pytest.approx(2 * 1.96 * found.standard_error, rel=1e-3)
     assert told.remedy == REMEDY
+    assert told.code == CODE
     assert told.counted == "records"
 
 
@@ -140,8 +148,14 @@ def test_the_stated_noise_is_the_noise(tables: Sequence[Columns]) -> None:
     assert np.abs(standardised.std(axis=0) - 1).max() < 4.5 / math.sqrt(800)
 
 
-def test_noise_alone_passes_as_seldom_as_the_page_says() -> None:
-    assert 9.86e-10 < FALSE_ALARM < 9.87e-10
+@pytest.mark.parametrize("checks", [1, 31, 32, 128, 8128])
+def test_noise_alone_contradicts_any_rule_as_seldom_as_is_said(checks: int) -> None:
+    """Bonferroni: the one-sided tail beyond the threshold, so many times."""
+    threshold = significant(checks)
+    tail = math.erfc(threshold / math.sqrt(2.0)) / 2.0
+    assert threshold >= SIGNIFICANT
+    assert checks * tail <= FALSE_ALARM * (1 + 1e-9)
+    assert threshold == SIGNIFICANT or checks * tail == pytest.approx(FALSE_ALARM)
 
 
 def test_rules_that_the_counts_cannot_speak_of_are_not_called_kept() -> None:
@@ -190,6 +204,7 @@ def test_a_table_without_rules_and_one_with_units_are_said_as_they_are() -> None
         "rules": [],
         "counted": "records",
         "confidence": 0.95,
+        "code": None,
         "remedy": None,
     }
     units = document(

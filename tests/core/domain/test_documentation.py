@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.asking.rules_check import FALSE_ALARM, SIGNIFICANT
+from core.asking.rules_check import CODE, FALSE_ALARM, SIGNIFICANT, significant
 from core.domain import TableDomain
 from core.domain.cleaned import Change, Refusal
 from core.domain.codec import batch_of
@@ -56,10 +56,19 @@ def test_what_the_page_says_of_rules_is_so():
     section = PAGE.split("## Rules between columns\n")[1].split("\n## ")[0]
     order = section.split("in this order:")[1].split(", and again")[0]
     assert re.findall(r"`(\w+)`", order) == list(KINDS)
-    assert (REDRAWS, PASSES, MAXIMUM_RULES, SIGNIFICANT) == (8, 16, 128, 6)
+    assert (REDRAWS, PASSES, MAXIMUM_RULES, SIGNIFICANT) == (8, 16, 128, 4)
     assert f"{MAXIMUM_CELLS:,}" in section
-    assert f"probability {FALSE_ALARM:.1e}" in section
-    for words in ("at most eight times", "at most 16 times", "more than 128", "six standard deviations"):
+    assert FALSE_ALARM == 1 / 1000, "one of a thousand releases"
+    assert significant(31) == SIGNIFICANT < significant(32)
+    assert f"{significant(1000):.2f}" in section
+    assert CODE in section
+    for words in (
+        "at most eight times",
+        "at most 16 times",
+        "more than 128",
+        "four standard deviations",
+        "one of a thousand",
+    ):
         assert words in section
 
 
