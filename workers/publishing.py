@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from core.asking.release_notes import release_notes
 from core.clock import Clock
 from core.db.session import Database
 from core.domain.declared import domain_from_json
@@ -75,7 +76,12 @@ def certify_staged(
         generator_check=GeneratorCheck.of_certificate(report),
     )
     certificate = _certificate(claim.plan, report, made)
-    readme = render_readme(staged.manifest, certificate=certificate, counted=staged.counts is not None)
+    readme = render_readme(
+        staged.manifest,
+        certificate=certificate,
+        counted=staged.counts is not None,
+        notes=release_notes(staged),
+    )
     whole = certificate | {"artefacts": artefacts_of(files_of(staged, readme=readme))}
     sign = sign_selection_certificate if isinstance(claim.plan, SelectionPlan) else sign_certificate
     signed = sign(whole, signer).to_json()

@@ -31,6 +31,9 @@ REMEDY: Final = (
     "rows or the bounds, and declare a new version of the dataset with this one as its parent."
 )
 
+_NAMED: Final = 20
+"""Columns that a note names."""
+
 Finding = Literal["contradicted", "not-contradicted", "not-checked"]
 
 
@@ -100,6 +103,18 @@ class RulesCheck:
         """What to do; None where no rule is contradicted."""
         return REMEDY if any(rule.contradictions for rule in self.rules) else None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The contradicted rules in words, then what to do; empty where no rule is contradicted."""
+        told = [
+            f"`{CODE}`: the counts contradict the rule {rule.pointer} of domain.json ({rule.kind} of {_listed(rule.columns)}). About "
+            f"{found.estimate:,.0f} break it in {_listed(found.columns)} (95 % interval {found.low:,.0f} to {found.high:,.0f}; "
+            f"counted are {self.counted})."
+            for rule in self.rules
+            for found in rule.contradictions
+        ]
+        return (*told, f"{REMEDY} Rows drawn from the generator keep every rule.") if told else ()
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {
@@ -110,6 +125,12 @@ class RulesCheck:
             "code": self.code,
             "remedy": self.remedy,
         }
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names of columns on one line, the first few of many."""
+    few = ", ".join(" ".join(name.split()) for name in names[:_NAMED])
+    return few if len(names) <= _NAMED else f"{few} and {len(names) - _NAMED} more"
 
 
 def check_rules(domain: TableDomain, estimates: Estimates) -> RulesCheck:

@@ -1,6 +1,6 @@
 """The README inside every bundle: how to sample without this service. A test runs the program it prints."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.releases.image_readme import image_text
@@ -9,7 +9,7 @@ from core.releases.manifest import ImageManifest, Manifest, TableManifest
 _TEXT = """\
 # A differentially private generator
 
-This bundle was trained on a private table under ({epsilon}, {delta})-differential privacy for adding or removing
+{notes}This bundle was trained on a private table under ({epsilon}, {delta})-differential privacy for adding or removing
 {unit}. `certificate.json` says by which mechanism, so that anyone can compute the figure again. Drawing rows from
 the generator, publishing them and publishing this bundle cost no further privacy.
 
@@ -104,13 +104,16 @@ def _table_text(
     )
 
 
-def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any], counted: bool = False) -> str:
+def render_readme(
+    manifest: Manifest, *, certificate: Mapping[str, Any], counted: bool = False, notes: Sequence[str] = ()
+) -> str:
     """Return the README of one bundle.
 
     Args:
         manifest: How to sample from it.
         certificate: Of any form; the hash of the README is not needed yet.
         counted: Whether the bundle holds counts; of a table only.
+        notes: Paragraphs that stand first: what to know before the release is used; of a table only.
     """
     guarantee = certificate.get("privacy_parameters") or certificate.get("guarantee") or {}
     epsilon, delta = guarantee.get("epsilon"), guarantee.get("delta")
@@ -120,6 +123,7 @@ def render_readme(manifest: Manifest, *, certificate: Mapping[str, Any], counted
     match manifest:
         case TableManifest():
             words = words | {"counts_row": _COUNTS_ROW * counted, "counts_text": _COUNTS_TEXT * counted}
+            words |= {"notes": "".join(f"> {note}\n\n" for note in notes)}
             return _table_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)
         case ImageManifest():
             return image_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)

@@ -1,10 +1,14 @@
 """From the staged bundle to the signed one: refused unless it is this claim's plan, to its end."""
 
+import io
 import json
+import zipfile
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from core.asking.rules_check import CODE, REMEDY
 from core.releases.bundle import Bundle, artefacts_of, files_of, pack, unpack
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import SCHEMA, Executed
@@ -15,13 +19,14 @@ from core.signing.contexts import CERTIFICATE
 from core.signing.signed import SignedDocument, verify
 from models.grids import noise_grid
 from models.software import TAKING_PART
+from tests.core.releases.ruled import BROKEN, ruled_release
 from tests.workers.support import DOCUMENT, Workshop
 from workers.places import bundle_key
 from workers.publishing import certify_staged
 from workers.software import software
 
 
-def staged(workshop: Workshop, claim: Any, **changes: object) -> str:
+def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **changes: object) -> str:
     report = {
         "schema": SCHEMA,
         "job_id": str(claim.job_id),
@@ -34,9 +39,8 @@ def staged(workshop: Workshop, claim: Any, **changes: object) -> str:
     manifest = TableManifest(
         latent_dimension=8, cardinalities=(10, 3, 2), label_index=2, label_probabilities=(0.5, 0.5)
     )
-    bundle = Bundle(
-        manifest=manifest, network=b"n", weights=b"w", domain=DOCUMENT, certificate=report | changes
-    )
+    bundle = of or Bundle(manifest=manifest, network=b"n", weights=b"w", domain=DOCUMENT, certificate={})
+    bundle = replace(bundle, certificate=report | changes)
     key = bundle_key(claim.job_id, claim.fence)
     workshop.store.put_bytes(key, pack(bundle, readme="to be written"))
     return key
@@ -65,6 +69,28 @@ def test_the_certificate_is_signed_by_the_services_key_and_lists_every_file(work
     assert certificate["artefacts"] == artefacts_of(files_of(bundle, readme=readme))
     assert certificate["ledger"]["reserved"]["sequence"] + 1 == certificate["ledger"]["spent"]["sequence"]
     assert workshop.release(claim.job_id) is None, "nothing is published by signing"
+
+
+@pytest.mark.parametrize("broken", [BROKEN, 0])
+def test_the_readme_says_first_which_rules_the_counts_contradict(workshop: Workshop, broken: int) -> None:
+    claim = workshop.claim(workshop.order())
+    key = staged(workshop, claim, of=ruled_release(broken=broken)[0])
+    certificate = certified(workshop, claim)
+    content = workshop.store.get_bytes(key)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        readme = archive.read("README.md").decode()
+    assert certificate["artefacts"] == artefacts_of(files_of(unpack(content), readme=readme))
+    if not broken:
+        assert CODE not in readme
+        assert REMEDY not in readme
+        return
+    (told,) = (line for line in readme.splitlines() if CODE in line)
+    assert told.startswith(
+        f"> `{CODE}`: the counts contradict the rule /rules/0 of domain.json (impossible of ward, sick)."
+    )
+    assert "break it in ward, sick (95 % interval" in told
+    assert REMEDY in readme
+    assert readme.index(CODE) < readme.index("This bundle")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 import core
 import models
 import understudy
+from core.asking.release_notes import release_notes
 from core.clock import FixedClock, SystemClock
 from core.domain.declared import Domain, domain_from_json
 from core.domain.images import ImageDomain
@@ -260,6 +261,11 @@ def _certified(
             generator_check=found,
         )
     )
-    readme = render_readme(opened.manifest, certificate=stated, counted=opened.counts is not None)
+    readme = render_readme(
+        opened.manifest,
+        certificate=stated,
+        counted=opened.counts is not None,
+        notes=release_notes(opened),
+    )
     certificate = stated | {"artefacts": artefacts_of(files_of(opened, readme=readme))}
     return pack(replace(opened, certificate=certificate), readme=readme), certificate

@@ -1,0 +1,19 @@
+"""What whoever reads a release should know before using it, from its noisy counts and its declared domain alone: free."""
+
+from core.asking.estimates import Estimates
+from core.asking.rules_check import check_rules
+from core.domain.table import TableDomain
+from core.releases.bundle import Bundle
+from core.releases.counts import ReleasedCounts
+
+
+def release_notes(bundle: Bundle) -> tuple[str, ...]:
+    """Return one paragraph for each contradicted rule and what to do, for the README; nothing where none is.
+
+    Args:
+        bundle: with the domain and the counts, if it has any.
+    """
+    if bundle.counts is None or not bundle.domain.get("rules"):
+        return ()
+    counts = ReleasedCounts.from_bytes(bundle.counts)
+    return check_rules(TableDomain.from_json(bundle.domain), Estimates(counts)).notes
