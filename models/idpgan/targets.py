@@ -199,9 +199,8 @@ def _ones(
         ones += moments.ones * (layout.one_weights / noise_std) ** 2
     for block in layout.blocks:
         for j, other in enumerate(layout.blocks):
-            if layout.counted[
-                block.start, other.start
-            ]:  # the row sums of a pair's block are one more estimate of the one-way counts
+            # The row sums of a pair's block are one more estimate of the one-way counts.
+            if layout.counted[block.start, other.start]:
                 variance = layout.feature_cardinalities[j] * pair_std[block.start, other.start] ** 2
                 ones[:, block] += moments.pairs[:, block, other].sum(axis=2) / variance
                 precision[:, block] += 1.0 / variance
@@ -240,16 +239,16 @@ def _shrunk(
     for i, block in enumerate(layout.blocks):
         for j, other in enumerate(layout.blocks[:i]):
             variance = pair_std[block.start, other.start] ** 2
-            if (i, j) in patterns:
+            counted = bool(layout.counted[block.start, other.start])
+            product = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
+            if (i, j) in patterns or not counted:
                 margins = ones[:, block], ones[:, other]
-                made = _shrunk_on(patterns[i, j], pairs[:, block, other], margins, law, variance)
+                made = product
+                if (i, j) in patterns:
+                    noisy = pairs[:, block, other] if counted else None
+                    made = _shrunk_on(patterns[i, j], noisy, margins, law, variance)
                 shrunk[:, block, other] = made
                 shrunk[:, other, block] = made.transpose(0, 2, 1)
-                continue
-            product = ones[:, block, None] * ones[:, None, other] / law[:, None, None]
-            if not layout.counted[block.start, other.start]:
-                shrunk[:, block, other] = product
-                shrunk[:, other, block] = product.transpose(0, 2, 1)
                 continue
             residual = _centred(pairs[:, block, other] - product)
             free = (residual.shape[1] - 1) * (residual.shape[2] - 1)
@@ -264,13 +263,13 @@ def _shrunk(
 
 
 def _shrunk_on(
-    pattern: Pattern, noisy: Floats, margins: tuple[Floats, Floats], law: Floats, variance: float
+    pattern: Pattern, noisy: Floats | None, margins: tuple[Floats, Floats], law: Floats, variance: float
 ) -> Floats:
     """Shrink the noisy shares of a pair towards quasi-independence within the slice, on the cells that are possible.
 
     Args:
         pattern: which cells are possible.
-        noisy: (slices, rows, columns).
+        noisy: (slices, rows, columns); None where the pair was not counted.
         margins: (slices, rows) and (slices, columns) shares, which stay.
         law: (slices,) shares of the slices.
         variance: of the noise on a cell.
@@ -278,6 +277,8 @@ def _shrunk_on(
     rows, columns = margins
     slices, free = len(law), float(pattern.free.sum())
     quasi, _ = pattern.fitted(rows[:, :, None] * columns[:, None, :] / law[:, None, None], rows, columns)
+    if noisy is None:
+        return quasi
     residual = pattern.centred(noisy - quasi)
     common = residual.sum(axis=0)
     own = residual - law[:, None, None] * common
