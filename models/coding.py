@@ -34,7 +34,7 @@ def coded_table(
         codes.append(encode(domain, batch))
         if domain.privacy_unit is not None:
             units.append(batch.column(domain.privacy_unit))
-    records = np.concatenate([np.empty((0, len(domain.modelled)), np.int16), *codes])
+    records = np.concatenate([np.empty((0, len(domain.coded)), np.int16), *codes])
     owners = np.arange(len(records)) if domain.privacy_unit is None else _numbered(units)
     if bound is not None:
         tags = [unit_tags(names, key) for names in units]
@@ -53,14 +53,14 @@ def coded_table(
 
 
 def ordered_columns(domain: TableDomain) -> tuple[bool, ...]:
-    """Whether the codes of each modelled column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
-    return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in domain.modelled)
+    """Whether the codes of each coded column stand in an order in which neighbours are alike: ordinals, bins of numbers, times."""
+    return tuple(isinstance(column, OrderedColumn) or column.kind == "ordinal" for column in domain.coded)
 
 
 def codes_alone(domain: TableDomain) -> tuple[tuple[int, ...], ...]:
     """Return the codes of each ordered column that have no place in its order: special values and missing ones."""
     found: list[tuple[int, ...]] = []
-    for column, ordered in zip(domain.modelled, ordered_columns(domain), strict=True):
+    for column, ordered in zip(domain.coded, ordered_columns(domain), strict=True):
         specials = range(len(column.specials)) if isinstance(column, OrderedColumn) else range(0)
         missing = () if column.null_code is None or not ordered else (column.null_code,)
         found.append((*specials, *missing))

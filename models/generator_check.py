@@ -58,7 +58,7 @@ def check_generator(generator: TrainedGenerator | TrainedImageGenerator, domain:
         assert isinstance(domain, ImageDomain), "images are declared as images"
         return _images(generator, domain, streams)
     assert not isinstance(domain, ImageDomain), "a table is declared as one"
-    return _table(generator, domain.modelled, streams)
+    return _table(generator, domain.coded, streams)
 
 
 def _table(

@@ -10,6 +10,7 @@ Needs pyarrow (``pip install 'understudy[offline]'``). The whole file is read on
 
 import json
 import math
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ _FEW_INTEGERS = 2
 _SPIKE_SHARE = 0.2
 _FEWEST_ROWS_FOR_IDS = 20
 _WIDE_RANGE = 32
+_FEW_DAYS, _DAYS_OF_MONTH = 2, 31
+_PATTERN_CODES = {"hour": 24, "weekday": 7, "month": 12}
 _ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TRUE_WORDS = {"true", "yes", "y", "t"}
 _FALSE_WORDS = {"false", "no", "n", "f"}
@@ -99,7 +102,8 @@ def _codes_of(column: dict[str, Any]) -> int:
         codes = min(_BINS, math.ceil(points)) + len(column.get("specials", ()))
     else:
         codes = _BINS + len(column.get("specials", ()))
-    return codes + (column.get("null") == "category")
+    missing = column.get("null") == "category"
+    return codes + missing + sum(_PATTERN_CODES[pattern] + missing for pattern in column.get("patterns", ()))
 
 
 def _render(value: dict[str, Any], indent: int) -> str:
@@ -169,12 +173,25 @@ def _times(fact: Facts) -> dict[str, Any]:
             "lower": f"{lower}T00:00:00",
             "upper": f"{upper}T23:59:59",
             "resolution": fact.clock,
-        }
-    column = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": "day"}
+        } | _patterns(lower, upper, fact.clock)
+    column: dict[str, Any] = {"kind": "date", "lower": str(lower), "upper": str(upper), "resolution": "day"}
+    column |= _patterns(lower, upper, "day")
     if names[0] == "date":
         return column
     note = {NOTE: f"Could also be {' or '.join(names[1:])}."} if len(names) > 1 else {}
     return column | {"format": names[0]} | note
+
+
+def _patterns(lower: date, upper: date, resolution: str) -> dict[str, list[str]]:
+    """The patterns of the calendar that default bins between two days do not show."""
+    bin_days = ((upper - lower).days + 1) / _BINS
+    hidden = {
+        "hour": resolution in {"second", "minute", "hour"},
+        "weekday": bin_days > _FEW_DAYS,
+        "month": bin_days > _DAYS_OF_MONTH,
+    }
+    found = [pattern for pattern, is_hidden in hidden.items() if is_hidden]
+    return {"patterns": found} if found else {}
 
 
 def _numbers(fact: Facts) -> dict[str, Any]:

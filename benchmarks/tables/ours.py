@@ -21,7 +21,7 @@ from models.registry import make_synthesizer
 from models.synthesizer import NullHost, TrainedGenerator
 
 _SAMPLER_SEED: Final = 20_261_123
-_CERTIFICATE: Final = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
+CERTIFICATE: Final = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
 """What the README of a bundle quotes; nothing here reads it."""
 
 
@@ -60,5 +60,5 @@ def _declared(task: Task) -> dict[str, Any]:
 def sample(generator: TrainedGenerator, rows: int, domain: Mapping[str, Any]) -> Codes:
     """Draw coded rows from a bundle, the same for the same generator."""
     generator.network.eval().float().cpu()
-    bundle = unpack(write_bundle(generator=generator, domain=domain, certificate=_CERTIFICATE))
+    bundle = unpack(write_bundle(generator=generator, domain=domain, certificate=CERTIFICATE))
     return Sampler(bundle).codes(rows, np.random.default_rng(_SAMPLER_SEED))

@@ -349,10 +349,10 @@ class _Asked:
         return place, found.codes
 
     def _column(self, place: int) -> Modelled:
-        return self._domain.modelled[place]
+        return self._domain.coded[place]
 
     def _place(self, name: str) -> int:
-        names = [column.name for column in self._domain.modelled]
+        names = [column.name for column in self._domain.coded]
         if name not in names:
             few = names[:_NAMED]
             more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""

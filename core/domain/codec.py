@@ -1,10 +1,10 @@
 """Rows to codes and back, vectorised per column.
 
-``encode`` and ``decode`` are inverse in one direction: ``encode(decode(codes)) == codes``. The other way a value comes
-back as some value of the same bin.
+``encode`` and ``decode`` are inverse in one direction: ``encode(decode(codes)) == codes``, but for the code of a pattern that no
+time of the bin has (``core.domain.patterns``). The other way a value comes back as some value of the same bin.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from core.domain.bins import Floats, Integers
-from core.domain.columns import LabelColumn, Modelled, NumericColumn, OrderedColumn, TimeColumn
+from core.domain.columns import (
+    LabelColumn,
+    Modelled,
+    NumericColumn,
+    OrderedColumn,
+    Pattern,
+    TimeColumn,
+    pattern_column,
+)
 from core.domain.errors import DomainMismatch
 from core.domain.schema import arrow_type, is_plain_boolean, sample_schema
 from core.domain.table import TableDomain
@@ -33,18 +41,28 @@ def encode(domain: TableDomain, batch: pa.RecordBatch) -> Codes:
         batch: Rows with the types of ``storage_schema``, or types that cast to them without loss.
 
     Returns:
-        int16 codes, shape (rows, modelled columns), C order.
+        int16 codes, shape (rows, coded columns), C order.
 
     Raises:
         DomainMismatch: a column is missing, or holds a value for which the column has no code.
     """
-    codes = np.empty((batch.num_rows, len(domain.modelled)), dtype=np.int16)
-    for index, column in enumerate(domain.modelled):
-        position = batch.schema.get_field_index(column.name)
-        if position < 0:
-            raise DomainMismatch(f"The column '{column.name}' is missing.", column=column.name)
-        codes[:, index] = encode_column(column, batch.column(position))
+    codes = np.empty((batch.num_rows, len(domain.coded)), dtype=np.int16)
+    for place in range(len(domain.coded)):
+        codes[:, place] = encode_place(domain, place, batch)
     return codes
+
+
+def encode_place(domain: TableDomain, place: int, batch: pa.RecordBatch) -> Integers:
+    """Codes of one of the coded columns; see ``encode``."""
+    modelled = len(domain.modelled)
+    column = domain.modelled[place] if place < modelled else domain.patterns[place - modelled][0]
+    position = batch.schema.get_field_index(column.name)
+    if position < 0:
+        raise DomainMismatch(f"The column '{column.name}' is missing.", column=column.name)
+    if place < modelled:
+        return encode_column(column, batch.column(position))
+    time, pattern = domain.patterns[place - modelled]
+    return _pattern_codes(time, pattern, numbers_of(time, batch.column(position)))
 
 
 def encode_column(column: Modelled, values: pa.Array) -> Integers:
@@ -61,6 +79,17 @@ def _ordered_codes(column: NumericColumn | TimeColumn, numbers: Floats) -> Integ
         codes[numbers == special] = code
     codes[np.isnan(numbers)] = _UNSET
     return _filled(column, codes)
+
+
+def _pattern_codes(column: TimeColumn, pattern: Pattern, numbers: Floats) -> Integers:
+    """Codes of one pattern of times; NaN is a missing time."""
+    if column.null.action == "use":
+        stand_in = numbers_of(column, stand_in_value(column))[0]
+        numbers = np.where(np.isnan(numbers), stand_in, numbers)
+    known = np.nan_to_num(numbers, nan=float(column.lower))
+    codes = column.patterned.codes_of(pattern, column.bins.encode(known), known)
+    codes[np.isnan(numbers)] = _UNSET
+    return _filled(pattern_column(column, pattern), codes)
 
 
 def _label_codes(column: LabelColumn, values: pa.Array) -> Integers:
@@ -116,7 +145,7 @@ def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Gener
 
     Args:
         domain: The declared domain.
-        codes: Shape (rows, modelled columns), each within its column's cardinality.
+        codes: Shape (rows, coded columns), each within its column's cardinality.
         rng: Where the uniform numbers come from; one draw per row and ordered column, in column order.
 
     Returns:
@@ -125,8 +154,7 @@ def decode(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Gener
     Raises:
         DomainMismatch: wrong number of columns, or a code beyond a cardinality.
     """
-    arrays = [decode_column(column, own, rng) for column, own in _by_column(domain, codes)]
-    return pa.RecordBatch.from_arrays(arrays, schema=sample_schema(domain))
+    return batch_of(domain, draw_values(domain, codes, rng))
 
 
 def draw_values(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.Generator) -> list[Floats]:
@@ -135,20 +163,24 @@ def draw_values(domain: TableDomain, codes: NDArray[np.integer], rng: np.random.
     Returns:
         One array of shape (rows,) for each modelled column.
     """
-    return [_drawn(column, own, rng) for column, own in _by_column(domain, codes)]
+    by_column = dict(_by_column(domain, codes))
+    return [
+        _drawn_with_patterns(column, by_column, rng)
+        if isinstance(column, TimeColumn) and column.patterns
+        else _drawn(column, by_column[column.name], rng)
+        for column in domain.modelled
+    ]
 
 
-def _by_column(
-    domain: TableDomain, codes: NDArray[np.integer]
-) -> Iterator[tuple[Modelled, NDArray[np.integer]]]:
-    """Columns with their codes, checked one by one."""
-    if codes.ndim != 2 or codes.shape[1] != len(domain.modelled):  # noqa: PLR2004 (a matrix)
-        raise DomainMismatch(f"Codes of {len(domain.modelled)} columns are needed.")
-    for index, column in enumerate(domain.modelled):
+def _by_column(domain: TableDomain, codes: NDArray[np.integer]) -> Iterator[tuple[str, NDArray[np.integer]]]:
+    """Names of the coded columns with their codes, checked one by one."""
+    if codes.ndim != 2 or codes.shape[1] != len(domain.coded):  # noqa: PLR2004 (a matrix)
+        raise DomainMismatch(f"Codes of {len(domain.coded)} columns are needed.")
+    for index, column in enumerate(domain.coded):
         own = np.ascontiguousarray(codes[:, index])
         if len(own) and not 0 <= own.min() <= own.max() < column.cardinality:
             raise DomainMismatch(f"A code of '{column.name}' is beyond its cardinality.", column=column.name)
-        yield column, own
+        yield column.name, own
 
 
 def batch_of(domain: TableDomain, values: Sequence[Floats]) -> pa.RecordBatch:
@@ -158,13 +190,17 @@ def batch_of(domain: TableDomain, values: Sequence[Floats]) -> pa.RecordBatch:
 
 
 def codes_of(domain: TableDomain, values: Sequence[Floats]) -> Codes:
-    """Codes of the values that ``draw_values`` gives; shape (rows, modelled columns)."""
-    codes = np.empty((len(values[0]), len(domain.modelled)), dtype=np.int16)
+    """Codes of the values that ``draw_values`` gives; shape (rows, coded columns)."""
+    codes = np.empty((len(values[0]), len(domain.coded)), dtype=np.int16)
+    by_name = {}
     for index, (column, own) in enumerate(zip(domain.modelled, values, strict=True)):
+        by_name[column.name] = own
         if isinstance(column, LabelColumn):
             codes[:, index] = _filled(column, np.nan_to_num(own, nan=_UNSET).astype(np.int64))
         else:
             codes[:, index] = _ordered_codes(column, own)
+    for index, (time, pattern) in enumerate(domain.patterns, len(domain.modelled)):
+        codes[:, index] = _pattern_codes(time, pattern, by_name[time.name])
     return codes
 
 
@@ -180,6 +216,19 @@ def _drawn(column: Modelled, codes: NDArray[np.integer], rng: np.random.Generato
         values = _ordered_values(column, codes, rng)
     if column.null_code is not None:
         values[codes == column.null_code] = np.nan
+    return values
+
+
+def _drawn_with_patterns(
+    column: TimeColumn, codes: Mapping[str, NDArray[np.integer]], rng: np.random.Generator
+) -> Floats:
+    """Times of the bins that agree with the codes of the column's patterns."""
+    own = codes[column.name]
+    bins = np.clip(own.astype(np.int64), 0, column.bins.count - 1)
+    beside = [codes[f"{column.name}.{pattern}"].astype(np.int64) for pattern in column.patterns]
+    values = column.patterned.draw(bins, beside, rng.random(len(own)))
+    if column.null_code is not None:
+        values[own == column.null_code] = np.nan
     return values
 
 

@@ -6,15 +6,17 @@ then "other" if declared, then null if the null policy is "category".
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from core.domain.bins import Bins, Floats, Grid, default_edges, make_bins
 from core.domain.calendar import make_grid
+from core.domain.patterns import PatternedBins
 
 Learnt = Literal["bounds", "bins", "categories"]
 """What of a column a training learns from the rows, with noise and for a charge, instead of taking it as declared."""
+Pattern = Literal["weekday", "month", "hour"]
 Outside = Literal["clamp", "null", "refuse"]
 Unknown = Literal["other", "null", "refuse"]
 
@@ -172,6 +174,7 @@ class TimeColumn(OrderedColumn):
         outside: What becomes of a value beyond the bounds.
         unreadable: What becomes of text that is not a date.
         learn: What is learnt, as of numbers.
+        patterns: Patterns of the calendar that are modelled beside the bins, the most important first.
     """
 
     name: str
@@ -187,6 +190,7 @@ class TimeColumn(OrderedColumn):
     unreadable: Literal["null", "refuse"] = "refuse"
     specials: tuple[float, ...] = ()
     learn: tuple[Learnt, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
 
     @property
     def seconds_per_unit(self) -> int:
@@ -210,6 +214,31 @@ class TimeColumn(OrderedColumn):
             lower=self.lower, upper=self.upper, grid=grid, unit=grid.width, bins=self.bin_count, spacing="linear"
         )  # fmt: skip
         return make_bins(edges=edges, grid=grid, specials=np.zeros(0))
+
+    @property
+    def patterned(self) -> PatternedBins:
+        """The values of the bins by the codes of the patterns (cached)."""
+        return _patterned_bins_of(self)
+
+    def pattern_data(self) -> dict[str, Any]:
+        """What `core.domain.patterns.PatternedBins` takes."""
+        grid, bins = self.grid, self.bins
+        return {
+            "patterns": list(self.patterns),
+            "unit_seconds": self.seconds_per_unit,
+            "grid": {
+                "offset": grid.offset,
+                "width": grid.width,
+                "table": None if grid.table is None else grid.table.tolist(),
+            },
+            "first_ticks": bins.first_ticks.tolist(),
+            "tick_counts": bins.tick_counts.tolist(),
+        }
+
+
+@lru_cache(maxsize=256)
+def _patterned_bins_of(column: TimeColumn) -> PatternedBins:
+    return PatternedBins(column.pattern_data())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +301,26 @@ class UnitColumn:
 
     name: str
     records: int | None = None
+
+
+_PATTERN_WORDS: Final[dict[Pattern, tuple[str, ...]]] = {
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "month": (
+        "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+        "November", "December",
+    ),
+    "hour": tuple(f"{hour:02d}" for hour in range(24)),
+}  # fmt: skip
+
+
+def pattern_column(column: TimeColumn, pattern: Pattern) -> LabelColumn:
+    """The column of codes of one pattern; it is missing where the time is, and called after it: ``seen.weekday``."""
+    return LabelColumn(
+        name=f"{column.name}.{pattern}",
+        kind="ordinal",
+        labels=_PATTERN_WORDS[pattern],
+        null=NullPolicy(action="category" if column.null.action == "category" else "refuse"),
+    )
 
 
 Column = NumericColumn | TimeColumn | LabelColumn | IgnoredColumn | UnitColumn

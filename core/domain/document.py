@@ -21,6 +21,7 @@ from core.domain.columns import (
     NullPolicy,
     NumericColumn,
     Outside,
+    Pattern,
     TimeColumn,
     UnitColumn,
     Unknown,
@@ -220,6 +221,10 @@ _FIRST_AND_LAST: Final[dict[str, tuple[object, object]]] = {
 """Bounds of times are learnt within these, where none are declared."""
 
 
+_COARSEST: Final[dict[Pattern, str]] = {"weekday": "day", "month": "month", "hour": "hour"}
+"""The coarsest resolution of which times have each pattern."""
+
+
 def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColumn:
     def moment(value: object, key: str) -> float:
         try:
@@ -243,16 +248,35 @@ def _time(node: Node, name: str, kind: Literal["date", "datetime"]) -> TimeColum
 
     null = _null_policy(node, stand_in)
     _refuse_stand_in(node, null, learn)
+    resolution = node.take_choice("resolution", resolutions, "day" if kind == "date" else "second")
     column = TimeColumn(
-        learn=learn,
+        learn=learn, patterns=_patterns(node, kind, resolution),
         name=name, kind=kind, lower=int(lower), upper=int(upper), edges=tuple(int(edge) for edge in edges),
-        resolution=node.take_choice("resolution", resolutions, "day" if kind == "date" else "second"),
-        bin_count=_bin_count(node, edges, learn), format=_time_format(node), null=null,
+        resolution=resolution, bin_count=_bin_count(node, edges, learn), format=_time_format(node), null=null,
         outside=cast("Outside", node.take_choice("outside", ("clamp", "null", "refuse"), "clamp")),
         unreadable=_unreadable(node),
     )  # fmt: skip
     _check_null_has_a_place(node, null, outside=column.outside, unreadable=column.unreadable)
     return column
+
+
+def _patterns(node: Node, kind: str, resolution: str) -> tuple[Pattern, ...]:
+    found: list[Pattern] = []
+    for index, pattern in enumerate(node.take_list("patterns", ())):
+        key = f"patterns/{index}"
+        if not isinstance(pattern, str) or pattern not in _COARSEST or (pattern == "hour" and kind == "date"):
+            node.refuse(
+                "A pattern is 'weekday' or 'month', and of a datetime 'hour'.", "not-a-choice", key=key
+            )
+        if pattern in found:
+            node.refuse("A pattern is listed twice.", "duplicate-value", key=key)
+        if DATETIME_RESOLUTIONS.index(resolution) > DATETIME_RESOLUTIONS.index(_COARSEST[pattern]):
+            node.refuse(
+                f"Times are told apart by the {resolution}: they have no {pattern}.", "pattern-below-resolution", key=key,
+                remedy="Leave out the pattern, or declare a finer 'resolution'.",
+            )  # fmt: skip
+        found.append(pattern)
+    return tuple(found)
 
 
 def _time_format(node: Node) -> str | None:
@@ -421,6 +445,9 @@ def _time_to_json(column: TimeColumn) -> dict[str, object]:
     found |= _learnt_to_json(column)
     if column.format is not None:
         found["format"] = column.format
+    # Left out where there is none, so that documents from before there were patterns keep their digest.
+    if column.patterns:
+        found["patterns"] = list(column.patterns)
     return found
 
 

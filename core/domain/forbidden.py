@@ -1,10 +1,11 @@
-"""Cells of two-way tables that the rules between columns leave empty: public, so a fit may set them to zero at no cost.
+"""Cells of two-way tables that rules between columns and the calendar leave empty: public, so a fit may set them to zero at no cost.
 
 A cell is forbidden only if no values of its two codes keep one of the rules, whatever the other columns hold. What several
 rules forbid only together is not found.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -30,20 +31,48 @@ LARGEST_TABLE: Final = 2**24
 
 
 def forbidden_pairs(domain: TableDomain) -> dict[Pair, Flags]:
-    """Return the cells that some rule forbids.
+    """Return the cells that some rule forbids, or that no time has.
 
     Args:
         domain: The declared domain.
 
     Returns:
-        By places of two modelled columns, the smaller first: (codes of the first, codes of the second), true where
+        By places of two coded columns, the smaller first: (codes of the first, codes of the second), true where
         forbidden. Pairs without such a cell are left out.
     """
     found: dict[Pair, Flags] = {}
-    for by_pair in forbidden_by_rule(domain):
+    for by_pair in (_beside_patterns(domain), *forbidden_by_rule(domain)):
         for pair, cells in by_pair.items():
             found[pair] = found[pair] | cells if pair in found else cells
     return dict(sorted(found.items()))
+
+
+def _beside_patterns(domain: TableDomain) -> dict[Pair, Flags]:
+    """Bins of times with codes of their patterns that no time of the bin has; a pattern is missing where its time is."""
+    found: dict[Pair, Flags] = {}
+    places = {column.name: place for place, column in enumerate(domain.coded)}
+    for column in {time.name: time for time, _pattern in domain.patterns}.values():
+        beside = [places[f"{column.name}.{pattern}"] for pattern in column.patterns]
+        for number, place in enumerate(beside):
+            cells = np.zeros((column.cardinality, domain.coded[place].cardinality), dtype=np.bool_)
+            possible = column.patterned.possible(number)
+            cells[: column.bins.count, : possible.shape[1]] = ~possible
+            _missing_together(cells, column.null_code, domain.coded[place].null_code)
+            found[places[column.name], place] = cells
+        for first, second in combinations(beside, 2):
+            cells = np.zeros(
+                (domain.coded[first].cardinality, domain.coded[second].cardinality), dtype=np.bool_
+            )
+            _missing_together(cells, domain.coded[first].null_code, domain.coded[second].null_code)
+            found[first, second] = cells
+    return {pair: cells for pair, cells in found.items() if cells.any()}
+
+
+def _missing_together(cells: Flags, first: int | None, second: int | None) -> None:
+    """Forbid all cells where one code is null and the other is not."""
+    if first is not None and second is not None:
+        cells[first, :] = cells[:, second] = True
+        cells[first, second] = False
 
 
 def forbidden_by_rule(domain: TableDomain) -> Iterator[dict[Pair, Flags]]:

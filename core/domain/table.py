@@ -6,7 +6,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Self
 
-from core.domain.columns import Column, IgnoredColumn, Learnt, Modelled, UnitColumn
+from core.domain.columns import (
+    Column,
+    IgnoredColumn,
+    Learnt,
+    Modelled,
+    Pattern,
+    TimeColumn,
+    UnitColumn,
+    pattern_column,
+)
 from core.domain.confirmation import require_confirmed
 from core.domain.csv_format import CsvFormat
 from core.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
@@ -93,6 +102,21 @@ class TableDomain:
         """The columns that are modelled, in file order."""
         return tuple(column for column in self.columns if not isinstance(column, (IgnoredColumn, UnitColumn)))
 
+    @cached_property
+    def patterns(self) -> tuple[tuple[TimeColumn, Pattern], ...]:
+        """Dates and times with each pattern of theirs that is modelled, in order. Mostly none."""
+        return tuple(
+            (column, pattern)
+            for column in self.modelled
+            if isinstance(column, TimeColumn)
+            for pattern in column.patterns
+        )
+
+    @cached_property
+    def coded(self) -> tuple[Modelled, ...]:
+        """The columns that records have codes of: the modelled ones, then one for each pattern of a date or time."""
+        return (*self.modelled, *(pattern_column(column, pattern) for column, pattern in self.patterns))
+
     @property
     def records_per_unit(self) -> int | None:
         """How many records of a unit count at most, each of them fully; None where all count, and one together."""
@@ -100,8 +124,8 @@ class TableDomain:
 
     @cached_property
     def cardinalities(self) -> tuple[int, ...]:
-        """Number of codes of each modelled column."""
-        return tuple(column.cardinality for column in self.modelled)
+        """Number of codes of each coded column."""
+        return tuple(column.cardinality for column in self.coded)
 
     @cached_property
     def learnt(self) -> tuple[tuple[int, Learnt], ...]:
@@ -125,6 +149,13 @@ class TableDomain:
         return kept_rules(self.modelled, self.rules) if self.rules else None
 
     def _check(self, node: Node) -> None:
+        names = {column.name for column in self.columns}
+        for column, pattern in self.patterns:
+            if f"{column.name}.{pattern}" in names:
+                node.refuse(
+                    f"A column has the name of the pattern '{column.name}.{pattern}'.", "duplicate-name", key="columns",
+                    remedy="Rename the column, or leave out the pattern.",
+                )  # fmt: skip
         if not self.modelled:
             node.refuse("No column would be modelled.", "no-modelled-column", key="columns")
         if self.cells > MAXIMUM_CODES:

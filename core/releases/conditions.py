@@ -34,7 +34,7 @@ class Condition:
 
     Attributes:
         label: code of the target, or None where it is free.
-        others: code of each other fixed column, by its place among the modelled ones.
+        others: code of each other fixed column, by its place among the coded ones.
     """
 
     label: int | None
@@ -44,7 +44,7 @@ class Condition:
         """Which rows meet it; the target is not looked at.
 
         Args:
-            codes: (rows, modelled columns).
+            codes: (rows, coded columns).
         """
         met: NDArray[np.bool_] = np.ones(len(codes), dtype=np.bool_)
         for place, code in self.others.items():
@@ -60,12 +60,12 @@ def table_condition(domain: TableDomain, where: Where) -> Condition:
         where: values by name of column; null for a missing value.
 
     Raises:
-        InvalidCondition: no modelled column has this name, or it cannot have this value.
+        InvalidCondition: no coded column has this name, or it cannot have this value.
     """
-    places = {column.name: place for place, column in enumerate(domain.modelled)}
+    places = {column.name: place for place, column in enumerate(domain.coded)}
     if not where.keys() <= places.keys():
         raise InvalidCondition("A column that is to be fixed is not among the modelled ones.")
-    codes = {places[name]: _code(domain.modelled[places[name]], value) for name, value in where.items()}
+    codes = {places[name]: _code(domain.coded[places[name]], value) for name, value in where.items()}
     label = None if domain.target_index is None else codes.pop(domain.target_index, None)
     return Condition(label, codes)
 

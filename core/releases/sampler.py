@@ -97,7 +97,7 @@ class Sampler:
 
     def _leaves_out(self, condition: Condition) -> bool:
         """Whether rows that are drawn under a condition may miss it: rules may change a target that was asked for."""
-        return bool(condition.others) or self._domain.kept is not None
+        return bool(condition.others) or not self._codes_stay
 
     def _meeting(self, condition: Condition, rows: int) -> Iterator[pa.RecordBatch]:
         draws = BATCH_ROWS if condition.others else min(BATCH_ROWS, rows)
@@ -118,10 +118,10 @@ class Sampler:
     def _tried(self, condition: Condition, draws: int, *, balanced: bool) -> pa.RecordBatch:
         """Draw so many rows, and keep those that meet a condition."""
         rng = _fresh()
-        if self._domain.kept is None:
+        if self._codes_stay:
             generated = self._generated(draws, rng, condition.label, balanced=balanced)
             return decode(self._domain, generated[condition.met_by(generated)], rng)
-        values = self._keeping(self._domain.kept, draws, rng, condition.label, balanced=balanced)
+        values = self._values(draws, rng, condition.label, balanced=balanced)
         codes = codes_of(self._domain, values)
         met = condition.met_by(codes)
         if condition.label is not None:
@@ -130,10 +130,7 @@ class Sampler:
 
     def _batch(self, rows: int, *, balanced: bool) -> pa.RecordBatch:
         rng = _fresh()
-        if self._domain.kept is None:
-            return decode(self._domain, self._generated(rows, rng, None, balanced=balanced), rng)
-        values = self._keeping(self._domain.kept, rows, rng, None, balanced=balanced)
-        return batch_of(self._domain, values)
+        return batch_of(self._domain, self._values(rows, rng, None, balanced=balanced))
 
     def codes(self, rows: int, rng: np.random.Generator, *, label: int | None = None) -> NDArray[np.int16]:
         """Draw rows in coded form.
@@ -144,12 +141,25 @@ class Sampler:
             label: The target's code that is asked of the generator for all of them; None to draw it by its law.
 
         Returns:
-            int16 array of shape (rows, modelled columns), values below each column's cardinality.
+            int16 array of shape (rows, coded columns), values below each column's cardinality.
         """
         balanced = is_balanced(rows, self._manifest.cardinalities)
-        if self._domain.kept is None:
+        if self._codes_stay:
             return self._generated(rows, rng, label, balanced=balanced)
-        return codes_of(self._domain, self._keeping(self._domain.kept, rows, rng, label, balanced=balanced))
+        return codes_of(self._domain, self._values(rows, rng, label, balanced=balanced))
+
+    @property
+    def _codes_stay(self) -> bool:
+        """Whether values have the codes that they were drawn from: rules change values, and not every bin has every weekday."""
+        return self._domain.kept is None and not self._domain.patterns
+
+    def _values(
+        self, rows: int, rng: np.random.Generator, label: int | None, *, balanced: bool
+    ) -> list[Floats]:
+        """Values of rows, which keep the rules if there are any."""
+        if self._domain.kept is not None:
+            return self._keeping(self._domain.kept, rows, rng, label, balanced=balanced)
+        return draw_values(self._domain, self._generated(rows, rng, label, balanced=balanced), rng)
 
     def _keeping(
         self, kept: Kept, rows: int, rng: np.random.Generator, label: int | None, *, balanced: bool

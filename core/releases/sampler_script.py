@@ -2,8 +2,8 @@
 
 What codes mean - the words of a category, the grid and the bins of a number - is worked out here, by the code that coded
 the records, and stands in the script as data; so the script needs no declaration. It contains
-`core.releases.inversion`, `core.releases.balanced_sampling` and, where there are rules between columns, the modules that
-keep them. A test runs it without this package, and compares what it decodes with `core.domain.codec`.
+`core.releases.inversion`, `core.releases.balanced_sampling` and, where there are patterns of times or rules between columns, the
+modules for these. A test runs it without this package, and compares what it decodes with `core.domain.codec`.
 """
 
 import ast
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from core.domain import keeping, rule_classes, rule_kinds
+from core.domain import keeping, patterns, rule_classes, rule_kinds
 from core.domain.bins import Bins, Grid
-from core.domain.columns import LabelColumn, Modelled
+from core.domain.columns import LabelColumn, Modelled, TimeColumn
 from core.domain.rules import Kept
 from core.domain.schema import is_plain_boolean
 from core.domain.table import TableDomain
@@ -164,6 +164,27 @@ _KEEP = """\
     KEEPER.keep(values, redraw, rng)
 """
 
+_DECODED = "decode(column, codes[:, place], rng.random(len(codes)))"
+_DECODED_WITH_PATTERNS = "decode_with_patterns(column, codes, place, rng.random(len(codes)))"
+_WRITTEN = "def written(column, value):"
+
+_PATTERNED = '''\
+PATTERNED = {column["name"]: PatternedBins(column) for column in COLUMNS if "patterns" in column}
+
+
+def decode_with_patterns(column, codes, place, uniforms):
+    """As `decode`; a time agrees with the codes of its patterns, as far as its bin has such a time."""
+    own = codes[:, place]
+    if "patterns" not in column:
+        return decode(column, own, uniforms)
+    bins = numpy.clip(own, 0, column["bins"] - 1)
+    beside = [codes[:, other].astype(numpy.int64) for other in column["pattern_places"]]
+    values = PATTERNED[column["name"]].draw(bins.astype(numpy.int64), beside, uniforms)
+    if column["null_code"] is not None:
+        values[own == column["null_code"]] = numpy.nan
+    return values
+'''
+
 _IMAGES = '''\
 """Draws synthetic images from the files beside this one: unzip the bundle, then
 
@@ -225,10 +246,14 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
     if isinstance(manifest, TableManifest):
         table = TableDomain.from_json(domain)
         script = _with_rules(table.kept) if table.kept else _without_rules()
+        if table.patterns:
+            script = _with_patterns(script)
         drawing = "".join(f"\n\n{_source(module)}" for module in (inversion, balanced_sampling))
         # The data last: a declared word may look like a place of the script.
         script = script.replace(_DRAWING, drawing)
-        return script.replace(_DATA, _data([_meaning(column) for column in table.modelled]))
+        return script.replace(
+            _DATA, _data([_meaning(column) | _patterns(column, table) for column in table.modelled])
+        )
     return _IMAGES.replace(_DATA, _data(domain["labels"]))
 
 
@@ -242,6 +267,13 @@ def _with_rules(kept: Kept) -> str:
     rules = f"{modules}\n\nKEEPER = Keeper(json.loads({_data(kept.data)}))\n"
     # A row that cannot be mended takes values from its chunk, so every chunk is a whole one.
     return _ROWS.replace(_KEEPS, _KEEP).replace(_RULES, rules).replace(_FEWEST, "CHUNK_ROWS")
+
+
+def _with_patterns(script: str) -> str:
+    """The script for times with patterns: it contains the module that tells them apart here, as it is."""
+    return script.replace(_DECODED, _DECODED_WITH_PATTERNS).replace(
+        _WRITTEN, f"{_source(patterns).lstrip()}\n\n{_PATTERNED}\n\n{_WRITTEN}"
+    )
 
 
 def _source(module: ModuleType) -> str:
@@ -281,6 +313,18 @@ def _meaning(column: Modelled) -> dict[str, Any]:
         "first_ticks": bins.first_ticks.tolist(),
         "tick_counts": bins.tick_counts.tolist(),
         "special_ticks": bins.special_ticks.tolist(),
+    }
+
+
+def _patterns(column: Modelled, table: TableDomain) -> dict[str, Any]:
+    """The patterns of a time, and where their codes stand among those of a row."""
+    if not isinstance(column, TimeColumn) or not column.patterns:
+        return {}
+    names = [one.name for one in table.coded]
+    return {
+        "patterns": list(column.patterns),
+        "pattern_places": [names.index(f"{column.name}.{pattern}") for pattern in column.patterns],
+        "unit_seconds": column.seconds_per_unit,
     }
 
 

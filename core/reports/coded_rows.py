@@ -22,7 +22,7 @@ def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[
     Returns:
         (rows, columns) codes, and (rows,) the unit of every row.
     """
-    codes, units = [np.empty((0, len(domain.modelled)), np.int16)], []
+    codes, units = [np.empty((0, len(domain.coded)), np.int16)], []
     for batch in batches:
         codes.append(encode(domain, batch))
         if domain.privacy_unit is not None:

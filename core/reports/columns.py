@@ -61,19 +61,18 @@ class ReportColumn:
 
 
 def columns_of(domain: TableDomain) -> tuple[ReportColumn, ...]:
-    """The modelled columns of a declared domain."""
-    return tuple(_column(column) for column in domain.modelled)
+    """The coded columns of a declared domain."""
+    return tuple(_column(column) for column in domain.coded)
 
 
 def target_of(domain: TableDomain, asked: str | None) -> str:
     """The column that is predicted from the others: the asked one, else the domain's target, else the last column.
 
     Raises:
-        ReportTargetUnknown: no modelled column has the name.
+        ReportTargetUnknown: no coded column has the name.
     """
-    names = [column.name for column in domain.modelled]
-    chosen = asked or domain.target or names[-1]
-    if chosen not in names:
+    chosen = asked or domain.target or domain.modelled[-1].name
+    if chosen not in {column.name for column in domain.coded}:
         raise ReportTargetUnknown
     return chosen
 

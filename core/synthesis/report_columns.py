@@ -22,7 +22,7 @@ _DRAWN_VALUES: Final = 2**26
 def measurable(domain: TableDomain | ImageDomain) -> tuple[str, ...]:
     """Names of what can be measured, in the order of the codes."""
     if isinstance(domain, TableDomain):
-        return tuple(column.name for column in domain.modelled)
+        return tuple(column.name for column in domain.coded)
     return (*([LABEL] if domain.labels else []), BRIGHTNESS, DETAIL)
 
 

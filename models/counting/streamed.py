@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from core.domain.codec import Codes, encode_column
+from core.domain.codec import Codes, encode_place
 from core.domain.forbidden import forbidden_pairs
 from core.domain.table import TableDomain
 from core.synthesis.plan import Plan
@@ -111,9 +111,9 @@ def add_counts(sums: list[Counts], part: Sequence[Counts]) -> None:
 
 def _coded(batch: pa.RecordBatch, domain: TableDomain, columns: Sequence[int]) -> Codes:
     """(records, columns) the codes of some columns; those of the others are not set."""
-    codes: Codes = np.empty((batch.num_rows, len(domain.modelled)), np.int16)
+    codes: Codes = np.empty((batch.num_rows, len(domain.coded)), np.int16)
     for place in columns:
-        codes[:, place] = encode_column(domain.modelled[place], batch.column(place))
+        codes[:, place] = encode_place(domain, place, batch)
     return codes
 
 

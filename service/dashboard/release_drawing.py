@@ -111,7 +111,7 @@ def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
     assert isinstance(samples, TableSamples)
     table = TableDomain.from_json(domain)
     codes = encode(table, next(iter(samples.sampler.batches(ROWS))))
-    shown = list(zip(table.modelled, codes.T, strict=True))[:COLUMNS]
+    shown = list(zip(table.coded, codes.T, strict=True))[:COLUMNS]
     return Pictures(
         plots=[plot(column, drawn) for column, drawn in shown],
         columns=len(table.modelled),

@@ -59,6 +59,25 @@ def test_a_confirmed_draft_takes_in_its_own_file_without_changing_a_value(tmp_pa
     assert accepted(path, draft_domain(path)) == (ROWS, 0)
 
 
+def test_times_are_drafted_with_the_patterns_that_their_bins_do_not_show(tmp_path: Path):
+    path = tmp_path / "rows.csv"
+    rows = [
+        f"2015-03-{1 + n % 28:02d},2021-11-{1 + n % 30:02d},2021-12-24 {n % 24:02d}:15:00,{1990 + n % 20}-01-01T00:00:00"
+        for n in range(60)
+    ]
+    path.write_text(
+        "\n".join(
+            ["born,paid,seen,made", *rows, "2021-01-01,2021-12-30,2021-12-30 00:00:00,2020-05-05T00:00:00"]
+        )
+        + "\n"
+    )
+    columns = {column["name"]: column for column in draft_domain(path)["columns"]}
+    assert columns["born"]["patterns"] == ["weekday", "month"]
+    assert "patterns" not in columns["paid"], "days of two months are told apart"
+    assert columns["seen"]["patterns"] == ["hour"]
+    assert columns["made"]["patterns"] == ["hour", "weekday", "month"]
+
+
 def test_the_codes_of_a_draft_are_bounded_from_above(tmp_path: Path):
     draft = draft_domain(write(tmp_path, DATA))
     exact = TableDomain.from_json(confirmed(draft)).cells

@@ -83,6 +83,8 @@ def times(draw: st.DrawFn, name: str) -> tuple[Entry, Cell]:
         "outside": draw(st.sampled_from(rules)),
         "unreadable": draw(st.sampled_from([rule for rule in rules if rule != "clamp"])),
     }  # fmt: skip
+    if entry["resolution"] == "day" and draw(st.booleans()):
+        entry["patterns"] = draw(st.lists(st.sampled_from(["weekday", "month"]), max_size=2, unique=True))
     if draw(st.integers(0, 3)) == 0:
         entry |= {
             "bounds": "learn",

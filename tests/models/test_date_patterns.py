@@ -1,0 +1,131 @@
+"""Weekday and month counted beside a date's bins: whichever way rows are counted, and up to the rows of a release."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.domain.codec import batch_of
+from core.domain.schema import storage_schema
+from core.domain.table import TableDomain
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.bundle import unpack
+from core.releases.sampler import Sampler
+from core.synthesis.plan import make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.bundle import write_bundle
+from models.coding import coded_table, codes_alone, ordered_columns
+from models.counting.memory import MemoryCounter
+from models.counting.question import CountQuestion
+from models.counting.streamed import StreamedCounter
+from models.randomness import KeyedStreams
+from models.registry import make_synthesizer
+from models.synthesizer import NullHost, TrainedGenerator
+
+ROWS = 6000
+KEY = bytes(range(32))
+DATE: dict[str, Any] = {
+    "name": "admitted", "kind": "date", "lower": "2015-01-01", "upper": "2022-12-31", "null": "category",
+}  # fmt: skip
+CERTIFICATE = {"guarantee": {"epsilon": 1.0, "delta": 1e-6}, "privacy_unit": {"column": None}}
+
+
+def declared(*patterns: str) -> dict[str, Any]:
+    columns = [DATE | {"patterns": list(patterns)}, {"name": "urgent", "kind": "boolean"}]
+    return {"schema": "understudy.domain/1", "target": None, "privacy_unit": None, "columns": columns}
+
+
+def visits() -> pa.RecordBatch:
+    """Hardly anybody comes on a Sunday, few in summer; the urgent come at any time."""
+    rng = np.random.default_rng(1)
+    domain = TableDomain.from_json(declared())
+    days = rng.integers(16436, 19358, 4 * ROWS).astype(np.float64)
+    urgent = rng.random(4 * ROWS) < 0.3
+    sunday = (days + 3) % 7 == 6
+    month = days.astype("datetime64[D]").astype("datetime64[M]").astype(int) % 12
+    come = urgent | ((rng.random(4 * ROWS) < np.where(sunday, 0.05, 0.8)) & (month != 6))
+    days, urgent = days[come][:ROWS], urgent[come][:ROWS]
+    assert len(days) == ROWS
+    days[rng.random(ROWS) < 0.02] = np.nan
+    return batch_of(domain, [days, urgent.astype(np.float64)])
+
+
+def test_codes_of_patterns_are_ordered_and_missing_ones_stay_alone():
+    domain = TableDomain.from_json(declared("weekday", "month"))
+    assert ordered_columns(domain) == (True, False, True, True)
+    assert codes_alone(domain) == ((32,), (), (7,), (12,))
+
+
+class _Shards:
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._parts = [batch.slice(0, 1000), batch.slice(1000, 17), batch.slice(1017)]
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        part = self._parts[shard]
+        yield part if columns is None else part.select(list(columns))
+
+
+def test_stored_rows_are_counted_as_coded_ones():
+    domain = TableDomain.from_json(declared("weekday", "month"))
+    batch = visits()
+    assert batch.schema == storage_schema(domain), "patterns are stored nowhere"
+    table = coded_table([batch], domain)
+    asked = [
+        CountQuestion(
+            columns=pair,
+            groups=(None, None),
+            cardinalities=tuple(table.cardinalities[place] for place in pair),
+        )
+        for pair in itertools.combinations(range(4), 2)
+    ]
+    streamed = StreamedCounter(_Shards(batch), domain, key=KEY).count(asked)
+    for one, other in zip(streamed, MemoryCounter(table).count(asked), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def released(*patterns: str) -> pa.RecordBatch:
+    """Rows of a release of the visits."""
+    document = declared(*patterns)
+    domain = TableDomain.from_json(document)
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+        declared_size=ROWS,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    generator = make_synthesizer("idpgan").fit(
+        coded_table([visits()], domain), plan, KeyedStreams(KEY), NullHost()
+    )
+    assert isinstance(generator, TrainedGenerator)
+    generator.network.eval().float().cpu()
+    bundle = unpack(write_bundle(generator=generator, domain=document, certificate=CERTIFICATE))
+    (batch,) = Sampler(bundle).batches(20_000)
+    return batch
+
+
+def shares(batch: pa.RecordBatch, place: int, *, urgent: bool) -> np.ndarray:
+    domain = TableDomain.from_json(declared("weekday", "month"))
+    codes = coded_table([batch], domain).codes
+    codes = codes[codes[:, 1] == urgent]
+    counted = np.bincount(codes[:, place], minlength=domain.cardinalities[place])
+    return counted / counted.sum()
+
+
+def test_drawn_dates_have_the_weekdays_and_months_of_the_rows_and_those_of_urgent_visits():
+    real, made = visits(), released("weekday", "month")
+    assert made.schema == storage_schema(TableDomain.from_json(declared()))
+    for place, most in ((2, 0.05), (3, 0.08)):
+        for urgent in (False, True):
+            truth = shares(real, place, urgent=urgent)
+            assert np.abs(shares(made, place, urgent=urgent) - truth).sum() / 2 < most
+    # Drawn evenly within bins of three months, a seventh of the visits that are not urgent would be on Sundays.
+    assert shares(made, 2, urgent=False)[6] < 0.05
+    assert shares(made, 2, urgent=True)[6] > 0.1
