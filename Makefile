@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-units bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
+.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -177,6 +177,12 @@ bench-long: $(DEV_INSTALLED) ## ten million rows of sixty columns, counted and t
 
 bench-units: $(DEV_INSTALLED) ## what a bound on the records of a unit is worth, on simulated stays
 	$(BIN)/python -m benchmarks.unit_records
+
+bench-learnt-records: $(DEV_INSTALLED) ## bounds on the records of a patient, declared and learnt, on real encounters
+	$(BIN)/python -m benchmarks.learnt_records
+
+bench-patterns: $(DEV_INSTALLED) ## weekdays and hours of synthetic times with and without declared patterns
+	$(BIN)/python -m benchmarks.date_patterns
 
 bench-pages: $(DEV_INSTALLED) ## milliseconds of the dashboard's pages with 10,000 ledger entries and 1,000 jobs
 	$(BIN)/python -m benchmarks.pages --save

@@ -5,7 +5,8 @@ post-processing: bounds hold what is surely there (`models.learnt_bounds`), bins
 become special values (`models.learnt_bins`), categories are those above the plan's threshold. The result is an
 ordinary domain in which nothing is left to be learnt.
 
-A unit with m records adds `floor(2^20 / m) / 2^20` of each to counts of numbers and times, and its first record alone to
+How many records of a unit count follows from how many units have how many (`models.learnt_records`); a unit adds 1 to one of
+these counts. Else a unit with m records adds `floor(2^20 / m) / 2^20` of each to counts of numbers and times, and its first record alone to
 counts of categories, null included: so at most 1 to every list of counts.
 """
 
@@ -20,14 +21,15 @@ import torch
 
 from core.domain.clean_labels import LONGEST_CATEGORY_BYTES
 from core.domain.codec import numbers_of
-from core.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn
+from core.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn, UnitColumn
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from core.synthesis.learning import DECIMALS_WEIGHT, GRID, LearningPlan, LearningRelease
+from core.synthesis.learning import DECIMALS_WEIGHT, GRID, RECORDS, LearningPlan, LearningRelease
 from models.coding import coded_table
 from models.encoding import PrivateTable
 from models.learnt_bins import NoisyTree, fine_grid, with_bins
 from models.learnt_bounds import bound_cells, with_bounds
+from models.learnt_records import bins_of, chosen_bound
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainingHost
 
@@ -48,18 +50,25 @@ class _Rows:
         batches: with `storage_schema` of the declared domain.
         shares: (rows,) what each record adds to counts of numbers, in grid steps.
         first: (rows,) whether it is its unit's first.
+        held: (units,) records of each unit.
     """
 
     batches: Sequence[pa.RecordBatch]
     shares: Floats
     first: npt.NDArray[np.bool_]
+    held: Integers
 
     def column(self, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         return pa.chunked_array([batch.column(name) for batch in self.batches], kind)
 
 
 def learn_domain(
-    batches: Sequence[pa.RecordBatch], domain: TableDomain, plan: LearningPlan, streams: KeyedStreams
+    batches: Sequence[pa.RecordBatch],
+    domain: TableDomain,
+    plan: LearningPlan,
+    streams: KeyedStreams,
+    *,
+    noise_of_one: float = 0.0,
 ) -> TableDomain:
     """Release what the plan says, and return the domain with what was learnt in the place of what was to be learnt.
 
@@ -68,6 +77,7 @@ def learn_domain(
         domain: as declared.
         plan: the releases.
         streams: of the job.
+        noise_of_one: what a bound on the records of a unit is weighed against (`models.learnt_records`); public.
 
     Raises:
         ValueError: the plan is not one of this domain.
@@ -76,7 +86,11 @@ def learn_domain(
         raise ValueError("the plan learns another domain")
     rows, schema = _rows(batches, domain), storage_schema(domain)
     modelled: list[Modelled] = list(domain.modelled)
+    bound: int | None = None
     for step, release in enumerate(plan.releases):
+        if release.column is None:
+            bound = _bound(rows, plan, streams, step, noise_of_one)
+            continue
         column = modelled[release.column]
         values = rows.column(column.name, schema.field(column.name).type)
         if isinstance(column, LabelColumn):
@@ -86,7 +100,12 @@ def learn_domain(
         else:
             modelled[release.column] = _with_bins(column, values, rows, plan, streams, step)
     found = {column.name: column for column in modelled}
-    columns: list[Column] = [found.get(column.name, column) for column in domain.columns]
+    columns: list[Column] = [
+        UnitColumn(name=column.name, records=bound)
+        if isinstance(column, UnitColumn) and column.learns_records
+        else found.get(column.name, column)
+        for column in domain.columns
+    ]
     return replace(domain, columns=tuple(columns))
 
 
@@ -99,6 +118,7 @@ def learnt_records(
     *,
     bound: int | None = None,
     key: bytes = b"",
+    noise_of_one: float = 0.0,
 ) -> tuple[TableDomain, PrivateTable]:
     """Return the domain, learnt where the plan says so, and the records coded by it.
 
@@ -110,26 +130,34 @@ def learnt_records(
         plan: what is learnt; None for nothing.
         streams: of the job.
         host: of the job.
-        bound: how many records of a unit are coded; learning looks at all of them. None codes all.
+        bound: how many records of a unit are coded, where that is not learnt; learning looks at all of them. None codes all.
         key: see `models.coding.coded_table`.
+        noise_of_one: see `learn_domain`.
     """
     if plan is None:
         return domain, coded_table(batches, domain, bound=bound, key=key)
     host.advance(stage="measure", step=1, total=1)
-    learnt = learn_domain(batches, domain, plan, streams)
-    return learnt, coded_table(batches, learnt, bound=bound, key=key)
+    learnt = learn_domain(batches, domain, plan, streams, noise_of_one=noise_of_one)
+    return learnt, coded_table(batches, learnt, bound=bound or learnt.records_per_unit, key=key)
 
 
 def _rows(batches: Sequence[pa.RecordBatch], domain: TableDomain) -> _Rows:
     count = sum(batch.num_rows for batch in batches)
     if domain.privacy_unit is None:
-        return _Rows(batches=batches, shares=np.full(count, 1 / GRID), first=np.ones(count, dtype=np.bool_))
+        return _Rows(
+            batches=batches,
+            shares=np.full(count, 1 / GRID),
+            first=np.ones(count, dtype=np.bool_),
+            held=np.ones(count, dtype=np.int64),
+        )
     units = pa.chunked_array([batch.column(domain.privacy_unit) for batch in batches], pa.string())
     numbers = pc.dictionary_encode(units).combine_chunks().indices.to_numpy(zero_copy_only=False)
-    records = np.bincount(numbers, minlength=1)[numbers]
+    held = np.bincount(numbers)
+    records = held[numbers]
     first = np.zeros(count, dtype=np.bool_)
     first[np.unique(numbers, return_index=True)[1]] = True
-    return _Rows(batches=batches, shares=np.floor((1.0 / GRID) / np.maximum(records, 1)), first=first)
+    shares = np.floor((1.0 / GRID) / np.maximum(records, 1))
+    return _Rows(batches=batches, shares=shares, first=first, held=held)
 
 
 def _numbers(column: NumericColumn | TimeColumn, values: pa.ChunkedArray) -> Floats:
@@ -156,6 +184,15 @@ def _released(
     noisy = exact + np.rint(noise * std / GRID) * GRID
     streams.releases.noisy(Purpose.LEARNING_NOISE, step, torch.from_numpy(noisy))
     return noisy
+
+
+def _bound(rows: _Rows, plan: LearningPlan, streams: KeyedStreams, step: int, noise_of_one: float) -> int:
+    """How many records of a unit count, from how many units have how many."""
+    release = plan.releases[step]
+    std = plan.noise_multiplier * release.sensitivity
+    counts = np.bincount(bins_of(rows.held), minlength=len(RECORDS) + 1).astype(np.float64)
+    noisy = _released(counts, std, release, streams, step)
+    return chosen_bound(noisy, std, noise_of_one=noise_of_one)
 
 
 def _with_bounds(

@@ -96,7 +96,10 @@ def _learning(learning: Mapping[str, Any] | None) -> list[str]:
     if learning is None:
         return []
     learnt = Counter(release["learns"] for release in learning["releases"])
-    told = ", ".join(f"{part} of {count} columns" for part, count in learnt.items())
+    told = ", ".join(
+        "how many records of a unit count" if part == "records" else f"{part} of {count} columns"
+        for part, count in learnt.items()
+    )
     thresholds = [
         release["threshold"] for release in learning["releases"] if release["threshold"] is not None
     ]

@@ -161,7 +161,10 @@ def _is_of(released: Mapping[str, Any], declared: Domain) -> bool:
     document: dict[str, Any] = declared.to_json()
     if isinstance(declared, ImageDomain) or not declared.learnt:
         return released == document
-    learnt = {declared.modelled[place].name for place, _what in declared.learnt}
+    learnt = {
+        declared.privacy_unit if place is None else declared.modelled[place].name
+        for place, _what in declared.learnt
+    }
     found, wanted = (
         [{"name": one["name"], "kind": one["kind"]} if one["name"] in learnt else one for one in columns]
         for columns in (released["columns"], document["columns"])

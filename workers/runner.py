@@ -44,6 +44,7 @@ from models.dp.errors import UnevenRounding
 from models.encoding import PrivateImages, PrivateTable
 from models.generator_check import check_generator
 from models.learning import learnt_records
+from models.learnt_records import noise_of_learnt_records
 from models.randomness import KeyedStreams, Purpose
 from models.recording import Record
 from models.registry import make_synthesizer
@@ -178,8 +179,16 @@ def _trained(
             batches = list(open_private_rows(store, work.rows_key, work.data_key, domain))
         key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
         domain, table = learnt_records(
-            batches, domain, plan.learning, streams, host, bound=plan.privacy_unit.records, key=key
+            batches,
+            domain,
+            plan.learning,
+            streams,
+            host,
+            bound=plan.privacy_unit.records,
+            key=key,
+            noise_of_one=noise_of_learnt_records(plan, domain),
         )
+        plan = plan.with_learnt_records(domain.records_per_unit)
         return domain, make_synthesizer(plan.synthesizer, placement).fit(table, plan, streams, host)
     if isinstance(plan, Plan) and isinstance(domain, TableDomain) and only_counts(plan):
         with storage():

@@ -14,8 +14,8 @@ from core.domain.bins import Bins, Floats, Grid, default_edges, make_bins
 from core.domain.calendar import make_grid
 from core.domain.patterns import PatternedBins
 
-Learnt = Literal["bounds", "bins", "categories"]
-"""What of a column a training learns from the rows, with noise and for a charge, instead of taking it as declared."""
+Learnt = Literal["bounds", "bins", "categories", "records"]
+"""What of a column (or, of the unit column, "records": how many of a unit count) a training learns from the rows, with noise and for a charge, instead of taking it as declared."""
 Pattern = Literal["weekday", "month", "hour"]
 Outside = Literal["clamp", "null", "refuse"]
 Unknown = Literal["other", "null", "refuse"]
@@ -295,12 +295,14 @@ class UnitColumn:
     Attributes:
         name: Of the column.
         records: How many records of a unit count at most, each of them fully; None where all count, and one together.
+        learns_records: Whether a training learns `records`, which is None until then.
     """
 
     kind: ClassVar[str] = "unit"
 
     name: str
     records: int | None = None
+    learns_records: bool = False
 
 
 _PATTERN_WORDS: Final[dict[Pattern, tuple[str, ...]]] = {

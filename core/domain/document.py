@@ -359,6 +359,13 @@ def _other(node: Node, labels: tuple[str, ...]) -> str | None:
     return text
 
 
+def _unit(node: Node, name: str) -> UnitColumn:
+    if node.is_text("records", LEARN):
+        node.take("records")
+        return UnitColumn(name=name, learns_records=True)
+    return UnitColumn(name=name, records=node.take_integer("records", None, lowest=1, highest=MOST_RECORDS))
+
+
 _READERS: Final[dict[str, Callable[[Node, str], Column]]] = {
     "numeric": _numeric,
     "categorical": lambda node, name: _labels(node, name, "categorical"),
@@ -367,9 +374,7 @@ _READERS: Final[dict[str, Callable[[Node, str], Column]]] = {
     "date": lambda node, name: _time(node, name, "date"),
     "datetime": lambda node, name: _time(node, name, "datetime"),
     "ignored": lambda _node, name: IgnoredColumn(name=name),
-    "unit": lambda node, name: UnitColumn(
-        name=name, records=node.take_integer("records", None, lowest=1, highest=MOST_RECORDS)
-    ),
+    "unit": _unit,
 }
 
 
@@ -379,6 +384,8 @@ def column_to_json(column: Column) -> dict[str, object]:
     if isinstance(column, IgnoredColumn):
         return found
     if isinstance(column, UnitColumn):
+        if column.learns_records:
+            return found | {"records": LEARN}
         return found if column.records is None else found | {"records": column.records}
     if isinstance(column, NumericColumn):
         found |= _numeric_to_json(column)

@@ -128,9 +128,17 @@ class TableDomain:
         return tuple(column.cardinality for column in self.coded)
 
     @cached_property
-    def learnt(self) -> tuple[tuple[int, Learnt], ...]:
-        """What a training learns from the rows: place among the modelled columns and what of it, in order. Mostly nothing."""
-        return tuple((place, what) for place, column in enumerate(self.modelled) for what in column.learn)
+    def learnt(self) -> tuple[tuple[int | None, Learnt], ...]:
+        """What a training learns from the rows: place among the modelled columns and what of it, in order. Mostly nothing.
+
+        The place is None for the records of a unit that count, which come last.
+        """
+        found: list[tuple[int | None, Learnt]] = [
+            (place, what) for place, column in enumerate(self.modelled) for what in column.learn
+        ]
+        if any(isinstance(column, UnitColumn) and column.learns_records for column in self.columns):
+            found.append((None, "records"))
+        return tuple(found)
 
     @property
     def cells(self) -> int:
@@ -185,7 +193,7 @@ class TableDomain:
                 f"At most {MOST_LEARNT} bounds, bins and lists of categories can be learnt together.", "too-much-to-learn",
                 key="columns", remedy="Declare those that are no secret.",
             )  # fmt: skip
-        names = {self.modelled[place].name for place, _what in self.learnt}
+        names = {self.modelled[place].name for place, _what in self.learnt if place is not None}
         for index, rule in enumerate(rules):
             if names & set(rule.columns):
                 node.refuse(

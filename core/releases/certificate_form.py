@@ -80,7 +80,7 @@ class MechanismForm(Form):
     name: Literal[
         "label-histogram", "anchor", "anchor-columns", "anchor-screening", "anchor-tables", "anchor-means", "anchor-basis", "anchor-cells", "anchor-moments", "critic-steps",
         "threshold-histograms", "one-way-counts", "marginal-scores", "chosen-marginals",
-        "learning-bounds", "learning-bins", "learning-categories",
+        "learning-bounds", "learning-bins", "learning-categories", "learning-records",
     ]  # fmt: skip
     kind: Literal["discrete-gaussian", "gaussian", "poisson-sampled-gaussian"]
     times: Count

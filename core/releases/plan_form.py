@@ -157,8 +157,8 @@ class LabelForm(Form):
 class LearningReleaseForm(Form):
     """One release of counts that the domain is learnt from."""
 
-    column: CountOrNone
-    learns: Literal["bounds", "bins", "categories"]
+    column: CountOrNone | None
+    learns: Literal["bounds", "bins", "categories", "records"]
     sensitivity: Positive
 
 

@@ -31,6 +31,8 @@ DECIMALS_WEIGHT: Final = 1.0
 """Weight of the counts of decimals beside those of values."""
 LEVELS: Final = 4
 """Levels of the tree of counts that bins are learnt from: eight children each, so leaves are 512 times finer than its top."""
+RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+"""How many records of a unit may be learnt to count."""
 _ROUNDED: Final = 1e-9
 GRID: Final = 2.0**-20
 """Public grid of noisy counts, in units."""
@@ -46,12 +48,12 @@ class LearningRelease:
     """One release that learns.
 
     Attributes:
-        column: place of the column among the modelled ones.
+        column: place of the column among the modelled ones; None for the records of a unit that count.
         learns: what of it.
         sensitivity: L2, in counts, under adding or removing one unit.
     """
 
-    column: int
+    column: int | None
     learns: Learnt
     sensitivity: float
 
@@ -175,15 +177,20 @@ def learning_of(domain: object) -> LearningQuestion:
     )
 
 
+def learns_records(domain: object) -> bool:
+    """Return whether it is learnt how many records of a unit count."""
+    return any(release.learns == "records" for release in learning_of(domain).releases)
+
+
 def counts_decimals(domain: TableDomain, place: int) -> bool:
     """Return whether the decimals of a column are learnt with its bins: of reals that declare none."""
     column = domain.modelled[place]
     return isinstance(column, NumericColumn) and not column.integer and column.decimals is None
 
 
-def _sensitivity(domain: TableDomain, place: int, what: Learnt) -> float:
+def _sensitivity(domain: TableDomain, place: int | None, what: Learnt) -> float:
     """Return the L2 sensitivity of one release: a unit adds at most 1 to each level of a tree, and to one list of counts."""
-    if what != "bins":
+    if what != "bins" or place is None:
         return 1.0
     squares = LEVELS + (DECIMALS_WEIGHT**2 if counts_decimals(domain, place) else 0.0)
     return math.sqrt(squares) * (1 + 1e-12)

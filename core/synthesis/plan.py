@@ -18,7 +18,7 @@ from core.privacy.mechanism import Composed, Mechanism
 from core.synthesis import rules
 from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
 from core.synthesis.image_anchor import ImageAnchorPlan
-from core.synthesis.learning import LearningPlan, learning_of
+from core.synthesis.learning import LearningPlan, learning_of, learns_records
 from core.synthesis.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
 from core.synthesis.noise import PlanQuestion, calibrated_stages
 from core.synthesis.options import IdpganOptions, IdpganRequest, explain
@@ -84,6 +84,19 @@ class Plan:
             raise InvalidPlan("a graphical model's plan learns nothing of the domain")
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the plan's epsilon exceeds its guarantee")
+
+    def with_learnt_records(self, records: int | None) -> "Plan":
+        """Return the plan that runs after it was learnt how many records of a unit count; itself where that is not learnt.
+
+        Args:
+            records: what was learnt.
+        """
+        if self.learning is None or all(one.learns != "records" for one in self.learning.releases):
+            return self
+        assert records is not None, "it was learnt"
+        assert isinstance(self.anchor, AnchorPlan), "a bound is learnt for counts of tables"
+        unit = replace(self.privacy_unit, records=records)
+        return replace(self, privacy_unit=unit, anchor=self.anchor.counting(records))
 
     @property
     def idpgan_options(self) -> IdpganOptions:
@@ -233,7 +246,8 @@ def make_plan(
     facts = replace(facts, most_records=privacy_unit.most_records)
     # A placeholder that is replaced below: the automatic histogram noise is known only after calibration.
     options = rules.decide(request, facts, automatic_histogram_noise=1.0)
-    if privacy_unit.records is not None and (options.critic or not options.anchor):
+    bounded = privacy_unit.records is not None or learns_records(domain)
+    if bounded and (options.critic or not options.anchor):
         raise BoundNeedsAnchor
     question = PlanQuestion(
         guarantee=guarantee,

@@ -1,7 +1,7 @@
 """The private parts of a plan, as values: blocks of noise, thresholds, anchor, label histogram."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
@@ -64,6 +64,18 @@ class AnchorPlan:
         )
         made = tuple((name, 1, size, self.noise_std / size) for name, size in rounds if size)
         return made or (("anchor", 1, self.sensitivity, self.noise_multiplier),)
+
+    def counting(self, records: int) -> "AnchorPlan":
+        """Return the anchor of units of which so many records count, instead of one together.
+
+        Sensitivities and noise are multiplied alike; the noise multipliers, and so what is paid, stay.
+        """
+        return replace(
+            self,
+            sensitivity=records * self.sensitivity,
+            column_sensitivity=records * self.column_sensitivity,
+            table_sensitivity=records * self.table_sensitivity,
+        )
 
     @property
     def parts(self) -> tuple[Gaussian, ...]:

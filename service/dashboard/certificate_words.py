@@ -22,6 +22,7 @@ _MECHANISMS: Final[Mapping[str, str]] = {
     "learning-bounds": "learning the bounds of a column, once, under noise",
     "learning-bins": "learning the bins of a column, once, under noise",
     "learning-categories": "learning which categories many units share, once, under noise",
+    "learning-records": "learning how many records of a unit count, once, under noise",
     "critic-steps": "training steps, each on a random part of the records, under noise",
     "threshold-histograms": "counts that set the limits of training, under noise",
 }

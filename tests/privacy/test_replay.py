@@ -126,6 +126,20 @@ def test_a_bound_on_records_bounds_what_a_unit_moves_where_the_domain_is_learnt(
 
 
 @pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
+@pytest.mark.parametrize("learnt", [False, True], ids=["records alone", "columns too"])
+@pytest.mark.parametrize("unit", ["a person with many records", "a person with records of every kind"])
+def test_a_learnt_bound_on_records_bounds_what_a_unit_moves(unit, learnt, removed, tmp_path):
+    domain = declared(target=True, by_person=True, bound="learn", learnt=learnt)
+    rows = table_of(150, by_person=True)
+    pair = (csv_of(rows), csv_of([*rows, *UNITS[unit]]))
+    plan = plan_for(domain, OPTIONS["anchor only"], epsilon=30.0)
+    moved = replayed((pair[1], pair[0]) if removed else pair, domain, plan, folder=tmp_path, kill=1)
+    last = len(domain.learnt) - 1
+    assert moved.distances[Purpose.LEARNING_NOISE, last] > 0
+    assert moved.distances[Purpose.ANCHOR_NOISE, 0] > 0
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["added", "removed"])
 @pytest.mark.parametrize("unit", list(UNITS))
 def test_nothing_but_the_releases_knows_the_unit_where_the_domain_is_learnt(unit, removed, tmp_path):
     by_person = is_person(unit)

@@ -25,6 +25,7 @@ from models.counting.streamed import StreamedCounter, only_counts
 from models.counting.units import UNIT_KEY_BYTES
 from models.encoding import PrivateTable
 from models.learning import learnt_records
+from models.learnt_records import noise_of_learnt_records
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
 from models.releases import Releases
@@ -63,8 +64,10 @@ LEARNT = [
 ]  # fmt: skip
 
 
-def declared(*, target: bool, by_person: bool, bound: int | None = None, learnt: bool = False) -> TableDomain:
-    """A small declared domain, or one to be learnt; with persons, a unit has any number of records, of which `bound` may count."""
+def declared(
+    *, target: bool, by_person: bool, bound: int | str | None = None, learnt: bool = False
+) -> TableDomain:
+    """A small declared domain, or one to be learnt; with persons, a unit has any number of records, of which `bound` may count, or "learn"."""
     person: dict[str, Any] = {"name": "person", "kind": "unit" if by_person else "ignored"}
     if bound is not None:
         person["records"] = bound
@@ -178,7 +181,10 @@ def _opened(
         shards = PrivateShards(store, "rows", DATA_KEY, domain, shard_bytes=1)
         return domain, StreamedCounter(shards, domain, key=key, bound=bound)
     batches = list(open_private_rows(store, "rows", DATA_KEY, domain))
-    return learnt_records(batches, domain, plan.learning, streams, host, bound=bound, key=key)
+    noise = noise_of_learnt_records(plan, domain)
+    return learnt_records(
+        batches, domain, plan.learning, streams, host, bound=bound, key=key, noise_of_one=noise
+    )
 
 
 def run(
@@ -213,12 +219,13 @@ def run(
         synthesizer = make_synthesizer(plan.synthesizer)
         # As in workers.runner a resumed job learns its domain again, from the same noise.
         found, table = _opened(store, domain, plan, streams, host)
+        running = plan.with_learnt_records(found.records_per_unit)
         with suppress(Interrupted):
-            trained = synthesizer.fit(table, plan, streams, host)
+            trained = synthesizer.fit(table, running, streams, host)
         if interrupt_at is not None:
             again, table = _opened(store, domain, plan, streams, host)
             assert again == found, "a resumed job learns the same domain"
-            trained = synthesizer.fit(table, plan, streams, host)
+            trained = synthesizer.fit(table, running, streams, host)
         bundle, samples = generator_bytes(trained), b""
         if export:
             bundle = write_bundle(

@@ -39,6 +39,7 @@ from models.counting.units import UNIT_KEY_BYTES
 from models.generator_check import check_generator
 from models.grids import noise_grid
 from models.learning import learnt_records
+from models.learnt_records import noise_of_learnt_records
 from models.randomness import KEY_BYTES, KeyedStreams
 from models.recording import Record
 from models.registry import make_synthesizer
@@ -141,8 +142,10 @@ def fit(
                 host,
                 bound=plan.privacy_unit.records,
                 key=secrets.token_bytes(UNIT_KEY_BYTES),
+                noise_of_one=noise_of_learnt_records(plan, declared),
             )
-        generator = make_synthesizer(plan.synthesizer).fit(records, plan, streams, host)
+        running = plan.with_learnt_records(declared.records_per_unit)
+        generator = make_synthesizer(plan.synthesizer).fit(records, running, streams, host)
         found = check_generator(generator, declared)
     with answered():
         staged = write_bundle(generator=generator, domain=declared.to_json(), certificate={})

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from understudy.verifying.bundle_file import MANIFEST, Opened
+from understudy.verifying.learning import RECORDS, learns_records
 from understudy.verifying.planned import canonical_digest
 from understudy.verifying.records import IMAGES, described
 
@@ -93,12 +94,17 @@ def domain_problems(opened: Opened) -> Iterator[str]:
     if stated["columns"] != len(cardinalities) or stated["cells"] != sum(cardinalities):
         yield "data_domain is not of the manifest's columns"
     parts = ("bounds", "bins", "categories")
-    if any(column.get(part) == "learn" for column in domain.get("columns", ()) for part in parts):
+    if any(
+        column.get(part) == "learn" for column in domain.get("columns", ()) for part in (*parts, "records")
+    ):
         yield "domain.json leaves something to be learnt"
     if domain.get("privacy_unit") != certificate["privacy_unit"]["column"]:
         yield "privacy_unit is not the declared domain's"
     declared = [column.get("records") for column in domain.get("columns", ()) if column["kind"] == "unit"]
-    if certificate["privacy_unit"].get("records") not in (declared or [None]):
+    if learns_records(certificate["plan"]):
+        if not (certificate["privacy_unit"].get("records") is None and declared and declared[0] in RECORDS):
+            yield "domain.json does not say how many records of a unit were learnt to count"
+    elif certificate["privacy_unit"].get("records") not in (declared or [None]):
         yield "privacy_unit/records is not the declared domain's"
     if opened.manifest["schema"] == IMAGES:
         yield from _image_problems(domain, opened.manifest)

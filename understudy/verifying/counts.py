@@ -13,6 +13,7 @@ from understudy.errors import NotABundle
 from understudy.verifying.anchors import has_rounds, is_of_images, screening_sensitivity
 from understudy.verifying.bundle_file import COUNTS, Opened
 from understudy.verifying.closeness import close
+from understudy.verifying.learning import learns_records
 from understudy.verifying.marginals import counted, is_of_marginals
 from understudy.verifying.records import described
 from understudy.verifying.strict_json import read_object
@@ -85,7 +86,14 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     possible = [
         list(
             _rounds(
-                anchor, cells, groups, target, by_class=by_class, most_records=most_records, listed=listed
+                anchor,
+                cells,
+                groups,
+                target,
+                by_class=by_class,
+                most_records=most_records,
+                times=_learnt_records(opened, plan),
+                listed=listed,
             )
             if "merged" in head
             else _tables(anchor, len(cells), target, by_class=by_class)
@@ -107,6 +115,14 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     )
     if opened.files[COUNTS].bytes != length:
         yield f"{COUNTS} has not as many cells as its tables"
+
+
+def _learnt_records(opened: Opened, plan: Json) -> int:
+    """How many records of a unit were learnt to count: what the planned noise is multiplied by. 1 where that is not learnt."""
+    if not learns_records(plan):
+        return 1
+    learnt = [column.get("records") for column in opened.domain["columns"] if column["kind"] == "unit"]
+    return learnt[0] if learnt and type(learnt[0]) is int else 1
 
 
 def _marginal_problems(
@@ -177,6 +193,7 @@ def _rounds(
     *,
     by_class: bool,
     most_records: int,
+    times: int,
     listed: list[tuple[int, ...]],
 ) -> Iterator[Table]:
     """What an anchor of two rounds counts: the codes of columns, then groups of pairs, by class of the target or not.
@@ -184,7 +201,7 @@ def _rounds(
     Which pairs beside the target a screening chose is attested only: noisy distances decided. Those that are listed are taken; how many
     share the noise follows.
     """
-    std = anchor["noise_multiplier"] * anchor["sensitivity"]
+    std = times * anchor["noise_multiplier"] * anchor["sensitivity"]
     powers = [codes**_COLUMN_POWER for codes in cells]
     of_columns = anchor["column_sensitivity"] / most_records
     for column, power in enumerate(powers):

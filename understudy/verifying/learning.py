@@ -18,6 +18,8 @@ DELTA_SHARE: Final = 0.125
 """Of delta, for thresholds, where there are any."""
 UNBOUNDED_MICROS: Final = 10**15
 """What the ledger is charged at every Renyi order for a job with a threshold."""
+RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+"""How many records of a unit may be learnt to count."""
 _LEVELS, _DECIMALS = 4, 1.0
 """Squared sensitivity of the tree of counts, and of the counts of decimals beside it."""
 _GRID: Final = 2.0**-20
@@ -55,6 +57,11 @@ def learning_grid(plan: Json) -> dict[str, float]:
     return {"learning": _GRID} if "learning" in plan else {}
 
 
+def learns_records(plan: Json) -> bool:
+    """Whether a plan learns how many records of a unit count."""
+    return any(name == "learning-records" for name, _size, _noise in learning_releases(plan))
+
+
 def says_what_is_learnt(preprocessing: list[str], plan: Json) -> bool:
     """Whether the sentence on columns is the one of a plan that learns, or of one that does not; the schema has both."""
     return any("learnt by mechanisms that are charged" in said for said in preprocessing) == (
@@ -85,7 +92,7 @@ def learning_problems(plan: Json, columns: int) -> Iterator[str]:
         squares = (_LEVELS, _LEVELS + _DECIMALS) if one["learns"] == "bins" else (1.0,)
         if not any(close(one["sensitivity"], math.sqrt(square)) for square in squares):
             yield f"plan/learning/releases/{place}/sensitivity"
-        if one["column"] >= columns:
+        if (one["column"] is None) != (one["learns"] == "records") or (one["column"] or 0) >= columns:
             yield f"plan/learning/releases/{place}/column"
     asked = [(one["column"], one["learns"]) for one in releases]
     if len(set(asked)) < len(asked):
