@@ -11,6 +11,7 @@ SOURCES = {
     "reports.md": ("charged",),
     "gpu.md": ("images", "gpu_step"),
     "comparison.md": ("images",),
+    "domain.md": ("date_patterns",),
     "mechanisms/baselines.md": ("images",),
     "choosing-epsilon.md": ("images", "adult", "audits/attacks"),
     "mechanisms/accounting.md": ("accounting",),

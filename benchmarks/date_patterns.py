@@ -1,0 +1,109 @@
+"""Weekday and hour of synthetic times with and without declared patterns, and what they cost the other columns.
+
+    python -m benchmarks.date_patterns
+
+Taxi trips of a month have bins of a day, encounters of ninety years have bins of one to twenty years. Each table is trained
+at every epsilon with three keys; scores are means of total variations from the real rows.
+"""
+
+import itertools
+import json
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.datasets import HERE
+from benchmarks.results_file import merge, rounded
+from benchmarks.tables.ours import CERTIFICATE
+from benchmarks.tables.scores import variation
+from benchmarks.tables.sources import SOURCES, domain_of, read
+from core.domain.codec import encode
+from core.domain.patterns import CODES, pattern_codes
+from core.domain.table import TableDomain
+from core.privacy.adjacency import Adjacency, PrivacyUnit
+from core.privacy.guarantee import PrivacyGuarantee
+from core.releases.bundle import unpack
+from core.releases.sampler import Sampler
+from core.synthesis.plan import make_plan
+from core.synthesis.spec import SynthesisSpec
+from models.bundle import write_bundle
+from models.coding import coded_table
+from models.randomness import KeyedStreams
+from models.registry import make_synthesizer
+from models.synthesizer import NullHost, TrainedGenerator
+
+EPSILONS: Final = {"taxi": (0.2, 1.0, 4.0), "synthea": (1.0,)}
+KEYS: Final = 3
+TABLES: Final[dict[str, tuple[str, tuple[tuple[str, ...], ...]]]] = {
+    "taxi": ("pickup", ((), ("hour",), ("hour", "weekday"))),
+    "synthea": ("START", ((), ("weekday", "month"))),
+}
+"""Of each table the column whose patterns are modelled, and which."""
+
+
+def synthetic(
+    name: str, rows: pa.RecordBatch, patterns: tuple[str, ...], epsilon: float, key: int
+) -> pa.RecordBatch:
+    """As many synthetic rows as there are real ones."""
+    document: dict[str, Any] = json.loads((HERE / "domains" / f"{SOURCES[name].domain}.json").read_text())
+    for column in document["columns"]:
+        if column["name"] == TABLES[name][0]:
+            column["patterns"] = list(patterns)
+    domain = TableDomain.from_json(document)
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={}),
+        guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-6),
+        declared_size=rows.num_rows,
+        domain=domain,
+        adjacency=Adjacency.ADD_OR_REMOVE,
+        privacy_unit=PrivacyUnit(column=None),
+    )
+    streams = KeyedStreams(bytes([key]) * 32)
+    generator = make_synthesizer("idpgan").fit(coded_table([rows], domain), plan, streams, NullHost())
+    assert isinstance(generator, TrainedGenerator), "tables have generators of rows"
+    generator.network.eval().float().cpu()
+    bundle = unpack(write_bundle(generator=generator, domain=document, certificate=CERTIFICATE))
+    return pa.Table.from_batches(Sampler(bundle).batches(rows.num_rows)).combine_chunks().to_batches()[0]
+
+
+def law(rows: pa.RecordBatch, column: str, pattern: str) -> npt.NDArray[np.float64]:
+    """Shares of the codes of one pattern."""
+    seconds = rows.column(column).drop_null().cast(pa.timestamp("s")).cast(pa.int64())
+    codes = pattern_codes(pattern, seconds.to_numpy(zero_copy_only=False), 1)
+    counts = np.bincount(codes, minlength=CODES[pattern])
+    shares: npt.NDArray[np.float64] = counts / counts.sum()
+    return shares
+
+
+def measured(name: str, patterns: tuple[str, ...], epsilon: float) -> dict[str, float]:
+    """Means over keys: of every pattern of the column, and of all declared columns and their pairs."""
+    domain, rows = domain_of(name), read(name)[1]
+    real, sizes = encode(domain, rows), domain.cardinalities
+    runs = []
+    for key in range(1, KEYS + 1):
+        made = synthetic(name, rows, patterns, epsilon, key)
+        codes, places = encode(domain, made), range(len(sizes))
+        ways = {
+            "one_way": [variation(codes, real, sizes, (place,)) for place in places],
+            "two_way": [variation(codes, real, sizes, pair) for pair in itertools.combinations(places, 2)],
+        }
+        scores = {way: float(np.mean(found)) for way, found in ways.items()}
+        for pattern in CODES:
+            apart = law(made, TABLES[name][0], pattern) - law(rows, TABLES[name][0], pattern)
+            scores[pattern] = float(np.abs(apart).sum() / 2)
+        runs.append(scores)
+    return {score: float(np.mean([run[score] for run in runs])) for score in runs[0]}
+
+
+def main() -> None:
+    """Measure and write the result."""
+    for name, (_column, choices) in TABLES.items():
+        for patterns, epsilon in itertools.product(choices, EPSILONS[name]):
+            key = f"{' '.join(patterns) or 'none'}, epsilon {epsilon:g}"
+            merge("date_patterns", kind=name, key=key, entry=rounded(measured(name, patterns, epsilon)))
+
+
+if __name__ == "__main__":
+    main()
