@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from core.domain.table import TableDomain
+from core.synthesis.counting_rules import groups_wanted
 from core.synthesis.learning import RECORDS, learns_records
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.grouping import groups_wanted
 
 _UNLIKE: Final = 1 / 3
 """Total variation between records that are cut off and the others (docs/unit-records.md has what simulated stays give)."""

@@ -75,6 +75,7 @@ class AnchorPlan:
             sensitivity=records * self.sensitivity,
             column_sensitivity=records * self.column_sensitivity,
             table_sensitivity=records * self.table_sensitivity,
+            screening_sensitivity=records * self.screening_sensitivity,
         )
 
     @property
