@@ -189,7 +189,7 @@ AUDIT_CHECK: Final[Fields] = {
 }  # fmt: skip
 QUOTE: Final[Fields] = {
     "synthesizer": W, "adjacency": D, "privacy_unit.**": D, "declared_size": D, "guarantee.**": W, "steps": P, "sampling_rate": P,
-    "expected_batch_size": P, "noise[].**": P, "split.**": P, "epsilon.**": P, **under("charge.", CHARGE), "plan_digest": P,
+    "expected_batch_size": P, "noise[].**": P, "split.**": P, "expected_error**": P, "epsilon.**": P, **under("charge.", CHARGE), "plan_digest": P,
     "fits": L, "refusal": L, "carried_by": L, "filters.**": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
     "grant": L,
 }  # fmt: skip
