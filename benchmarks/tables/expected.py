@@ -20,7 +20,7 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.plan import make_plan
 from core.synthesis.quote import expected_error_in
 from core.synthesis.spec import SynthesisSpec
-from models.coding import ordered_columns
+from models.coding import codes_alone, ordered_columns
 
 NAME = "expected_error"
 KIND = "cells"
@@ -49,7 +49,7 @@ def cell(table: str, size: str, epsilon: float, seed: int) -> dict[str, Any]:
     )
     task = Task(
         codes=codes, cardinalities=domain.cardinalities, target=rows.target,
-        ordered=ordered_columns(domain), epsilon=epsilon, delta=DELTA, seed=seed,
+        ordered=ordered_columns(domain), alone=codes_alone(domain), epsilon=epsilon, delta=DELTA, seed=seed,
     )  # fmt: skip
     made = make("understudy", task)
     measured = distances(made.codes, codes, domain.cardinalities, rows.target)

@@ -47,6 +47,7 @@ class Task:
         delta: of the guarantee.
         seed: of the noise; results with a seed are not private.
         most_megabytes: largest model of AIM.
+        alone: special and missing codes of each column, which have no place in its order; public. Empty if there are none.
     """
 
     codes: Codes
@@ -57,6 +58,7 @@ class Task:
     delta: float
     seed: int
     most_megabytes: float = PAPERS_MEGABYTES
+    alone: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,7 @@ def synthesize(task: Task) -> tuple[Codes, dict[str, Any]]:
         cardinalities=task.cardinalities,
         target_index=task.target,
         ordered=task.ordered,
+        alone=task.alone,
     )
     generator = make_synthesizer("idpgan").fit(private, plan, KeyedStreams(key_of(task.seed)), NullHost())
     facts = {"options": plan.options.model_dump(mode="json"), "spent_epsilon": plan.epsilons.pld}
