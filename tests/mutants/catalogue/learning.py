@@ -60,8 +60,8 @@ MUTANTS = (
     Mutant(
         name="learnt-numbers-counted-by-record",
         path=LEARNING,
-        before="shares=np.floor((1.0 / GRID) / np.maximum(records, 1))",
-        after="shares=np.floor((1.0 / GRID) / np.minimum(records, 1))",
+        before="shares = np.floor((1.0 / GRID) / np.maximum(records, 1))",
+        after="shares = np.floor((1.0 / GRID) / np.minimum(records, 1))",
         bug="a unit with many records adds each of them whole to the counts of bounds and bins",
         source="unit and record confused",
         killed_by=MOVED,
