@@ -235,7 +235,7 @@ MUTANTS = (
         name="declared-size-replaced-by-the-exact",
         path=MEASUREMENT,
         before="        table.target_index,\n        declared_size=plan.declared_size,",
-        after="        table.target_index,\n        declared_size=table.units,",
+        after='        table.target_index,\n        declared_size=int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()),',
         bug="whether counts are taken per class is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
         killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_counts_are_taken_per_class_where_the_declared_size_says_so",
