@@ -57,7 +57,7 @@ def write_bundle(
 
 def manifest_of(generator: AnyGenerator) -> Manifest:
     """How to sample from a generator."""
-    law = generator.label_probabilities
+    law, network = generator.label_probabilities, generator.network
     listed = None if law is None else tuple(float(p) for p in law)
     match generator:
         case TrainedGenerator():
@@ -66,6 +66,7 @@ def manifest_of(generator: AnyGenerator) -> Manifest:
                 cardinalities=generator.cardinalities,
                 label_index=generator.label_index,
                 label_probabilities=listed,
+                groups=network.group_counts if isinstance(network, Mixture) and network.by_group else None,
             )
         case TrainedImageGenerator():
             channels, height, width = generator.shape

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.domain.codec import encode
+from core.domain.codec import Codes, codes_type, encode
 from core.domain.columns import OrderedColumn
 from core.domain.forbidden import forbidden_pairs
 from core.domain.images import LABEL, PIXELS, ImageDomain
@@ -28,13 +28,15 @@ def coded_table(
         bound: How many records of a unit to keep, drawn by `key`; None keeps all.
         key: `models.counting.units.UNIT_KEY_BYTES` random bytes where there is a bound.
     """
-    codes: list[npt.NDArray[np.int16]] = []
+    codes: list[Codes] = []
     units: list[pa.Array] = []
     for batch in batches:
         codes.append(encode(domain, batch))
         if domain.privacy_unit is not None:
             units.append(batch.column(domain.privacy_unit))
-    records = np.concatenate([np.empty((0, len(domain.coded)), np.int16), *codes])
+    records: Codes = np.concatenate(
+        [np.empty((0, len(domain.coded)), codes_type(domain.cardinalities)), *codes]
+    )
     owners = np.arange(len(records)) if domain.privacy_unit is None else _numbered(units)
     if bound is not None:
         tags = [unit_tags(names, key) for names in units]

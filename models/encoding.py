@@ -8,6 +8,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.domain.codec import Codes
+
 Forbidden = Callable[[], Mapping[tuple[int, int], npt.NDArray[np.bool_]]]
 """Works out (codes, codes) which cells of two columns are empty by public rules, where there are any."""
 
@@ -28,7 +30,7 @@ class PrivateTable:
         forbidden: works out which cells of two columns the declared rules leave empty, by their places; public.
     """
 
-    codes: npt.NDArray[np.int16]
+    codes: Codes
     unit_of_record: npt.NDArray[np.int64]
     cardinalities: tuple[int, ...]
     target_index: int | None

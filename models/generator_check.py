@@ -20,7 +20,7 @@ from core.domain.images import ImageDomain
 from core.releases.generator_check import GeneratorCheck
 from models.idpgan.variety import DRAWS
 from models.randomness import KeyedStreams, Purpose
-from models.sampled import Integers, codes, outputs
+from models.sampled import Integers, outputs, records_of, uniforms_wanted
 from models.synthesizer import NoisyVariety, TrainedGenerator, TrainedImageGenerator
 
 PUBLIC_KEY: Final = b"understudy: check of a generator"
@@ -69,8 +69,9 @@ def _table(
     for number, (_labels, logits) in enumerate(
         outputs(generator, streams, Purpose.GENERATOR_CHECK, rows=DRAWS)
     ):
-        uniforms = streams.torch_uniforms(Purpose.GENERATOR_CHECK, 2 + number, (len(logits), len(sizes)))
-        pieces.append(codes(logits, uniforms, sizes))
+        wanted = (len(logits), uniforms_wanted(generator))
+        uniforms = streams.torch_uniforms(Purpose.GENERATOR_CHECK, 2 + number, wanted)
+        pieces.append(records_of(generator, logits, uniforms))
     records = np.concatenate(pieces)
     distinct = len(np.unique(records, axis=0))
     spread = _spreads(records, sizes)

@@ -6,11 +6,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from typing_extensions import TypeIs
 
+from core.releases.codes_in_groups import CodesInGroups
 from models.encoding import block_starts
 from models.idpgan.generator import draw, probabilities
 from models.idpgan.labels import drawn_labels
+from models.idpgan.mixture import Mixture
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
@@ -39,6 +42,36 @@ def outputs(
         for z, y in zip(torch.split(latent, _AT_ONCE), torch.split(labels, _AT_ONCE), strict=True):
             classes = y.argmax(dim=1) if y.shape[1] else torch.zeros(len(y), dtype=torch.int64)
             yield classes.numpy(), generator.network(z, y)
+
+
+def records_of(generator: TrainedGenerator, logits: Tensor, uniforms: Tensor) -> Integers:
+    """Codes (rows, columns) drawn from what a generator gives.
+
+    Args:
+        generator: on the CPU.
+        logits: what its network gave.
+        uniforms: (rows, `uniforms_wanted`) in [0, 1).
+    """
+    network, columns = generator.network, len(generator.cardinalities)
+    if not _is_by_group(network):
+        return codes(logits, uniforms, generator.cardinalities)
+    drawn = codes(logits, uniforms[:, :columns], network.group_counts)
+    in_groups = CodesInGroups(
+        network.group_of_code.numpy(),
+        network.within_group.numpy(),
+        generator.cardinalities,
+        network.group_counts,
+    )
+    return in_groups.draw(drawn, uniforms[:, columns:].double().numpy()).astype(np.int64)
+
+
+def uniforms_wanted(generator: TrainedGenerator) -> int:
+    """Uniform numbers for each record: one a column, and one more for the code within its group."""
+    return len(generator.cardinalities) * (2 if _is_by_group(generator.network) else 1)
+
+
+def _is_by_group(network: nn.Module) -> TypeIs[Mixture]:
+    return isinstance(network, Mixture) and network.by_group
 
 
 def codes(logits: Tensor, uniforms: Tensor, cardinalities: tuple[int, ...]) -> Integers:

@@ -21,7 +21,7 @@ SCHEMA = "understudy.domain/1"
 MARK = "_from_data"
 NOTE = "_note"
 
-MOST_CODES = 32_767
+MOST_CODES = 1_000_000
 """Codes of all columns together up to which the service trains by its rules; it refuses wider orders."""
 _BINS = 32
 _MOST_CATEGORIES = 60

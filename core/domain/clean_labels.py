@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from core.domain.bins import Integers
 from core.domain.cleaned import Cleaned, TextRules, as_mask, as_text
 from core.domain.columns import LabelColumn
-from core.domain.schema import is_plain_boolean
+from core.domain.schema import index_type, is_plain_boolean
 
 LONGEST_CATEGORY_BYTES: Final = 200
 """In UTF-8, of a category that is learnt."""
@@ -39,7 +39,7 @@ def clean_labels(column: LabelColumn, raw: pa.Array, rules: TextRules | None) ->
     if is_plain_boolean(column):
         cleaned.values = pa.array(codes == 1, mask=missing)
     else:
-        indices = pa.array(codes.astype(np.int16), mask=missing)
+        indices = pa.array(codes, mask=missing).cast(index_type(column))
         cleaned.values = pa.DictionaryArray.from_arrays(indices, list(column.words))
     return cleaned
 

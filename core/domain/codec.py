@@ -23,11 +23,22 @@ from core.domain.columns import (
     pattern_column,
 )
 from core.domain.errors import DomainMismatch
-from core.domain.schema import arrow_type, is_plain_boolean, sample_schema
+from core.domain.schema import MOST_SHORT_CODES, arrow_type, index_type, is_plain_boolean, sample_schema
 from core.domain.table import TableDomain
 
-Codes = NDArray[np.int16]
+Codes = NDArray[np.int16 | np.int32]
+"""int16, or int32 where some column has more codes than 16 bits hold (`codes_type`)."""
+CodesType = type[np.int16] | type[np.int32]
 _UNSET: Final = -1
+
+
+def codes_type(cardinalities: Sequence[int]) -> CodesType:
+    """The integers that hold the codes of every column of a table: int16, or int32 where one has too many.
+
+    Args:
+        cardinalities: Codes of every column.
+    """
+    return np.int16 if max(cardinalities, default=0) <= MOST_SHORT_CODES else np.int32
 
 
 def encode(domain: TableDomain, batch: pa.RecordBatch) -> Codes:
@@ -41,12 +52,12 @@ def encode(domain: TableDomain, batch: pa.RecordBatch) -> Codes:
         batch: Rows with the types of ``storage_schema``, or types that cast to them without loss.
 
     Returns:
-        int16 codes, shape (rows, coded columns), C order.
+        codes of `codes_type`, shape (rows, coded columns), C order.
 
     Raises:
         DomainMismatch: a column is missing, or holds a value for which the column has no code.
     """
-    codes = np.empty((batch.num_rows, len(domain.coded)), dtype=np.int16)
+    codes: Codes = np.empty((batch.num_rows, len(domain.coded)), dtype=codes_type(domain.cardinalities))
     for place in range(len(domain.coded)):
         codes[:, place] = encode_place(domain, place, batch)
     return codes
@@ -191,7 +202,7 @@ def batch_of(domain: TableDomain, values: Sequence[Floats]) -> pa.RecordBatch:
 
 def codes_of(domain: TableDomain, values: Sequence[Floats]) -> Codes:
     """Codes of the values that ``draw_values`` gives; shape (rows, coded columns)."""
-    codes = np.empty((len(values[0]), len(domain.coded)), dtype=np.int16)
+    codes: Codes = np.empty((len(values[0]), len(domain.coded)), dtype=codes_type(domain.cardinalities))
     by_name = {}
     for index, (column, own) in enumerate(zip(domain.modelled, values, strict=True)):
         by_name[column.name] = own
@@ -241,7 +252,7 @@ def _array(column: Modelled, values: Floats) -> pa.Array:
         if is_plain_boolean(column):
             return pa.array(values == 1, mask=missing)
         return pa.DictionaryArray.from_arrays(
-            pa.array(values.astype(np.int16), mask=missing), list(column.words)
+            pa.array(values.astype(np.int32), mask=missing).cast(index_type(column)), list(column.words)
         )
     if column.kind == "numeric":
         return pa.array(values.astype(np.int64) if column.integer else values, mask=missing)

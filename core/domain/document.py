@@ -29,8 +29,10 @@ from core.domain.columns import (
 from core.domain.reading import Node
 from core.privacy.adjacency import MOST_RECORDS
 
-MAXIMUM_CODES: Final = 32767
-"""Codes are stored as 16-bit integers."""
+MAXIMUM_CODES: Final = 1_000_000
+"""Codes of all columns together; a code takes 1.2 to 1.5 kB at the peak of a training (docs/wide-tables.md)."""
+MOST_BINS_OR_LEARNT: Final = 32767
+"""Bins of a number or time, and categories that may be learnt of one column."""
 LEARN: Final = "learn"
 """What a document says of bounds, bins or categories that a training learns for a charge (docs/domain.md)."""
 MOST_BINS: Final = 32
@@ -204,10 +206,10 @@ def _bin_count(node: Node, edges: tuple[float, ...], learn: tuple[Learnt, ...]) 
             node.refuse(
                 "'spacing' has no meaning where bins are learnt.", "learn-beside-spacing", key="spacing"
             )
-        return node.take_integer("most", MOST_BINS, lowest=4, highest=MAXIMUM_CODES)
+        return node.take_integer("most", MOST_BINS, lowest=4, highest=MOST_BINS_OR_LEARNT)
     if edges and (node.has("bins") or node.has("spacing")):
         node.refuse("'bins' and 'spacing' have no meaning beside 'edges'.", "bins-beside-edges", key="edges")
-    return node.take_integer("bins", None, lowest=1, highest=MAXIMUM_CODES)
+    return node.take_integer("bins", None, lowest=1, highest=MOST_BINS_OR_LEARNT)
 
 
 def _unreadable(node: Node) -> Literal["null", "refuse"]:
@@ -291,7 +293,7 @@ def _time_format(node: Node) -> str | None:
 def _learnt_categories(node: Node, name: str) -> LabelColumn:
     """A column whose categories are learnt; whatever is not among them is "other"."""
     node.take("categories")
-    most = node.take_integer("most", MOST_CATEGORIES, lowest=1, highest=MAXIMUM_CODES)
+    most = node.take_integer("most", MOST_CATEGORIES, lowest=1, highest=MOST_BINS_OR_LEARNT)
     other = node.take("other", default=True)
     if other is False:
         node.refuse(

@@ -1,5 +1,7 @@
 """Arrow types of a domain: what is stored (sealed) and what is sampled."""
 
+from typing import Final
+
 import pyarrow as pa
 
 from core.domain.columns import LabelColumn, Modelled, NumericColumn
@@ -8,6 +10,8 @@ from core.domain.images import LABEL, PIXELS, ImageDomain
 from core.domain.table import TableDomain
 
 _PLAIN_WORDS = ("false", "true")
+MOST_SHORT_CODES: Final = 32767
+"""Codes of a column up to which each is stored in 16 bits; more take 32."""
 
 
 def is_plain_boolean(column: LabelColumn) -> bool:
@@ -15,12 +19,17 @@ def is_plain_boolean(column: LabelColumn) -> bool:
     return column.kind == "boolean" and column.labels == _PLAIN_WORDS
 
 
+def index_type(column: Modelled) -> pa.DataType:
+    """The integers that hold a column's codes: int16, or int32 where there are more than `MOST_SHORT_CODES`."""
+    return pa.int16() if column.cardinality <= MOST_SHORT_CODES else pa.int32()
+
+
 def arrow_type(column: Modelled) -> pa.DataType:
     """int64, float64, date32, timestamp in seconds, bool, or a dictionary of the declared words."""
     if isinstance(column, NumericColumn):
         return pa.int64() if column.integer else pa.float64()
     if isinstance(column, LabelColumn):
-        return pa.bool_() if is_plain_boolean(column) else pa.dictionary(pa.int16(), pa.string())
+        return pa.bool_() if is_plain_boolean(column) else pa.dictionary(index_type(column), pa.string())
     return pa.date32() if column.kind == "date" else pa.timestamp("s")
 
 

@@ -40,7 +40,7 @@ class Condition:
     label: int | None
     others: Mapping[int, int]
 
-    def met_by(self, codes: NDArray[np.int16]) -> NDArray[np.bool_]:
+    def met_by(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Which rows meet it; the target is not looked at.
 
         Args:

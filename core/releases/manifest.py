@@ -8,16 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
+from core.domain.document import MAXIMUM_CODES
 from core.domain.images import LARGEST_SIDE, MOST_LABELS
 from core.releases.errors import BundleInvalid
+from core.synthesis.rules import MOST_LOGITS
 
 TABLE_SCHEMA: Final = "understudy.bundle/2"
+WIDE_SCHEMA: Final = "understudy.wide-bundle/1"
+"""Of tables whose network gives logits of groups of codes."""
 IMAGE_SCHEMA: Final = "understudy.image-bundle/1"
 MIXTURE_OUTPUTS: Final = ("component_sums", "component_logits", "code_groups", "code_logits")
 """Further outputs of a table's network that is a mixture of product laws, the same for any input: running sums of the
 components' law given each label (labels or 1, components); logits of the groups of all columns but the target (components,
 groups); the group (codes,) of every code among those of all columns; its logit (codes,) in its group."""
-_WIDEST_LATENT, _MOST_CODES = 2**16, 2**15
+_WIDEST_LATENT = 2**16
 _LAW_TOLERANCE = 1e-6
 _SHADES = 256
 """Values of one of the numbers of an image of 8 bits."""
@@ -32,6 +36,8 @@ class TableManifest:
         cardinalities: Number of codes of each modelled column, in the order of the network's output blocks.
         label_index: Position of the target among the modelled columns, or None.
         label_probabilities: Law of the target's codes (from the noisy counts), or None.
+        groups: Groups of codes of each column, which the logits are of (`core.releases.codes_in_groups`); None where they are of
+            codes.
     """
 
     OUTPUT: ClassVar = "logits"
@@ -41,15 +47,22 @@ class TableManifest:
     cardinalities: tuple[int, ...]
     label_index: int | None
     label_probabilities: tuple[float, ...] | None
+    groups: tuple[int, ...] | None = None
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Logits of each column."""
+        return self.cardinalities if self.groups is None else self.groups
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, without the digests."""
         return {
-            "schema": TABLE_SCHEMA,
+            "schema": TABLE_SCHEMA if self.groups is None else WIDE_SCHEMA,
             "latent_dimension": self.latent_dimension,
             "cardinalities": list(self.cardinalities),
             "label_index": self.label_index,
             "label_probabilities": _listed(self.label_probabilities),
+            **({} if self.groups is None else {"groups": list(self.groups)}),
         }
 
     @classmethod
@@ -60,6 +73,7 @@ class TableManifest:
             cardinalities=tuple(int(cells) for cells in data["cardinalities"]),
             label_index=None if data["label_index"] is None else int(data["label_index"]),
             label_probabilities=_law_from(data),
+            groups=tuple(int(groups) for groups in data["groups"]) if data["schema"] == WIDE_SCHEMA else None,
         )
 
     def exists(self) -> bool:
@@ -68,13 +82,20 @@ class TableManifest:
         if not (
             0 < self.latent_dimension <= _WIDEST_LATENT
             and self.cardinalities
-            and all(0 < cells <= _MOST_CODES for cells in self.cardinalities)
+            and min(self.cardinalities) > 0
+            and sum(self.cardinalities) <= MAXIMUM_CODES
+            and sum(self.blocks) <= MOST_LOGITS
+            and len(self.blocks) == len(self.cardinalities)
+            and all(
+                0 < logits <= codes for logits, codes in zip(self.blocks, self.cardinalities, strict=True)
+            )
         ):
             return False
         if law is None or label is None:
             return law is None and label is None
-        in_range = 0 <= label < len(self.cardinalities)
-        return in_range and len(law) == self.cardinalities[label] and _is_law(law)
+        if not 0 <= label < len(self.cardinalities) or self.blocks[label] != self.cardinalities[label]:
+            return False
+        return len(law) == self.cardinalities[label] and _is_law(law)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +162,7 @@ Manifest = TableManifest | ImageManifest
 
 _FORMS: Final[Mapping[str, type[TableManifest] | type[ImageManifest]]] = {
     TABLE_SCHEMA: TableManifest,
+    WIDE_SCHEMA: TableManifest,
     IMAGE_SCHEMA: ImageManifest,
 }
 

@@ -5,9 +5,12 @@ are independent and each has one of as many laws as there are components. So a r
 
     component ~ its law given the label               (inversion)
     group_j   ~ the component's law of column j       (an alias table for every component)
-    code_j    ~ the law of codes in the group         (an alias table for every group)
+    code_j    ~ the law of codes in the group         (an alias table for every group; of a wide table by inversion)
 
 with the joint law that the network gives. The tables are outputs of the network beside ``logits``.
+
+Alias tables of a column's groups have as many cells each as its largest group needs. So of a wide table, whose groups may have
+hundreds of thousands of codes, a code is found among the running sums of its column (`core.releases.codes_in_groups`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +20,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.domain.codec import Codes, codes_type
 from core.releases.alias_tables import AliasTables
 from core.releases.balanced_sampling import MOST_CELLS, stratified_uniforms
+from core.releases.codes_in_groups import CodesInGroups
 from core.releases.drawing import Network
 from core.releases.errors import BundleInvalid
 from core.releases.manifest import MIXTURE_OUTPUTS, TableManifest
 
-Codes = NDArray[np.int16]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
@@ -57,7 +61,7 @@ class _Laws:
     @property
     def members(self) -> Codes:
         """(codes,) in the order of their groups."""
-        return np.argsort(self.group_of_code, kind="stable").astype(np.int16)
+        return np.argsort(self.group_of_code, kind="stable").astype(codes_type([len(self.group_of_code)]))
 
     @property
     def starts(self) -> Places:
@@ -75,6 +79,15 @@ class _Laws:
         laws[group, ranks] = self.within[members]
         return laws
 
+    @property
+    def by_inversion(self) -> CodesInGroups:
+        """What finds a code of its group."""
+        shares = np.maximum(self.within, np.finfo(np.float32).tiny)
+        logarithms = np.log(shares).astype(np.float32)
+        return CodesInGroups(
+            self.group_of_code, logarithms, [len(self.group_of_code)], [self.groups.shape[1]]
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Column:
@@ -82,7 +95,7 @@ class _Column:
 
     place: int
     groups: AliasTables
-    of_members: AliasTables | None
+    of_members: AliasTables | CodesInGroups | None
     members: Codes
     starts: Places
 
@@ -90,6 +103,8 @@ class _Column:
         groups = self.groups.draw(components, _words(len(components), rng))
         if self.of_members is None:
             return groups
+        if isinstance(self.of_members, CodesInGroups):
+            return self.of_members.draw(groups[:, None], rng.random((len(groups), 1)))[:, 0]
         chosen = groups.astype(np.intp)
         ranks = self.of_members.draw(chosen, _words(len(components), rng))
         return self.members.take(self.starts.take(chosen) + ranks)
@@ -111,7 +126,7 @@ class MixtureRows:
         sums = np.minimum(sums, 1.0)
         sums[:, -1] = 1.0
         self._sums = (sums + np.arange(len(sums))[:, None]).ravel()
-        self._columns = list(_columns(laws))
+        self._columns = list(_columns(laws, wide=manifest.groups is not None))
         cells = sum(manifest.cardinalities)
         # Balanced sampling looks at whole laws, and only at those of few codes.
         self._laws = np.zeros((self._components, cells if cells <= MOST_CELLS else 0), dtype=np.float32)
@@ -209,6 +224,10 @@ def _describe_a_mixture(
         return False
     classes = len(manifest.label_probabilities or ())
     in_range = groups.min() >= 0 and groups.max() < logits.shape[1] + classes
+    if manifest.groups is not None:
+        ends = np.cumsum(manifest.cardinalities)
+        blocks = (groups[end - codes : end] for end, codes in zip(ends, manifest.cardinalities, strict=True))
+        in_range = in_range and tuple(len(np.unique(block)) for block in blocks) == manifest.groups
     return bool(in_range and (np.diff(sums, axis=1) >= 0).all() and (sums >= 0).all())
 
 
@@ -246,10 +265,14 @@ def _softmax(logits: Floats) -> Floats:
     return laws
 
 
-def _columns(laws: Sequence[_Laws]) -> Iterator[_Column]:
+def _columns(laws: Sequence[_Laws], *, wide: bool) -> Iterator[_Column]:
     # Codes that are their own groups may be numbered in another order.
     groups = AliasTables.of([own.groups if own.grouped else own.codes for own in laws])
-    of_members = iter(AliasTables.of([own.of_members for own in laws if own.grouped]))
+    of_members: Iterator[AliasTables | CodesInGroups] = (
+        (own.by_inversion for own in laws if own.grouped)
+        if wide
+        else iter(AliasTables.of([own.of_members for own in laws if own.grouped]))
+    )
     for own, tables in zip(laws, groups, strict=True):
         yield _Column(
             place=own.place,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from core.domain.codec import Codes
 from core.releases.balanced_sampling import normalise
 from core.releases.drawing import Network
 from core.releases.inversion import draw_codes, standard_normals
@@ -16,8 +17,6 @@ CHUNK_VALUES = 2**20
 """Logits of a chunk, at most: a wide table's chunks have fewer rows."""
 NETWORK_ROWS = 512
 """Rows that pass the network together: few enough that activations and logits stay in a core's own cache."""
-
-Codes = NDArray[np.int16]
 
 
 class NetworkRows:

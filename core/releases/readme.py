@@ -49,14 +49,14 @@ latent = rng.standard_normal((rows, manifest["latent_dimension"]), dtype=numpy.f
 logits = network.run(["logits"], {{"latent": latent, "label": one_hot}})[0]
 
 columns, start = [], 0
-for cells in manifest["cardinalities"]:
+for cells in manifest["{blocks}"]:
     block = logits[:, start : start + cells]
     weights = numpy.exp(block - block.max(axis=1, keepdims=True))
     threshold = rng.random((rows, 1)) * weights.sum(axis=1, keepdims=True)
     columns.append((weights.cumsum(axis=1)[:, :-1] <= threshold).sum(axis=1))
     start += cells
 codes = numpy.stack(columns, axis=1)
-print(codes[:5])
+{within}print(codes[:5])
 ```
 
 Sample the codes as above. Taking the most likely code instead would destroy the joint distribution. These codes may break
@@ -64,6 +64,25 @@ Sample the codes as above. Taking the most likely code instead would destroy the
 """
 
 
+_WITHIN = """\
+
+# The logits are of groups of codes; a code is drawn within its group.
+weights = archive.read("generator.safetensors")
+body = 8 + int.from_bytes(weights[:8], "little")
+places = json.loads(weights[8:body])
+
+def tensor(name, kind):
+    first, last = places[name]["data_offsets"]
+    return numpy.frombuffer(weights[body + first : body + last], kind)
+
+group_of_code, shares = tensor("group_of_code", "<i8"), numpy.exp(tensor("within_group", "<f4").astype(float))
+groups = codes + numpy.cumsum([0, *manifest["groups"]])[:-1]
+for column, start in enumerate(numpy.cumsum([0, *manifest["cardinalities"]])[:-1]):
+    for group in numpy.unique(groups[:, column]):
+        members, drawn = numpy.flatnonzero(group_of_code == group), groups[:, column] == group
+        law = shares[members] / shares[members].sum()
+        codes[drawn, column] = rng.choice(members, drawn.sum(), p=law) - start
+"""
 _COUNTS_ROW = (
     "| `counts.bin` | noisy counts of columns, pairs and, with the target, triples, with standard errors |\n"
 )
@@ -99,7 +118,9 @@ def _table_text(
         unit="one record" if unit is None else f"all records of one `{unit}`",
         latent=manifest.latent_dimension,
         classes=len(manifest.label_probabilities or ()),
-        cells=sum(manifest.cardinalities),
+        cells=sum(manifest.blocks),
+        blocks="cardinalities" if manifest.groups is None else "groups",
+        within="" if manifest.groups is None else _WITHIN,
         **words,
     )
 

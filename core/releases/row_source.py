@@ -5,7 +5,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.domain.codec import Codes
 from core.releases.drawing import Network
+from core.releases.errors import BundleInvalid
 from core.releases.manifest import TableManifest
 from core.releases.mixture_rows import MixtureRows
 from core.releases.network_rows import NetworkRows
@@ -26,8 +28,8 @@ class RowSource(Protocol):
 
     def draw(
         self,
-        codes: NDArray[np.int16],
-        labels: NDArray[np.int16],
+        codes: Codes,
+        labels: Codes,
         rng: np.random.Generator,
         scratch: NDArray[np.float32],
     ) -> None:
@@ -43,11 +45,11 @@ class RowSource(Protocol):
 
     def draw_twice(
         self,
-        codes: NDArray[np.int16],
-        labels: NDArray[np.int16],
+        codes: Codes,
+        labels: Codes,
         rng: np.random.Generator,
         scratch: NDArray[np.float32],
-    ) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+    ) -> tuple[Codes, NDArray[np.float32]]:
         """Draw codes as `draw` does, and again from the same laws, to balance them.
 
         Returns:
@@ -62,4 +64,7 @@ def row_source(network: Network, manifest: TableManifest) -> RowSource:
     Raises:
         BundleInvalid: The network is not the one that the manifest describes.
     """
-    return MixtureRows.of(network, manifest) or NetworkRows(network, manifest)
+    mixture = MixtureRows.of(network, manifest)
+    if mixture is None and manifest.groups is not None:
+        raise BundleInvalid("The bundle's network gives no shares of codes within groups.")
+    return mixture or NetworkRows(network, manifest)

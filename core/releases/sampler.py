@@ -25,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from core.domain.bins import Floats
-from core.domain.codec import batch_of, codes_of, decode, draw_values
+from core.domain.codec import Codes, batch_of, codes_of, codes_type, decode, draw_values
 from core.domain.rules import Kept
 from core.domain.table import TableDomain
 from core.releases.balanced_sampling import CHUNK_ROWS as BALANCED_TOGETHER
@@ -64,7 +64,7 @@ class Sampler:
         network.require_output(
             latent_dimension=self._manifest.latent_dimension,
             classes=len(self._manifest.label_probabilities or ()),
-            shape=(sum(self._manifest.cardinalities),),
+            shape=(sum(self._manifest.blocks),),
         )
         self._threads = threads
         self._source = row_source(network, self._manifest)
@@ -132,7 +132,7 @@ class Sampler:
         rng = _fresh()
         return batch_of(self._domain, self._values(rows, rng, None, balanced=balanced))
 
-    def codes(self, rows: int, rng: np.random.Generator, *, label: int | None = None) -> NDArray[np.int16]:
+    def codes(self, rows: int, rng: np.random.Generator, *, label: int | None = None) -> Codes:
         """Draw rows in coded form.
 
         Args:
@@ -141,7 +141,7 @@ class Sampler:
             label: The target's code that is asked of the generator for all of them; None to draw it by its law.
 
         Returns:
-            int16 array of shape (rows, coded columns), values below each column's cardinality.
+            Array of shape (rows, coded columns), values below each column's cardinality; see `core.domain.codec.codes_type`.
         """
         balanced = is_balanced(rows, self._manifest.cardinalities)
         if self._codes_stay:
@@ -179,8 +179,8 @@ class Sampler:
         return [column[:rows] for column in values]
 
     def _generated(
-        self, rows: int, rng: np.random.Generator, label: int | NDArray[np.int16] | None, *, balanced: bool
-    ) -> NDArray[np.int16]:
+        self, rows: int, rng: np.random.Generator, label: int | NDArray[np.integer] | None, *, balanced: bool
+    ) -> Codes:
         """Codes as the generator gives them, whether they keep the rules or not.
 
         Args:
@@ -192,7 +192,7 @@ class Sampler:
         cardinalities = self._manifest.cardinalities
         chunk = BALANCED_TOGETHER if balanced else self._source.chunk_rows
         # By column in memory, as they are drawn and decoded.
-        codes = np.empty((len(cardinalities), rows), dtype=np.int16).T
+        codes: Codes = np.empty((len(cardinalities), rows), dtype=codes_type(cardinalities)).T
         scratch = self._source.scratch(min(rows, chunk))
         for start in range(0, rows, chunk):
             own = codes[start : start + chunk]
@@ -208,7 +208,7 @@ class Sampler:
         return codes
 
     def _labels(
-        self, uniforms: NDArray[np.float64], label: int | NDArray[np.int16] | None
+        self, uniforms: NDArray[np.float64], label: int | NDArray[np.integer] | None
     ) -> NDArray[np.int16]:
         rows, law = len(uniforms), self._manifest.label_probabilities
         if law is None:

@@ -19,11 +19,11 @@ from core.domain.columns import LabelColumn, Modelled, TimeColumn
 from core.domain.rules import Kept
 from core.domain.schema import is_plain_boolean
 from core.domain.table import TableDomain
-from core.releases import balanced_sampling, inversion
+from core.releases import balanced_sampling, codes_in_groups, inversion
 from core.releases.manifest import Manifest, TableManifest
 
 _DATA, _RULES, _KEEPS, _FEWEST = "@DATA@", "@RULES@", "@KEEP@", "@FEWEST@"
-_DRAWING = "@DRAWING@"
+_DRAWING, _BLOCKS, _WITHIN = "@DRAWING@", "@BLOCKS@", "@WITHIN@"
 
 _ROWS = '''\
 """Draws synthetic rows from the files beside this one: unzip the bundle, then
@@ -49,7 +49,7 @@ NETWORK_ROWS = 512
 
 def codes_of_rows(manifest, network, rows, rng, balanced, label=None):
     """Codes (rows, columns): labels as given or by their law, other columns from the softmax of their blocks of logits."""
-    law, cardinalities = manifest["label_probabilities"] or [], manifest["cardinalities"]
+    law, cardinalities = manifest["label_probabilities"] or [], manifest["@BLOCKS@"]
     if label is None and law:
         uniforms = stratified_uniforms(rows, rng) if balanced else rng.random(rows)
         label = numpy.searchsorted(numpy.cumsum(law)[:-1], uniforms, side="right")
@@ -69,7 +69,7 @@ def codes_of_rows(manifest, network, rows, rng, balanced, label=None):
     if balanced:
         normalise(by_cell, cardinalities)
         balance(codes, drawn[1].T, by_cell.T, cardinalities, rng)
-    return codes
+@WITHIN@    return codes
 
 
 def numbers(column, bins, uniforms):
@@ -154,6 +154,14 @@ if __name__ == "__main__":
     main()
 '''
 
+_CODES_IN_GROUPS = """
+
+FOLDER = Path(__file__).resolve().parent
+COUNTS = json.loads((FOLDER / "manifest.json").read_text(encoding="utf-8"))
+IN_GROUPS = CodesInGroups.read(
+    (FOLDER / "generator.safetensors").read_bytes(), cardinalities=COUNTS["cardinalities"], groups=COUNTS["groups"]
+)
+"""
 _KEEP = """\
     place = manifest["label_index"]
 
@@ -249,6 +257,14 @@ def render_script(manifest: Manifest, domain: Mapping[str, Any]) -> str:
         if table.patterns:
             script = _with_patterns(script)
         drawing = "".join(f"\n\n{_source(module)}" for module in (inversion, balanced_sampling))
+        blocks, within = "cardinalities", ""
+        if manifest.groups is not None:
+            drawing += f"\n\n{_source(codes_in_groups)}{_CODES_IN_GROUPS}"
+            blocks, within = (
+                "groups",
+                "    codes = IN_GROUPS.draw(codes, rng.random(codes.shape)).astype(int)\n",
+            )
+        script = script.replace(_BLOCKS, blocks).replace(_WITHIN, within)
         # The data last: a declared word may look like a place of the script.
         script = script.replace(_DRAWING, drawing)
         return script.replace(

@@ -4,7 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
-from core.reports.shares import Codes, Matrix, joint_counts
+from core.domain.codec import Codes
+from core.reports.shares import Matrix, joint_counts
 
 
 def associations(codes: Codes, cells: tuple[int, ...]) -> Matrix:

@@ -12,9 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.domain.codec import Codes
 from core.reports.columns import ReportColumn
 from core.reports.halves import Halves
-from core.reports.shares import Codes, shares
+from core.reports.shares import shares
 
 NEIGHBOURS: Final = 10
 """How many nearest rows vote on a value that is guessed."""
@@ -197,5 +198,5 @@ def _mode(codes: NDArray[np.integer], column: ReportColumn) -> int:
 
 def _lines(codes: Codes) -> NDArray[np.void]:
     """Every row as one value that can be compared."""
-    whole = np.ascontiguousarray(codes, dtype=np.int16)
+    whole = np.ascontiguousarray(codes, dtype=np.int32)
     return whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()

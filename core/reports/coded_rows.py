@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from core.domain.codec import encode
+from core.domain.codec import Codes, codes_type, encode
 from core.domain.table import TableDomain
-from core.reports.shares import Codes
 
 
 def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[Codes, NDArray[np.int64]]:
@@ -22,12 +21,13 @@ def coded_rows(batches: Iterable[pa.RecordBatch], domain: TableDomain) -> tuple[
     Returns:
         (rows, columns) codes, and (rows,) the unit of every row.
     """
-    codes, units = [np.empty((0, len(domain.coded)), np.int16)], []
+    codes: list[Codes] = [np.empty((0, len(domain.coded)), codes_type(domain.cardinalities))]
+    units = []
     for batch in batches:
         codes.append(encode(domain, batch))
         if domain.privacy_unit is not None:
             units.append(batch.column(domain.privacy_unit))
-    records = np.concatenate(codes)
+    records: Codes = np.concatenate(codes)
     if domain.privacy_unit is None:
         return records, np.arange(len(records))
     numbered = pc.dictionary_encode(pa.chunked_array(units, pa.string())).combine_chunks().indices

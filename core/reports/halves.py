@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.reports.shares import Codes
+from core.domain.codec import Codes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,9 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.domain.codec import Codes
 from core.reports.columns import ReportColumn
 from core.reports.halves import Halves
-from core.reports.shares import Codes, shares
+from core.reports.shares import shares
 
 MOST_ANSWERS: Final = 10
 """A target with more values is asked for the most frequent ones and the rest."""

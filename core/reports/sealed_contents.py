@@ -11,12 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.domain.codec import Codes
 from core.reports.association import associations
 from core.reports.attacks import Attacks, attack
 from core.reports.columns import ReportColumn
 from core.reports.halves import halves
 from core.reports.learning import Learning, learn
-from core.reports.shares import Codes, Matrix, Shares, pair_variations, sampling_variation, shares
+from core.reports.shares import Matrix, Shares, pair_variations, sampling_variation, shares
 
 SEED: Final = 20_261_122
 """Of every draw and every shuffle of a report. Public: a report is the same however often it is made."""
@@ -120,7 +121,10 @@ def measure(
 
 
 def _compared(
-    column: ReportColumn, real: NDArray[np.int16], synthetic: NDArray[np.int16], pairs: NDArray[np.float64]
+    column: ReportColumn,
+    real: NDArray[np.integer],
+    synthetic: NDArray[np.integer],
+    pairs: NDArray[np.float64],
 ) -> ColumnCompared:
     law, drawn = shares(real, column.codes), shares(synthetic, column.codes)
     return ColumnCompared(

@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-Codes = NDArray[np.int16]
+from core.domain.codec import Codes
+
 Shares = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 

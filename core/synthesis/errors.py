@@ -24,6 +24,28 @@ class BoundNeedsAnchor(InvalidSpec):
         )
 
 
+class TooManyCodes(InvalidSpec):
+    """An order that looks at every code by itself, of a table with very many.
+
+    Args:
+        codes: Of the table, or of its target.
+        most: That such an order takes.
+        part: What looks at them: an option or a synthesizer.
+        remedy: What to order or declare instead.
+    """
+
+    code = "too-many-codes-for-order"
+    title = "The table has too many codes for this order"
+
+    def __init__(self, *, codes: int, most: int, part: str, remedy: str) -> None:
+        super().__init__(
+            f"{part} takes at most {most:,} codes, and there are {codes:,}.",
+            remedy=remedy,
+            codes=codes,
+            most=most,
+        )
+
+
 class SynthesizerNotInstalled(InvalidSpec):
     """An order of a synthesizer whose libraries the workers have not.
 

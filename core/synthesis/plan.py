@@ -16,7 +16,7 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Composed, Mechanism
 from core.synthesis import rules
-from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec
+from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
 from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.learning import LearningPlan, learning_of, learns_records
 from core.synthesis.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
@@ -249,6 +249,7 @@ def make_plan(
     bounded = privacy_unit.records is not None or learns_records(domain)
     if bounded and (options.critic or not options.anchor):
         raise BoundNeedsAnchor
+    _require_few_codes(options, domain)
     question = PlanQuestion(
         guarantee=guarantee,
         options=options,
@@ -301,6 +302,13 @@ def _graphical_plan(
             remedy="order idpgan, or declare a new version of the dataset that takes over what a release has learnt",
         )
     _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
+    if (codes := sum(domain.cardinalities)) > rules.MOST_LOGITS:
+        raise TooManyCodes(
+            codes=codes,
+            most=rules.MOST_LOGITS,
+            part=f'The synthesizer "{engine}"',
+            remedy="Order the synthesizer idpgan.",
+        )
     shape = marginal_shape(
         "aim" if engine == "aim" else "mst", tuple(domain.cardinalities), domain.target_index
     )
@@ -350,6 +358,29 @@ def _public_facts(
         epsilon=epsilon,
     )
     return facts, domain.target_index is not None
+
+
+def _require_few_codes(options: IdpganOptions, domain: DomainShape | ImageDomain) -> None:
+    """Refuse networks of very wide tables, and targets with very many codes.
+
+    Raises:
+        TooManyCodes: memory would grow with the product of codes and rows, or with the square of codes.
+    """
+    if isinstance(domain, ImageDomain):
+        return
+    codes = sum(domain.cardinalities)
+    if codes > rules.MOST_LOGITS and (options.critic or options.generator == "network"):
+        part = "A critic" if options.critic else 'The generator "network"'
+        raise TooManyCodes(
+            codes=codes, most=rules.MOST_LOGITS, part=part,
+            remedy='Set "critic" to false and "generator" to "mixture", and leave out options of networks and critics; or declare fewer codes.',
+        )  # fmt: skip
+    classes = 0 if domain.target_index is None else domain.cardinalities[domain.target_index]
+    if classes > rules.MOST_TARGET_CODES:
+        raise TooManyCodes(
+            codes=classes, most=rules.MOST_TARGET_CODES, part="A target",
+            remedy="Declare another target or none, or give the target fewer codes.",
+        )  # fmt: skip
 
 
 def _anchor_from_json(document: Mapping[str, Any] | None) -> Anchor | None:

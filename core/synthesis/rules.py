@@ -51,6 +51,10 @@ OF_NETWORKS = frozenset(
     }
 )
 """Options of a network as generator."""
+MOST_LOGITS = 32767
+"""Codes of a table up to which a network of a generator gives a logit, and a critic has a weight, for each of them."""
+MOST_TARGET_CODES = 4096
+"""Codes of a target at most: they are not merged, and memory of the counts grows with the square of groups and target's codes."""
 MIXTURE_STEPS = 400
 """Steps of the fit of a mixture."""
 WITHOUT_CRITIC = frozenset(

@@ -5,9 +5,8 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from core.domain.codec import Codes, encode_place
+from core.domain.codec import Codes, codes_type, encode_place
 from core.domain.forbidden import forbidden_pairs
 from core.domain.table import TableDomain
 from core.synthesis.plan import Plan
@@ -111,13 +110,13 @@ def add_counts(sums: list[Counts], part: Sequence[Counts]) -> None:
 
 def _coded(batch: pa.RecordBatch, domain: TableDomain, columns: Sequence[int]) -> Codes:
     """(records, columns) the codes of some columns; those of the others are not set."""
-    codes: Codes = np.empty((batch.num_rows, len(domain.coded)), np.int16)
+    codes: Codes = np.empty((batch.num_rows, len(domain.coded)), codes_type(domain.cardinalities))
     for place in columns:
         codes[:, place] = encode_place(domain, place, batch)
     return codes
 
 
-def _gathered(batches: Iterable[Codes], records: int) -> Iterator[NDArray[np.int16]]:
+def _gathered(batches: Iterable[Codes], records: int) -> Iterator[Codes]:
     """The same records in batches of `records`, the last of them smaller."""
     waiting: list[Codes] = []
     held = 0

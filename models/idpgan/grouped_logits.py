@@ -60,7 +60,8 @@ class GroupedLogits(nn.Module):
             (group cells,) shares of the groups.
         """
         groups = self.group_of_code.numpy()
-        shares = np.concatenate([np.maximum(law, _SMALLEST_SHARE) for law in columns])
+        # Of very many codes each has less, so that together they do not have more than what was counted.
+        shares = np.concatenate([np.maximum(law, min(_SMALLEST_SHARE, 1e-2 / len(law))) for law in columns])
         of_groups = sums_of_groups(shares, groups)
         self.within_group.copy_(torch.from_numpy(np.log(shares / of_groups[groups])))
         return of_groups

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
+from core.synthesis.rules import MOST_LOGITS
 from models.devices.placement import move_tensors
 from models.grouping import Groups
 from models.idpgan.generator import probabilities
@@ -49,10 +50,11 @@ class Mixture(GroupedLogits):
         self, *, groups: Sequence[Groups], target_index: int | None, components: int = COMPONENTS
     ) -> None:
         super().__init__(groups, target_index)
+        self.by_group = len(self.group_of_code) > MOST_LOGITS
         self.logits = nn.Parameter(torch.zeros(components, self.group_cells))
 
     def forward(self, latent: Tensor, label: Tensor) -> Tensor:
-        """Shapes (rows, 1) and (rows, classes) to logits (rows, cells)."""
+        """Shapes (rows, 1) and (rows, classes) to logits (rows, cells), of wide tables to logits of groups (rows, group cells)."""
         uniform = 0.5 * (1.0 + torch.erf(latent * _ROOT_HALF))
         sums = label @ self.component_sums() if self.classes else self.component_sums()
         component = (sums < uniform).sum(dim=1).clamp(max=len(self.logits) - 1)
@@ -60,7 +62,7 @@ class Mixture(GroupedLogits):
         if self.classes:
             stop = self.label_start + self.classes
             grouped = self.with_label(grouped[:, : self.label_start], label, grouped[:, stop:])
-        return self.spread(grouped)
+        return grouped if self.by_group else self.spread(grouped)
 
     def laws(self) -> Tensor:
         """(components, group cells) probabilities of every column's groups."""

@@ -30,7 +30,7 @@ there are is left to the constant, for it follows from noisy counts."""
 
 
 def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
-    """Return the serialised model: `latent` and `label` in, `logits` out; the number of rows is free.
+    """Return the serialised model: `latent` and `label` in, `logits` as the mixture gives them out; the number of rows is free.
 
     Further outputs, the same for any input, are the tables behind it (`core.releases.mixture_rows`).
 
@@ -74,21 +74,26 @@ def mixture_onnx(mixture: Mixture, *, opset: int) -> bytes:
             node("Concat", ["before", "given", "after"], ["grouped"], axis=1),
         ]
         grouped = "grouped"
-    nodes += [
-        node("Gather", [grouped, "group_of_code"], ["spread"], axis=1),
-        node("Add", ["spread", "within_group"], ["logits"]),
-        *(node("Identity", [constant], [name]) for name, (constant, _axes) in _TABLES.items()),
-    ]
-    widths = {"latent": LATENT_DIMENSION, "label": mixture.classes}
+    nodes += (
+        [node("Identity", [grouped], ["logits"])]
+        if mixture.by_group
+        else [
+            node("Gather", [grouped, "group_of_code"], ["spread"], axis=1),
+            node("Add", ["spread", "within_group"], ["logits"]),
+        ]
+    )
+    nodes += [node("Identity", [constant], [name]) for name, (constant, _axes) in _TABLES.items()]
+    width = logits.shape[1] if mixture.by_group else len(mixture.group_of_code)
+    inputs = {"latent": LATENT_DIMENSION, "label": mixture.classes}
     graph = helper.make_graph(
         nodes,
         "generator",
         [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, [ROWS, width])
-            for name, width in widths.items()
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, [ROWS, size])
+            for name, size in inputs.items()
         ],
         [
-            helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, len(mixture.group_of_code)]),
+            helper.make_tensor_value_info("logits", TensorProto.FLOAT, [ROWS, width]),
             *(
                 helper.make_tensor_value_info(
                     name, helper.np_dtype_to_tensor_dtype(constants[constant].dtype), axes

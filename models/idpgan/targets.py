@@ -154,8 +154,8 @@ def project_to_simplex(values: Floats, *, total: float) -> Floats:
 
 
 def positive_law(shares: Floats) -> Floats:
-    """Shares as a law in which everything is possible: no share below 1e-6, sum one."""
-    kept: Floats = np.maximum(shares, _SMALLEST_SHARE)
+    """Shares as a law in which everything is possible: no share below 1e-6, or a thousandth of an even one, sum one."""
+    kept: Floats = np.maximum(shares, min(_SMALLEST_SHARE, 1e-3 / len(shares)))
     kept /= kept.sum()
     return kept
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from core.domain.codec import Codes
 from core.domain.declared import Domain, domain_from_json
 from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle
 from core.synthesis.report_columns import cardinalities, measurable
 from core.synthesis.report_plan import PAIR_BINS, ReportPlan
-from models.reports.records import Codes, Records
+from models.reports.records import Records
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier

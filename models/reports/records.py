@@ -17,6 +17,7 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from core.domain.codec import Codes
 from core.synthesis.report_columns import STEPS
 from models.encoding import PrivateImages, PrivateTable
 
@@ -26,7 +27,6 @@ _SHADES: Final = 256
 _AT_ONCE: Final = 1024
 _VALUES_AT_ONCE: Final = 2**22
 
-Codes = npt.NDArray[np.int16]
 Pixels = npt.NDArray[np.uint8]
 Coarse = npt.NDArray[np.uint8 | np.uint16]
 

@@ -14,7 +14,7 @@ import torch
 
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
-from models.sampled import codes, outputs
+from models.sampled import outputs, records_of, uniforms_wanted
 from models.selection.split import first_records
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 
@@ -68,9 +68,8 @@ def sample(
     if isinstance(generator, TrainedImageGenerator):
         return Labelled(features=whole.flatten(start_dim=1).float().numpy(), labels=classes)
     assert generator.label_index is not None, "a selection has labels to judge by"
-    sizes = generator.cardinalities
-    uniforms = streams.torch_uniforms(Purpose.SELECTION_SAMPLE, 2, (rows, len(sizes)))
-    return _of_codes(codes(whole, uniforms, sizes), generator.label_index)
+    uniforms = streams.torch_uniforms(Purpose.SELECTION_SAMPLE, 2, (rows, uniforms_wanted(generator)))
+    return _of_codes(records_of(generator, whole, uniforms), generator.label_index)
 
 
 def judged_by(private: PrivateTable | PrivateImages) -> Labelled:

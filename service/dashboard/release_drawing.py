@@ -132,7 +132,7 @@ def sheet_images(domain: ImageDomain) -> int:
     return min(OF_A_LABEL * (len(domain.labels) or OF_A_LABEL), MOST_IMAGES, fitting)
 
 
-def plot(column: Modelled, codes: NDArray[np.int16]) -> Plot:
+def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
     """Count the codes of one column.
 
     Args:

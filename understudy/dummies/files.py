@@ -15,6 +15,8 @@ from understudy.dummies.values import FakeColumn
 MOST_ROWS: Final = 1_000_000
 """All fake rows of a file are in memory at once."""
 MOST_PIXELS: Final = 2**28
+MOST_SHORT_CODES: Final = 32767
+"""Words of a column up to which a service writes 16-bit codes."""
 Rows = list[dict[str, Any]]
 
 
@@ -73,7 +75,8 @@ def _table(columns: tuple[FakeColumn, ...], rows: Rows) -> Any:  # noqa: ANN401 
             codes = pa.array(
                 [None if word is None else column.words.index(word) for word in values.to_pylist()]
             )
-            values = pa.DictionaryArray.from_arrays(codes.cast(pa.int16()), list(column.words))
+            width = pa.int16() if len(column.words) <= MOST_SHORT_CODES else pa.int32()
+            values = pa.DictionaryArray.from_arrays(codes.cast(width), list(column.words))
         arrays[column.name] = values
     return pa.table(arrays)
 

@@ -11,6 +11,7 @@ from understudy.verifying.records import IMAGES, described
 
 _SCHEMAS: Final[Mapping[str, frozenset[str]]] = {
     "understudy.bundle/2": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
+    "understudy.wide-bundle/1": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
     "understudy.image-bundle/1": frozenset({"generator.safetensors", "generator.onnx", "domain.json"}),
 }  # fmt: skip
 _MEMBERS: Final = frozenset({
@@ -19,7 +20,9 @@ _MEMBERS: Final = frozenset({
 _IMAGE_MEMBERS: Final = frozenset({
     "schema", "latent_dimension", "height", "width", "channels", "label_probabilities", "sha256",
 })  # fmt: skip
-_MOST_COLUMNS, _MOST_CODES, _WIDEST = 2**16, 2**15, 2**16
+_WIDE: Final = "understudy.wide-bundle/1"
+"""The schema of a manifest of a table whose network gives logits of groups of codes."""
+_MOST_COLUMNS, _MOST_CODES, _MOST_LOGITS, _WIDEST = 2**16, 1_000_000, 32767, 2**16
 _LONGEST_SIDE, _MOST_LABELS = 256, 1000
 
 
@@ -50,21 +53,30 @@ def manifest_problems(opened: Opened) -> Iterator[str]:
 
 
 def _describes(manifest: Mapping[str, Any]) -> bool:
-    if manifest.keys() != _MEMBERS:
+    wide = manifest["schema"] == _WIDE
+    if manifest.keys() != (_MEMBERS | {"groups"} if wide else _MEMBERS):
         return False
     cardinalities, law = manifest["cardinalities"], manifest["label_probabilities"]
-    label = manifest["label_index"]
-    if not (_is_whole(manifest["latent_dimension"], _WIDEST) and isinstance(cardinalities, list)):
-        return False
-    if not (
-        0 < len(cardinalities) <= _MOST_COLUMNS and all(_is_whole(one, _MOST_CODES) for one in cardinalities)
-    ):
+    label, blocks = manifest["label_index"], manifest["groups" if wide else "cardinalities"]
+    if not (_is_whole(manifest["latent_dimension"], _WIDEST) and _are_columns(cardinalities, blocks)):
         return False
     if label is None or law is None:
         return label is None and law is None
     if type(label) is not int or not 0 <= label < len(cardinalities) or not isinstance(law, list):
         return False
-    return len(law) == cardinalities[label] and _is_law(law)
+    return len(law) == cardinalities[label] == blocks[label] and _is_law(law)
+
+
+def _are_columns(cardinalities: object, blocks: object) -> bool:
+    """Whether these are codes of columns and, for each of them, no more logits than codes."""
+    if not isinstance(cardinalities, list) or not isinstance(blocks, list):
+        return False
+    if not 0 < len(cardinalities) == len(blocks) <= _MOST_COLUMNS:
+        return False
+    if not all(_is_whole(codes, _MOST_CODES) for codes in cardinalities) or sum(cardinalities) > _MOST_CODES:
+        return False
+    fewer = all(_is_whole(logits, codes) for logits, codes in zip(blocks, cardinalities, strict=True))
+    return fewer and sum(blocks) <= _MOST_LOGITS
 
 
 def _describes_images(manifest: Mapping[str, Any]) -> bool:

@@ -81,6 +81,9 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
     if target is not None and groups[target] != cells[target]:
         yield f"{COUNTS} merges classes of the target"
         return
+    if groups != opened.manifest.get("groups", groups):
+        yield f"{COUNTS} merges codes into other groups than the manifest"
+        return
     listed = [columns for columns, _std in stated]
     ways = (False, True) if target is not None and len(cells) > 1 else (False,)
     possible = [
