@@ -65,3 +65,36 @@ def test_a_certificate_counts_every_number_of_an_image_and_its_label():
     labelled = image_stand_in.manifest(channels=1).cardinalities
     assert labelled == (256,) * 30 + (3,)
     assert image_stand_in.manifest(channels=1, label_probabilities=None).cardinalities == (256,) * 30
+
+
+WIDE = TableManifest(
+    latent_dimension=1,
+    cardinalities=(60_000, 2),
+    label_index=1,
+    label_probabilities=(0.25, 0.75),
+    groups=(40, 2),
+)
+
+
+def test_a_manifest_of_groups_comes_back_under_a_schema_of_its_own():
+    assert WIDE.to_json()["schema"] == "understudy.wide-bundle/1"
+    assert manifest_from_json(WIDE.to_json()) == WIDE
+    assert "groups" not in stand_in.bundle().manifest.to_json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"groups": [40]},
+        {"groups": [0, 2]},
+        {"groups": [60_001, 2]},
+        {"groups": [40, 1]},
+        {"groups": [50_000, 2]},
+        {"groups": None},
+        {"cardinalities": [1_000_000, 2]},
+        {"schema": "understudy.bundle/2"},
+    ],
+)
+def test_groups_that_no_network_can_have_are_refused(change):
+    with pytest.raises(BundleInvalid):
+        manifest_from_json(WIDE.to_json() | change)

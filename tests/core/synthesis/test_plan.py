@@ -16,7 +16,7 @@ from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, leaves
-from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan
+from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, TooManyCodes
 from core.synthesis.groups import group_count
 from core.synthesis.options import ABLATIONS
 from core.synthesis.plan import Plan, make_plan
@@ -377,3 +377,48 @@ def test_a_bound_on_the_records_of_a_unit_needs_counts_alone(options: dict[str, 
 def test_a_bound_that_makes_no_sense_is_refused(unit: dict[str, Any]):
     with pytest.raises(InvalidGuarantee):
         PrivacyUnit.from_json(unit)
+
+
+WIDE = Shape(cardinalities=(40_000, 5, 2), target_index=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"critic": True}, "critic"),
+        ({"anchor": False}, "critic"),
+        ({"generator": "network"}, "network"),
+        ({"generator_width": 64}, "network"),
+    ],
+)
+def test_a_network_of_very_many_codes_is_refused_and_says_which_option(options: dict[str, Any], named: str):
+    plan_of(options, shape=Shape(cardinalities=(30_000, 5, 2), target_index=2))
+    with pytest.raises(TooManyCodes, match=named) as refused:
+        plan_of(options, shape=WIDE)
+    assert refused.value.code == "too-many-codes-for-order"
+    assert "40,007" in str(refused.value)
+
+
+def test_the_default_order_takes_very_many_codes():
+    plan = plan_of({}, shape=WIDE)
+    assert plan.idpgan_options.generator == "mixture"
+
+
+@pytest.mark.parametrize("synthesizer", ["aim", "mst"])
+def test_a_graphical_model_of_very_many_codes_is_refused(synthesizer: str):
+    with pytest.raises(TooManyCodes, match=synthesizer):
+        make_plan(
+            spec=SynthesisSpec(synthesizer=synthesizer),
+            guarantee=PrivacyGuarantee(epsilon=1.0, delta=1e-6),
+            declared_size=1000,
+            domain=WIDE,
+            adjacency=Adjacency.ADD_OR_REMOVE,
+            privacy_unit=PrivacyUnit(column=None),
+        )
+
+
+def test_a_target_of_very_many_codes_is_refused():
+    plan_of({}, shape=Shape(cardinalities=(5, 4096), target_index=1))
+    plan_of({}, shape=Shape(cardinalities=(5, 4097), target_index=0))
+    with pytest.raises(TooManyCodes, match="target"):
+        plan_of({}, shape=Shape(cardinalities=(5, 4097), target_index=1))

@@ -198,3 +198,44 @@ def test_a_plan_with_the_sensitivity_of_one_round_alone_is_refused(tmp_path: Pat
     assert report.outcome is Outcome.REFUSED
     (plan,) = (check for check in report.refusals if check.name == "plan")
     assert "plan/anchor/table_sensitivity" in plan.detail
+
+
+def signed_as_wide(folder: Path, groups: object) -> Report:
+    """What verifying says of the bundle if its manifest says that the network gives logits of groups, signed by the service's key."""
+    manifest = json.loads(FILES["manifest.json"]) | {"schema": "understudy.wide-bundle/1", "groups": groups}
+    files = FILES | {"manifest.json": written(manifest)}
+    del files["certificate.json"]
+    stated = {name: value for name, value in MADE.certificate.items() if name not in SEAL}
+    stated["artefacts"] = artefacts_of(files)
+    path = folder / "bundle.zip"
+    path.write_bytes(
+        zipped(files | {"certificate.json": written(sign_certificate(stated, SIGNER).to_json())})
+    )
+    return verify_bundle(path, public_keys=[SIGNER.public_key])
+
+
+def test_logits_are_of_the_groups_that_were_counted(tmp_path: Path) -> None:
+    groups = [
+        codes if merged is None else max(merged) + 1
+        for merged, codes in zip(HEAD["merged"], HEAD["cardinalities"], strict=True)
+    ]
+    assert groups != HEAD["cardinalities"]
+    assert signed_as_wide(tmp_path, groups).outcome is Outcome.VERIFIED
+    assert "other groups" in refusal(signed_as_wide(tmp_path, HEAD["cardinalities"]))
+
+
+@pytest.mark.parametrize(
+    "change", ["more than codes", "none of a column", "of fewer columns", "no list", "of the target"]
+)
+def test_groups_that_no_network_can_have_are_refused(tmp_path: Path, change: str) -> None:
+    cells: list[int] = HEAD["cardinalities"]
+    target = json.loads(FILES["manifest.json"])["label_index"]
+    groups = {
+        "more than codes": [cells[0] + 1, *cells[1:]],
+        "none of a column": [0, *cells[1:]],
+        "of fewer columns": cells[1:],
+        "no list": len(cells),
+        "of the target": [codes - (place == target) for place, codes in enumerate(cells)],
+    }[change]
+    report = signed_as_wide(tmp_path, groups)
+    assert {check.name for check in report.refusals} == {"manifest"}
