@@ -161,7 +161,7 @@ class Moments:
 def exact_columns(records: PrivateTable | Counter) -> list[Floats]:
     """Count the codes of every column, exact on the grid. Private: nothing may read it but `noisy_columns`."""
     counter = counter_of(records)
-    asked = [question_of((column,), counter, None) for column in range(len(counter.cardinalities))]
+    asked = questions_of([(column,) for column in range(len(counter.cardinalities))], counter, None)
     return [np.multiply(counts, GRID, dtype=np.float64) for counts in counter.count(asked)]
 
 
@@ -178,7 +178,7 @@ def exact_moments(
     counter = counter_of(records)
     sliced = (layout.target_index,) if layout.by_class and layout.target_index is not None else ()
     asked = [(*sliced, *columns) for columns in layout.weights]
-    counted = counter.count([question_of(columns, counter, groups) for columns in asked])
+    counted = counter.count(questions_of(asked, counter, groups))
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     pairs = np.zeros((layout.slices, layout.cells, layout.cells))
     ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
@@ -195,14 +195,21 @@ def exact_moments(
     return Moments(pairs=pairs, ones=ones)
 
 
-def question_of(columns: tuple[int, ...], counter: Counter, groups: Sequence[Groups] | None) -> CountQuestion:
-    """Ask for a table over columns in any order, which it will have in theirs."""
-    places = tuple(sorted(columns))
-    return CountQuestion(
-        columns=places,
-        groups=tuple(None if groups is None else groups[place].astype(np.int32) for place in places),
-        cardinalities=tuple(counter.cardinalities[place] for place in places),
-    )
+def questions_of(
+    tables: Sequence[tuple[int, ...]], counter: Counter, groups: Sequence[Groups] | None
+) -> list[CountQuestion]:
+    """Ask for tables over columns in any order, each of which will be in theirs."""
+    # One array a column, however many tables ask for it.
+    narrow = None if groups is None else [of_codes.astype(np.int32) for of_codes in groups]
+    ordered = [tuple(sorted(columns)) for columns in tables]
+    return [
+        CountQuestion(
+            columns=places,
+            groups=tuple(None if narrow is None else narrow[place] for place in places),
+            cardinalities=tuple(counter.cardinalities[place] for place in places),
+        )
+        for places in ordered
+    ]
 
 
 def _in_order(table: Counts, columns: tuple[int, ...]) -> Counts:

@@ -24,7 +24,7 @@ import torch
 from scipy.special import gammaln
 
 from core.synthesis.stages import AnchorPlan
-from models.anchor import GRID, SCREENING, Pair, on_grid, question_of
+from models.anchor import GRID, SCREENING, Pair, on_grid, questions_of
 from models.counting.memory import counter_of
 from models.counting.question import Counter
 from models.encoding import PrivateTable
@@ -89,8 +89,9 @@ def exact_distances(
     """
     counter = counter_of(records)
     pairs = pairs_of_columns(len(laws))
-    counted = counter.count([question_of(pair, counter, groups) for pair in pairs])
-    expected = [_expected(pair, laws, groups, size) for pair in pairs]
+    counted = counter.count(questions_of(pairs, counter, groups))
+    merged = _of_groups(laws, groups)
+    expected = [_expected(pair, merged, size) for pair in pairs]
     distances = [
         int(np.abs(table - np.rint(product / GRID).astype(np.int64)).sum())
         for table, product in zip(counted, expected, strict=True)
@@ -155,7 +156,8 @@ def shares_from_independence(
     Chance adds to a distance nearly as to the length of a vector: what it explains is taken off the square.
     """
     pairs = pairs_of_columns(len(laws))
-    chance = np.array([_chance(_expected(pair, laws, groups, size)) for pair in pairs])
+    merged = _of_groups(laws, groups)
+    chance = np.array([_chance(_expected(pair, merged, size)) for pair in pairs])
     squares = np.maximum(distances, 0.0) ** 2 - chance**2
     shares: Floats = np.sqrt(np.maximum(squares, 0.0)) / (2.0 * size)
     return shares
@@ -181,9 +183,14 @@ def worth_counting(
     return tuple(pairs[place] for place in sorted(chosen.tolist()))
 
 
-def _expected(pair: Pair, laws: Sequence[Floats], groups: Sequence[Groups], size: float) -> Floats:
+def _of_groups(laws: Sequence[Floats], groups: Sequence[Groups]) -> list[Floats]:
+    """Shares of the groups of every column."""
+    return [sums_of_groups(law, of_codes) for law, of_codes in zip(laws, groups, strict=True)]
+
+
+def _expected(pair: Pair, merged: Sequence[Floats], size: float) -> Floats:
     """Records in every cell of two independent columns."""
-    first, second = (sums_of_groups(laws[column], groups[column]) for column in pair)
+    first, second = (merged[column] for column in pair)
     return size * np.outer(first, second)
 
 

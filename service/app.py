@@ -59,7 +59,7 @@ from service.diagnosis import endpoints as diagnosis
 from service.dossier import endpoints as dossier
 from service.edge.access_log import AccessLog
 from service.edge.audit_trail import AuditTrail
-from service.edge.body_limit import MAX_JSON_BYTES, BodyLimit
+from service.edge.body_limit import MAX_DOMAIN_BYTES, MAX_JSON_BYTES, BodyLimit
 from service.edge.gate import Gate
 from service.edge.head import HeadAsGet
 from service.edge.last_resort import LastResort
@@ -221,7 +221,12 @@ def create_app(
     complete_document(app)
     # The last added is the outermost.
     app.add_middleware(HeadAsGet)
-    app.add_middleware(BodyLimit, max_bytes=MAX_JSON_BYTES, exempt=(_ROWS_PATH, _PART_PATH))
+    app.add_middleware(
+        BodyLimit,
+        max_bytes=MAX_JSON_BYTES,
+        exempt=(_ROWS_PATH, _PART_PATH),
+        larger={"/v1/datasets": MAX_DOMAIN_BYTES},
+    )
     app.add_middleware(LastResort, shown=shown_last)
     app.add_middleware(AuditTrail, database=parts.database, clock=parts.clock)
     app.add_middleware(AccessLog)

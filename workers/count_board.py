@@ -19,7 +19,7 @@ from core.logs import get_logger
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.objects import ObjectStore
 from core.storage.sealing import open_bytes, seal_bytes
-from models.counting.question import CountQuestion, Counts
+from models.counting.question import CountQuestion, Counts, Groups
 from models.counting.units import Weights
 from workers.places import count_folder
 
@@ -64,6 +64,18 @@ class CountBoard:
 
     def ask(self, asked: Round) -> None:
         """Show the helpers a round's questions, which replace those of the round before."""
+        groupings: dict[bytes, int] = {}
+        listed: list[list[int]] = []
+
+        def place_of(groups: Groups | None) -> int | None:
+            """Each grouping is written once, however many tables ask for it."""
+            if groups is None:
+                return None
+            if (content := groups.tobytes()) not in groupings:
+                groupings[content] = len(listed)
+                listed.append(groups.tolist())
+            return groupings[content]
+
         document = {
             "number": asked.number,
             "shards": asked.shards,
@@ -71,9 +83,9 @@ class CountBoard:
             "cut": asked.cut,
             "weighted": asked.weighted,
             "questions": [
-                [one.columns, [None if groups is None else groups.tolist() for groups in one.groups], one.cardinalities]
-                for one in asked.questions
+                [one.columns, [place_of(groups) for groups in one.groups], one.cardinalities] for one in asked.questions
             ],
+            "groupings": listed,
         }  # fmt: skip
         self._put("asked", json.dumps(document).encode())
 
@@ -83,10 +95,11 @@ class CountBoard:
         if found is None:
             return None
         document = json.loads(found)
+        groupings = [np.array(each, np.int32) for each in document.pop("groupings")]
         questions = tuple(
             CountQuestion(
                 columns=tuple(columns),
-                groups=tuple(None if each is None else np.array(each, np.int32) for each in groups),
+                groups=tuple(None if place is None else groupings[place] for place in groups),
                 cardinalities=tuple(cardinalities),
             )
             for columns, groups, cardinalities in document.pop("questions")

@@ -3,9 +3,10 @@
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.domain.codec import Codes
-from core.reports.shares import Matrix, joint_counts
+from core.reports.shares import MOST_CELLS, Matrix, Shares, joint_counts, occurring_counts
 
 
 def associations(codes: Codes, cells: tuple[int, ...]) -> Matrix:
@@ -20,8 +21,27 @@ def associations(codes: Codes, cells: tuple[int, ...]) -> Matrix:
     """
     found = np.eye(len(cells))
     for i, j in combinations(range(len(cells)), 2):
-        found[i, j] = found[j, i] = cramers_v(joint_counts(codes, i, j, cells))
+        if cells[i] * cells[j] > MOST_CELLS:
+            found[i, j] = found[j, i] = cramers_v_of_cells(*occurring_counts(codes, i, j, cells))
+        else:
+            found[i, j] = found[j, i] = cramers_v(joint_counts(codes, i, j, cells))
     return found
+
+
+def cramers_v_of_cells(rows: NDArray[np.int64], columns: NDArray[np.int64], counts: Shares) -> float:
+    """`cramers_v` of a table of which only the cells that have a count are given.
+
+    ``chi2 = n (sum of count^2 / (row sum times column sum) - 1)``.
+
+    Args:
+        rows: (cells,) row of each.
+        columns: (cells,) column of each.
+        counts: (cells,) positive.
+    """
+    of_rows, of_columns = np.bincount(rows, counts), np.bincount(columns, counts)
+    total = counts.sum()
+    chi2 = float(total * ((counts**2 / (of_rows[rows] * of_columns[columns])).sum() - 1))
+    return _corrected(chi2, np.count_nonzero(of_rows), np.count_nonzero(of_columns), float(total))
 
 
 def cramers_v(counts: Matrix) -> float:
@@ -39,11 +59,17 @@ def cramers_v(counts: Matrix) -> float:
     """
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     rows, columns = counts.shape
-    total = counts.sum()
+    total = float(counts.sum())
     if min(rows, columns) < 2 or total < 2:  # noqa: PLR2004 - one value goes with everything
         return 0.0
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0, keepdims=True) / total
-    chi2 = float(((counts - expected) ** 2 / expected).sum())
+    return _corrected(float(((counts - expected) ** 2 / expected).sum()), rows, columns, total)
+
+
+def _corrected(chi2: float, rows: int, columns: int, total: float) -> float:
+    """V of a table of so many rows and columns with a count."""
+    if min(rows, columns) < 2 or total < 2:  # noqa: PLR2004 - one value goes with everything
+        return 0.0
     phi2 = max(0.0, chi2 / total - (rows - 1) * (columns - 1) / (total - 1))
     least = min(rows - (rows - 1) ** 2 / (total - 1), columns - (columns - 1) ** 2 / (total - 1))
     return float(min(1.0, np.sqrt(phi2 / (least - 1)))) if least > 1 else 0.0

@@ -13,6 +13,8 @@ Matrix = NDArray[np.float64]
 
 _NORMAL_MEAN: Final = np.sqrt(2 / np.pi)
 """Mean of the absolute value of a standard normal variable."""
+MOST_CELLS: Final = 2**20
+"""Pairs of codes of two columns up to which all are counted; of more, those that occur."""
 
 
 def shares(codes: NDArray[np.integer], cells: int) -> Shares:
@@ -63,9 +65,12 @@ def pair_variations(first: Codes, second: Codes, cells: tuple[int, ...]) -> Matr
     for i, width in enumerate(cells):
         found[i, i] = variation(shares(first[:, i], width), shares(second[:, i], width))
     for i, j in combinations(range(len(cells)), 2):
+        one, other = (_joint(codes, i, j, cells) for codes in (first, second))
         width = cells[i] * cells[j]
-        both = (shares(_joint(codes, i, j, cells), width) for codes in (first, second))
-        found[i, j] = found[j, i] = variation(*both)
+        if width > MOST_CELLS:
+            occurring, places = np.unique(np.concatenate([one, other]), return_inverse=True)
+            one, other, width = places[: len(one)], places[len(one) :], len(occurring)
+        found[i, j] = found[j, i] = variation(shares(one, width), shares(other, width))
     return found
 
 
@@ -73,6 +78,14 @@ def joint_counts(codes: Codes, i: int, j: int, cells: tuple[int, ...]) -> Matrix
     """The contingency table of two columns, shape (codes of i, codes of j)."""
     counts = np.bincount(_joint(codes, i, j, cells), minlength=cells[i] * cells[j])
     return counts.reshape(cells[i], cells[j]).astype(np.float64)
+
+
+def occurring_counts(
+    codes: Codes, i: int, j: int, cells: tuple[int, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Shares]:
+    """The cells of the contingency table of two columns that have a count: their codes of i, of j, and their counts."""
+    places, counts = np.unique(_joint(codes, i, j, cells), return_counts=True)
+    return places // cells[j], places % cells[j], counts.astype(np.float64)
 
 
 def _joint(codes: Codes, i: int, j: int, cells: tuple[int, ...]) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Bodies that are read into memory are small and come soon; only uploads stream, under limits of their own."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
 from starlette.exceptions import HTTPException
@@ -11,6 +11,8 @@ from core.errors import TooLarge
 from service.problem import response_to
 
 MAX_JSON_BYTES = 4 * 2**20
+MAX_DOMAIN_BYTES = 32 * 2**20
+"""Of a declared dataset: a domain may list a million words."""
 BODY_SECONDS = 30.0
 
 
@@ -21,6 +23,7 @@ class BodyLimit:
         app: What serves the request.
         max_bytes: Largest accepted body.
         exempt: Patterns of paths that stream their body and count for themselves.
+        larger: Largest accepted body of paths that take more.
         seconds: How long a body may take to come.
     """
 
@@ -30,21 +33,24 @@ class BodyLimit:
         *,
         max_bytes: int,
         exempt: Sequence[re.Pattern[str]],
+        larger: Mapping[str, int] | None = None,
         seconds: float = BODY_SECONDS,
     ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._seconds = seconds
         self._exempt = tuple(exempt)
+        self._larger = dict(larger or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve within the limit."""
         if scope["type"] != "http" or any(path.fullmatch(scope["path"]) for path in self._exempt):
             await self._app(scope, receive, send)
             return
-        if _announced_length(scope) > self._max_bytes:
+        max_bytes = self._larger.get(scope["path"], self._max_bytes)
+        if _announced_length(scope) > max_bytes:
             refusal = TooLarge(
-                "The body of the request is larger than this endpoint takes.", max_bytes=self._max_bytes
+                "The body of the request is larger than this endpoint takes.", max_bytes=max_bytes
             )
             await response_to(refusal)(scope, receive, send)
             return
@@ -61,7 +67,7 @@ class BodyLimit:
             message = await _in_time(receive, deadline)
             complete = not message.get("more_body", False)
             received += len(message.get("body", b""))
-            if received > self._max_bytes:
+            if received > max_bytes:
                 # FastAPI reads the body itself and passes only this exception on.
                 raise HTTPException(status_code=413)
             return message

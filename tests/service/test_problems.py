@@ -15,7 +15,7 @@ from core.db.session import Database
 from core.jobs.queue import MemoryQueue
 from core.storage.objects import open_store
 from service.app import create_app
-from service.edge.body_limit import MAX_JSON_BYTES
+from service.edge.body_limit import MAX_DOMAIN_BYTES, MAX_JSON_BYTES
 from tests.service.matrix import requests_on_nothing
 from tests.service.world import Caller, World, require_problem
 
@@ -110,8 +110,11 @@ def test_the_places_of_mistakes_are_named_with_our_own_words_only(world: World) 
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_body_that_is_too_large(world: World, announced: bool) -> None:
-    size = MAX_JSON_BYTES + 1
+@pytest.mark.parametrize(
+    ("path", "most"), [("/v1/quotes", MAX_JSON_BYTES), ("/v1/datasets", MAX_DOMAIN_BYTES)]
+)
+def test_a_body_that_is_too_large(world: World, announced: bool, path: str, most: int) -> None:
+    size = most + 1
 
     def pieces():
         yield b"{"
@@ -119,7 +122,7 @@ def test_a_body_that_is_too_large(world: World, announced: bool) -> None:
             yield b" " * 65536
 
     content = b" " * size if announced else pieces()
-    answer = world.owner.post("/v1/datasets", content=content, headers={"Content-Type": "application/json"})
+    answer = world.owner.post(path, content=content, headers={"Content-Type": "application/json"})
     refused(answer, status=413, code="too-large")
 
 

@@ -104,3 +104,21 @@ def test_no_unit_is_in_both_halves_and_no_record_is_lost():
     assert not set(split.attacked[:, 0]) & set(split.others[:, 0])
     assert sorted([*split.attacked[:, 1], *split.others[:, 1]]) == list(range(500))
     assert abs(len(set(split.attacked[:, 0])) - len(set(split.others[:, 0]))) <= 1
+
+
+def test_columns_of_very_many_codes_are_compared_by_what_occurs():
+    rng = np.random.default_rng(8)
+    few = np.column_stack([rng.integers(0, 6, 300), rng.integers(0, 5, 300), np.arange(300) % 6])
+    few[:, 1] = np.where(rng.random(300) < 0.7, few[:, 0] % 5, few[:, 1])
+    other = rng.permutation(few, axis=0)
+    other[:, 0] = rng.integers(0, 6, 300)
+    spread = np.array([7000, 9001, 90_000])
+    wide = tuple(int(last) + 1 for last in 5 * spread)
+    kinds = [(few, other, (6, 6, 6)), (few * spread, other * spread, wide)]
+    found = [
+        (pair_variations(real, made, cells), associations(real, cells), associations(made, cells))
+        for real, made, cells in kinds
+    ]
+    for narrow, far in zip(*found, strict=True):
+        assert far == pytest.approx(narrow, abs=1e-9)
+    assert found[0][1][0, 1] > 0.3
