@@ -15,6 +15,8 @@ from core.domain.table import TableDomain
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 MISSING = "(missing)"
+MOST_NAMED, NAMED_OF_MORE = 100, 20
+"""Codes of a group up to which all are named, and how many of more."""
 _LISTED = 2
 _MISSING_WORDS = frozenset({"missing", "null", MISSING})
 
@@ -58,7 +60,7 @@ def labels_of(column: Modelled) -> list[str]:
 
 
 def name_of_group(labels: Sequence[str], groups: npt.NDArray[np.int64], group: int) -> str:
-    """What a group of codes is called: its codes, or the first and the last of a row of neighbours.
+    """What a group of codes is called: its codes, or the first and the last of a row of neighbours; of very many the first ones.
 
     Args:
         labels: of every code.
@@ -68,7 +70,9 @@ def name_of_group(labels: Sequence[str], groups: npt.NDArray[np.int64], group: i
     members = np.flatnonzero(groups == group).tolist()
     if len(members) > _LISTED and members[-1] - members[0] == len(members) - 1:
         return f"{labels[members[0]]} ... {labels[members[-1]]}"
-    return ", ".join(labels[code] for code in members)
+    named = members if len(members) <= MOST_NAMED else members[:NAMED_OF_MORE]
+    more = "" if named is members else f" and {len(members) - len(named):,} more"
+    return ", ".join(labels[code] for code in named) + more
 
 
 def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.asking.codes import labels_of, numbers_of, selected
+from core.asking.codes import labels_of, name_of_group, numbers_of, selected
 from core.asking.errors import QuestionInvalid
 from core.asking.question import Condition
 from tests.core.domain.examples import table
@@ -88,3 +88,13 @@ def test_a_mean_takes_middles_and_leaves_out_what_is_no_number():
     assert half == 2.5
     numbers, count, half = numbers_of(COLUMNS["size"])
     assert (numbers.tolist(), count.all(), half) == ([3, 4, 5], True, 0)
+
+
+def test_of_a_very_large_group_the_first_codes_are_named():
+    labels, scattered = [f"C{code}" for code in range(400)], np.arange(400) % 2
+    few = name_of_group(labels[:200], scattered[:200], 1)
+    assert few == ", ".join(labels[1:200:2])
+    many = name_of_group(labels, scattered, 1)
+    assert many == ", ".join(labels[1:40:2]) + " and 180 more"
+    assert name_of_group(labels, scattered, 0) != many
+    assert name_of_group(labels, np.zeros(400, np.int64), 0) == "C0 ... C399"
