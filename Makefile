@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
+.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -174,6 +174,9 @@ bench-reservations: $(DEV_INSTALLED) ## reservations per second against a bare p
 
 bench-long: $(DEV_INSTALLED) ## ten million rows of sixty columns, counted and to a release: seconds and memory
 	$(BIN)/python -m benchmarks.long_tables
+
+bench-wide: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## 200 and 500 columns, columns of 4,000 and 100,000 codes, a million codes: scores, seconds and memory
+	$(BIN)/python -m benchmarks.wide_tables
 
 bench-units: $(DEV_INSTALLED) ## what a bound on the records of a unit is worth, on simulated stays
 	$(BIN)/python -m benchmarks.unit_records

@@ -17,7 +17,7 @@ from core.domain.schema import sample_schema
 from core.domain.table import TableDomain
 
 HERE = Path(__file__).parent
-Codes = npt.NDArray[np.int16]
+Codes = npt.NDArray[np.int16 | np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,7 +123,7 @@ def _variation(made: npt.NDArray[np.integer], real: npt.NDArray[np.integer], sha
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
-def independent(codes: npt.NDArray[np.int16], seed: int) -> npt.NDArray[np.int16]:
+def independent(codes: npt.NDArray[np.int16 | np.int32], seed: int) -> npt.NDArray[np.int16 | np.int32]:
     """The trivial baseline: every column drawn on its own, without any noise."""
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.permutation(codes[:, column]) for column in range(codes.shape[1])])

@@ -41,7 +41,7 @@ def cramers_v_of_cells(rows: NDArray[np.int64], columns: NDArray[np.int64], coun
     of_rows, of_columns = np.bincount(rows, counts), np.bincount(columns, counts)
     total = counts.sum()
     chi2 = float(total * ((counts**2 / (of_rows[rows] * of_columns[columns])).sum() - 1))
-    return _corrected(chi2, np.count_nonzero(of_rows), np.count_nonzero(of_columns), float(total))
+    return _corrected(chi2, int(np.count_nonzero(of_rows)), int(np.count_nonzero(of_columns)), float(total))
 
 
 def cramers_v(counts: Matrix) -> float:
