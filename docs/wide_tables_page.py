@@ -92,15 +92,15 @@ def _costs(result: dict[str, Any]) -> list[str]:
 
 
 def _per_code(result: dict[str, Any]) -> list[str]:
-    """What a code costs: the two widest tables of one kind against each other."""
-    pair = [result.get(name, {}).get("understudy") for name in ("100 categories", "1,000,000 codes")]
+    """What a code costs: two tables of as many columns against each other."""
+    pair = [result.get(name, {}).get("understudy") for name in ("200 columns", "1,000,000 codes")]
     if None in pair:
         return []
     less, more = pair
     codes = more["codes"] - less["codes"]
     kilobytes = (more["training"]["peak_megabytes"] - less["training"]["peak_megabytes"]) * 1000 / codes
     return [
-        f"From {less['codes']:,} to {more['codes']:,} codes the peak of the training grew by {kilobytes:.1f} kB a code.\n"
+        f"From {less['codes']:,} to {more['codes']:,} codes in {more['columns']} columns the peak of the training grew by {kilobytes:.1f} kB a code.\n"
     ]
 
 
@@ -124,6 +124,9 @@ def _scores(result: dict[str, Any]) -> list[str]:
                     ),
                 ]
             )
+    earlier = [
+        words for name, words in _MADE if any("note" in entry for entry in result.get(name, {}).values())
+    ]
     return [
         "## How well\n",
         (
@@ -131,6 +134,7 @@ def _scores(result: dict[str, Any]) -> list[str]:
             "of columns, of pairs of one factor, of pairs of different factors and of all pairs; smaller is better.\n"
         ),
         *table(["", "rows from", "columns", "pairs of a factor", "other pairs", "all pairs"], rows),
+        *(f"\n{words}: another draw of the same laws' parameters, without fresh rows." for words in earlier),
     ]
 
 
