@@ -36,10 +36,13 @@ at most 1,000,000 codes together, in one column or many.
 
 * **Counts.** The first round counts every code of every column, the second pairs of groups of codes ([anchor](mechanisms/anchor.md)).
   Memory follows the groups, at most 2,048 together or two a column, and one number a code. No array holds rows times codes.
+* **Screening.** Pairs are compared with independence in groups of codes as well, the fewer the more columns there are
+  ([screening](decisions/screening.md)).
 * **Rows.** A code is stored, coded and counted in 16 bits where its column has at most 32,767 codes, and in 32 bits otherwise.
 * **Bundles.** Up to 32,767 codes together the network in a bundle gives a logit for every code. Beyond, it gives one for every group, and the
-  code is drawn within its group by shares that `generator.safetensors` holds (`understudy.wide-bundle/1`; `sample.py` and the README inside
-  do the same). A row takes as long as its groups. Verifiers of earlier versions refuse such bundles: update the client.
+  code is drawn within its group (`understudy.wide-bundle/1`). The service and the client draw both from tables that the network's file holds, so
+  a row takes as long as its columns. `sample.py` and the README inside run the network and read shares of codes from `generator.safetensors`.
+  Verifiers of earlier versions refuse such bundles: update the client.
 * **What is refused.** A critic, the generator `network` and graphical models look at every code by itself. Beyond 32,767 codes an order
   that asks for one is refused (`too-many-codes-for-order`) before anything is charged. So is a target of more than 4,096 codes: codes of a target
   are not merged.

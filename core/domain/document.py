@@ -30,7 +30,7 @@ from core.domain.reading import Node
 from core.privacy.adjacency import MOST_RECORDS
 
 MAXIMUM_CODES: Final = 1_000_000
-"""Codes of all columns together; a code takes some 0.2 kB at the peak of a training (docs/wide-tables.md)."""
+"""Codes of all columns together; a code takes some 0.5 kB at the peak of a training (docs/wide-tables.md)."""
 MOST_BINS_OR_LEARNT: Final = 32767
 """Bins of a number or time, and categories that may be learnt of one column."""
 LEARN: Final = "learn"

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ from scipy import stats
 
 from core.releases.bundle import Bundle, unpack
 from core.releases.errors import BundleInvalid
+from core.releases.manifest import TableManifest
 from core.releases.sampler import Sampler
 from models.bundle import write_bundle
 from models.idpgan.mixture import LATENT_DIMENSION, Mixture
@@ -231,3 +233,65 @@ def _sums(values: float) -> Callable[[onnx.ModelProto], None]:
 def test_tables_that_are_none_are_refused(change: Callable[[onnx.ModelProto], None]) -> None:
     with pytest.raises(BundleInvalid, match="does not give what its manifest says"):
         Sampler(changed(bundle_of(mixture()), change))
+
+
+WIDE = (40_000, 3)
+"""Codes of the columns of a table whose network gives logits of groups."""
+OF_WIDE = 50
+"""Groups of its first column, as even remainders."""
+
+
+def wide_bundle() -> tuple[Mixture, Bundle]:
+    domain = {
+        "schema": "understudy.domain/1", "target": None, "privacy_unit": None,
+        "columns": [
+            {"name": f"c{place}", "kind": "categorical", "categories": [str(code) for code in range(codes)]}
+            for place, codes in enumerate(WIDE)
+        ],
+    }  # fmt: skip
+    made = Mixture(groups=[np.arange(WIDE[0]) % OF_WIDE, np.arange(3)], target_index=None, components=4)
+    rng = np.random.default_rng(10)
+    made.initialise(KeyedStreams(bytes(32)), [rng.dirichlet(np.full(codes, 2.0)) for codes in WIDE])
+    with torch.no_grad():
+        made.logits += torch.from_numpy(1.5 * rng.standard_normal(made.logits.shape)).float()
+    trained = TrainedGenerator(
+        network=made,
+        latent_dimension=LATENT_DIMENSION,
+        label_index=None,
+        label_probabilities=None,
+        cardinalities=WIDE,
+    )
+    return made, unpack(write_bundle(generator=trained, domain=domain, certificate={}))
+
+
+def test_rows_of_a_wide_table_follow_the_mixture() -> None:
+    made, bundle = wide_bundle()
+    codes = Sampler(bundle).codes(ROWS, np.random.default_rng(11))
+    assert codes.dtype == np.int32
+    with torch.no_grad():
+        of_groups, of_other = np.split(made.laws().double().numpy(), [OF_WIDE], axis=1)
+    within = np.exp(made.within_group.double().numpy()[: WIDE[0]])
+    group = np.arange(WIDE[0]) % OF_WIDE
+    within /= np.bincount(group, weights=within)[group]  # float32 before
+    of_codes = of_groups.mean(axis=0)[group] * within
+    assert follow(codes[:, :1], of_codes / of_codes.sum())
+    pairs = of_groups.T @ of_other
+    pairs /= pairs.sum()
+    in_groups = np.column_stack([codes[:, 0] % OF_WIDE, codes[:, 1]])
+    assert follow(in_groups, pairs)
+    assert not follow(in_groups, np.outer(pairs.sum(axis=1), pairs.sum(axis=0))), "columns depend"
+
+
+def test_a_wide_table_without_shares_of_codes_is_refused() -> None:
+    _, bundle = wide_bundle()
+    with pytest.raises(BundleInvalid, match="no shares of codes within groups"):
+        Sampler(changed(bundle, without_tables))
+
+
+def test_groups_that_are_not_those_of_the_manifest_are_refused() -> None:
+    _, bundle = wide_bundle()
+    assert isinstance(bundle.manifest, TableManifest)
+    assert bundle.manifest.groups == (OF_WIDE, 3)
+    other = replace(bundle, manifest=replace(bundle.manifest, groups=(OF_WIDE + 1, 2)))
+    with pytest.raises(BundleInvalid, match="does not give what its manifest says"):
+        Sampler(other)

@@ -115,6 +115,25 @@ def test_distances_are_sums_of_absolute_differences_on_the_grid():
         assert value / GRID == round(value / GRID)
 
 
+def test_columns_of_very_many_codes_are_compared_in_groups():
+    rng, rows = np.random.default_rng(3), 20_000
+    wide = rng.integers(0, 40_000, rows)
+    table = PrivateTable(
+        codes=np.column_stack([wide, wide // 4000, rng.integers(0, 50_000, rows)]).astype(np.int32),
+        unit_of_record=np.arange(rows),
+        cardinalities=(40_000, 10, 50_000),
+        target_index=None,
+        ordered=(True, True, True),
+    )
+    laws = even_laws(table)
+    groups = screening_groups(laws, declared_size=rows, ordered=table.ordered, alone=((), (), ()))
+    assert max(group_counts(groups)) <= screening.MOST_GROUPS
+    found = exact_distances(table, laws, groups, size=rows)
+    follows, *chance = shares_from_independence(found, laws, groups, size=rows)
+    assert follows > 0.8, "of at most 0.9: one of ten codes for each"
+    assert max(chance) < 0.1
+
+
 def test_the_noise_is_the_planned_one():
     table = table_of(200)
     anchor = anchor_plan(COLUMNS, diagonal_weight=1.0, noise_multiplier=3.0, screening_share=0.05)
