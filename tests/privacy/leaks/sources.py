@@ -259,7 +259,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
         "rows[].standard_error": M, "rows[].unbiased": M, "counted": D, "confidence": C, "drawn_rows": M, "notes[]": M,
     },
     "check_rules": {
-        "schema": C, "rules": D, "rules[].pointer": D, "rules[].kind": D, "rules[].columns[]": D, "rules[].finding": M,
+        "schema": C, "code": M, "rules": D, "rules[].pointer": D, "rules[].kind": D, "rules[].columns[]": D, "rules[].finding": M,
         "rules[].contradictions": M, "rules[].contradictions[].columns[]": M, "rules[].contradictions[].estimate": M,
         "rules[].contradictions[].low": M, "rules[].contradictions[].high": M, "rules[].contradictions[].standard_error": M,
         "counted": D, "confidence": C, "remedy": M,

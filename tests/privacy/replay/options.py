@@ -15,6 +15,7 @@ ALWAYS = {
 }
 ANCHOR = {
     "anchor_diagonal_weight": st.sampled_from([1.0, 1.5, 30.0]),
+    "anchor_screening_share": st.sampled_from([0.0, 0.01, 0.25]),
     "anchor_weight": st.sampled_from([0.0, 1.0, 100.0]),
     "pretraining_steps": st.integers(0, 4),
 }

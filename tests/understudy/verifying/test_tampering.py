@@ -38,7 +38,7 @@ FREE_OPTIONS = {
     "cluster_min_blocks", "grouping", "row_blocks", "gp_weight", "critic_width", "critic_layers", "critic_steps",
     "critic_learning_rate", "generator_width", "generator_blocks", "latent_dimension", "generator_learning_rate",
     "generator_batch_size", "pretraining_steps", "anchor_weight", "anchor_diagonal_weight", "ema_decay",
-    "clipping_norm", "anchor_share", "critic_asks",
+    "anchor_screening_share", "clipping_norm", "anchor_share", "critic_asks",
 }  # fmt: skip
 """Options without a part in the accounting of some plan, or in any: a change of the plan's digest tells of them."""
 
