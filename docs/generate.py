@@ -38,7 +38,7 @@ from docs.openapi_page import openapi_text, operations_page
 from docs.wide_tables_page import wide_tables_page
 from service.app import create_app
 from understudy.cli import app as command
-from workers.outcomes import MACHINERY_FAILED
+from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING
 
 # What `failure` of a failed job can say, from core.jobs.states and workers.outcomes.
 _JOB_FAILURES = f"""## Failure codes of jobs
@@ -47,6 +47,7 @@ _JOB_FAILURES = f"""## Failure codes of jobs
 |---|---|---|
 | `{TRAINING_FAILED}` | in full | every failure that could depend on rows, whichever it was; also when every attempt's worker fell silent |
 | `{MACHINERY_FAILED}` | the steps begun | the database, the object store or the machine failed at the last attempt |
+| `{REUSED_COUNTS_MISSING}` | nothing, if no row was read | the plan takes over the counts of a release whose bundle is gone or changed; order again |
 | `{PLAN_ALTERED}` | nothing, if unclaimed | the stored plan is not the one that was reserved; it was never run |
 """
 _KINDS = {

@@ -1,7 +1,8 @@
 """The synthesizers by name: what a plan names is what runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from core.releases.counts import ReleasedCounts
 from models.devices.placement import HOST, Placement
 from models.graphical.synthesizer import GraphicalSynthesizer
 from models.idpgan.synthesizer import IdpganSynthesizer
@@ -14,14 +15,20 @@ _SYNTHESIZERS: dict[str, Callable[[Placement], Synthesizer]] = {
 }
 
 
-def make_synthesizer(name: str, placement: Placement = HOST) -> Synthesizer:
+def make_synthesizer(
+    name: str, placement: Placement = HOST, *, earlier: Sequence[ReleasedCounts] = ()
+) -> Synthesizer:
     """The synthesizer of this name.
 
     Args:
         name: as a plan has it.
         placement: where its trainings run.
+        earlier: counts of releases that the plan takes over, in its order; only plans of "idpgan" do.
 
     Raises:
         KeyError: no synthesizer has this name (a plan is validated before).
     """
+    if earlier:
+        assert name == "idpgan", "no other plan reuses counts"
+        return IdpganSynthesizer(placement, earlier=earlier)
     return _SYNTHESIZERS[name](placement)

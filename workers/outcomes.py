@@ -9,6 +9,9 @@ from typing import Final
 MACHINERY_FAILED: Final = "infrastructure-failed"
 """Failure code of a job whose attempts were used up by the database or the object store."""
 
+REUSED_COUNTS_MISSING: Final = "reused-counts-missing"
+"""Failure code of a job whose plan takes over the counts of a release that is gone or changed."""
+
 
 class ExitCode(IntEnum):
     """What the training child returns."""
@@ -18,6 +21,7 @@ class ExitCode(IntEnum):
     LEASE_LOST = 41
     DATA = 42
     MACHINERY = 43
+    REUSED_MISSING = 44
 
 
 class Outcome(StrEnum):
@@ -28,6 +32,8 @@ class Outcome(StrEnum):
     * LEASE_LOST: another worker may hold the job; this one must not touch it again.
     * DATA: a failure that could depend on rows, so it is charged in full.
     * MACHINERY: database, object store or setup failed where no row could matter; resumed, at last settled.
+    * REUSED_MISSING: counts of an earlier release, which the plan takes over, are gone or changed. No row was read, and no
+      further attempt would find them.
     * VANISHED: the child died without a word (killed, or out of the machine's memory). The cause is unknown, so
       it is resumed with the same randomness; when the attempts are used up, see `core.jobs.endings.give_up`.
     * STOPPED: the worker was told to stop, or makes room; the job goes back to the queue and no attempt is counted.
@@ -44,6 +50,7 @@ class Outcome(StrEnum):
     LEASE_LOST = "lease-lost"
     DATA = "data"
     MACHINERY = "machinery"
+    REUSED_MISSING = "reused-missing"
     VANISHED = "vanished"
     STOPPED = "stopped"
     FROZEN = "frozen"
@@ -65,6 +72,7 @@ _OF_CODE: Final = {
     ExitCode.LEASE_LOST: Outcome.LEASE_LOST,
     ExitCode.DATA: Outcome.DATA,
     ExitCode.MACHINERY: Outcome.MACHINERY,
+    ExitCode.REUSED_MISSING: Outcome.REUSED_MISSING,
 }
 
 

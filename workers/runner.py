@@ -26,6 +26,7 @@ from core.domain.declared import Domain
 from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
 from core.jobs.failure_notes import write_failure_note
+from core.releases.counts import ReleasedCounts
 from core.settings import Settings
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import PrivateShards, open_private_rows
@@ -61,6 +62,7 @@ from workers.lifeline import limit_memory
 from workers.outcomes import ExitCode
 from workers.places import bundle_key, report_key
 from workers.recorded import record_of, report_of
+from workers.reused import earlier_counts
 from workers.selection_recording import SelectionRecord
 from workers.shared_counter import CutShards, SharedCounter
 
@@ -155,7 +157,8 @@ def _bundle(
         record=record,
         checkpoint_seconds=settings.checkpoint_seconds,
     )
-    domain, generator = _trained(settings, work, store, host, record, placement)
+    earlier = earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+    domain, generator = _trained(settings, work, store, host, record, placement, earlier)
     report = report_of(work, record, check_generator(generator, domain))
     return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
 
@@ -167,9 +170,11 @@ def _trained(
     host: JobHost,
     record: Record | SelectionRecord,
     placement: Placement = HOST,
+    earlier: Sequence[ReleasedCounts] = (),
 ) -> tuple[Domain, TrainedGenerator | TrainedImageGenerator]:
     """Open the private records and run the plan, recording what is released; the domain is the learnt one."""
     plan, domain = _trained_plan(work), work.domain
+    make = partial(make_synthesizer, placement=placement, earlier=earlier)
     # In a selection every training has a record of its own.
     releases = None if isinstance(record, SelectionRecord) else record
     streams = KeyedStreams(work.randomness_key, releases=releases)
@@ -189,20 +194,19 @@ def _trained(
             noise_of_one=noise_of_learnt_records(plan, domain),
         )
         plan = plan.with_learnt_records(domain.records_per_unit)
-        return domain, make_synthesizer(plan.synthesizer, placement).fit(table, plan, streams, host)
+        return domain, make(plan.synthesizer).fit(table, plan, streams, host)
     if isinstance(plan, Plan) and isinstance(domain, TableDomain) and only_counts(plan):
         with storage():
             shards = PrivateShards(store, work.rows_key, work.data_key, domain)
         key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
         with closing(_Help(settings, work, store)) as helped:
             counter = helped.counter(_Shards(shards), domain, key=key, bound=plan.privacy_unit.records)
-            return domain, make_synthesizer(plan.synthesizer, placement).fit(counter, plan, streams, host)
+            return domain, make(plan.synthesizer).fit(counter, plan, streams, host)
     records = _opened(work, store, domain)
     if isinstance(plan, SelectionPlan):
         assert isinstance(record, SelectionRecord), "the plan's record"
-        make = partial(make_synthesizer, placement=placement)
         return domain, Selection(records, plan, streams, host, listening=record, make=make).run().generator
-    return domain, make_synthesizer(plan.synthesizer, placement).fit(records, plan, streams, host)
+    return domain, make(plan.synthesizer).fit(records, plan, streams, host)
 
 
 class _Shards:

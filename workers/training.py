@@ -42,7 +42,7 @@ from core.witness.keeping import LedgerWitness
 from workers.charged_publishing import sign_staged
 from workers.devices import claimed_gpus
 from workers.holder import this_process
-from workers.outcomes import MACHINERY_FAILED, Outcome
+from workers.outcomes import MACHINERY_FAILED, REUSED_COUNTS_MISSING, Outcome
 from workers.places import bundle_key, checkpoint_key, release_id_of
 from workers.publishing import certify_staged
 from workers.pulse import Pulse
@@ -50,7 +50,11 @@ from workers.stopping import STOP_SECONDS, stop_announced, stop_noticed
 from workers.supervision import Child, Limits, child_environment, runner_command, watch
 from workers.sweeping import sweep
 
-CAUSES: Final = {Outcome.MACHINERY: Cause.MACHINERY, Outcome.VANISHED: Cause.UNKNOWN}
+CAUSES: Final = {
+    Outcome.MACHINERY: Cause.MACHINERY,
+    Outcome.REUSED_MISSING: Cause.MACHINERY,
+    Outcome.VANISHED: Cause.UNKNOWN,
+}
 """What an attempt failed of; every other failure counts as one of the rows."""
 
 
@@ -348,15 +352,16 @@ class Trainer:
         settings = self._settings
         if outcome is Outcome.MACHINERY and self._attempts(claim) < settings.job_attempts:
             return False
+        final = outcome is Outcome.REUSED_MISSING
         with self._database.transaction() as session:
             state = claims.fail(
                 session,
                 claim,
-                code=MACHINERY_FAILED,
+                code=REUSED_COUNTS_MISSING if final else MACHINERY_FAILED,
                 cause=CAUSES.get(outcome, Cause.ROWS),
                 clock=clock,
                 queue=self._queue,
-                max_attempts=settings.job_attempts,
+                max_attempts=0 if final else settings.job_attempts,
             )
         return state in ENDED
 

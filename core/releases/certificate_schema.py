@@ -10,8 +10,8 @@ _LEFT_OUT: Final = frozenset({"title", "default", "description"})
 
 _LATER: Final = frozenset(
     {
-        "critic_asks", "generator_check", "learning", "records", "anchor_screening_share", "column_sensitivity",
-        "table_sensitivity", "screening_sensitivity",
+        "critic_asks", "generator_check", "learning", "records", "reused", "anchor_screening_share",
+        "column_sensitivity", "table_sensitivity", "screening_sensitivity",
     }
 )  # fmt: skip
 """Members that certificates issued before them lack: allowed, not required, and of one meaning where they are left out."""

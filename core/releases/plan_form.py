@@ -170,6 +170,24 @@ class LearningForm(Form):
     releases: Annotated[list[LearningReleaseForm], Field(min_length=1, max_length=64)]
 
 
+class ReusedTablesForm(Form):
+    """Pairs of an earlier release that are counted in the same groups."""
+
+    noise_multiplier: Positive
+    most_groups: Count
+    by_class: bool
+
+
+class ReusedForm(Form):
+    """The counts of an earlier release that were combined with the plan's own; they cost nothing."""
+
+    release_id: Identifier
+    counts_sha256: Digest
+    holds: Annotated[list[Identifier], Field(max_length=10_000)]
+    columns_noise_multiplier: Positive
+    tables: ReusedTablesForm | None
+
+
 class UnitColumn(Form):
     """The unit as the plan names it; `records` of a unit count at most, where it is there."""
 
@@ -199,3 +217,5 @@ class PlanForm(Form):
     mechanism: ComposedForm
     # Not nullable: left out where nothing is learnt.
     learning: LearningForm = Field(default=None)  # type: ignore[assignment]
+    # Likewise, where nothing is reused.
+    reused: list[ReusedForm] = Field(default=None, min_length=1, max_length=64)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ from core.synthesis.learning import LearningPlan, learning_of, learns_records
 from core.synthesis.marginals import GraphicalOptions, MarginalsPlan, marginal_shape, marginals_plan
 from core.synthesis.noise import PlanQuestion, calibrated_stages
 from core.synthesis.options import IdpganOptions, IdpganRequest, explain
+from core.synthesis.reused import ReusedCounts, ReusedTables, combined_anchor
 from core.synthesis.spec import GRAPHICAL, SynthesisSpec
 from core.synthesis.stages import ActsPlan, Anchor, AnchorPlan, LabelPlan, NoiseBlock, PrivateStages
 
@@ -66,6 +67,8 @@ class Plan:
     max_sampled_batch: int
     learning: LearningPlan | None = None
     """What is learnt of the domain first; None where all of it is declared."""
+    reused: tuple[ReusedCounts, ...] = ()
+    """Counts of earlier releases that are combined with those of the anchor; they cost nothing."""
 
     def __post_init__(self) -> None:
         ends = 0
@@ -82,6 +85,7 @@ class Plan:
             raise InvalidPlan("the plan's options and releases are not those of its synthesizer")
         if graphical and self.learning is not None:
             raise InvalidPlan("a graphical model's plan learns nothing of the domain")
+        self._require_counted_once()
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the plan's epsilon exceeds its guarantee")
 
@@ -97,6 +101,29 @@ class Plan:
         assert isinstance(self.anchor, AnchorPlan), "a bound is learnt for counts of tables"
         unit = replace(self.privacy_unit, records=records)
         return replace(self, privacy_unit=unit, anchor=self.anchor.counting(records))
+
+    def _require_counted_once(self) -> None:
+        if not self.reused:
+            return
+        if (
+            not isinstance(self.anchor, AnchorPlan)
+            or self.learning is not None
+            or not self.anchor.column_sensitivity
+        ):
+            raise InvalidPlan("the plan reuses counts of a release and makes none of its own")
+        releases = [release for one in self.reused for release in one.releases]
+        if len(set(releases)) != len(releases):
+            raise InvalidPlan("the plan reuses the counts of a release twice")
+
+    @property
+    def known(self) -> AnchorPlan | None:
+        """The anchor whose counts alone would be as precise as all that the plan has; None without an anchor of tables."""
+        return combined_anchor(self.anchor, self.reused) if isinstance(self.anchor, AnchorPlan) else None
+
+    @property
+    def kept_groups(self) -> ReusedTables | None:
+        """The earlier pairs whose groups of codes the plan keeps; None where it makes its own."""
+        return next((one.tables for one in self.reused if one.tables is not None), None)
 
     @property
     def idpgan_options(self) -> IdpganOptions:
@@ -147,9 +174,11 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans.
 
-        `learning` is a member only where something is learnt: plans from before there was learning keep their digest.
+        `learning` is a member only where something is learnt, and `reused` where something is reused: plans from before
+        there was either keep their digest.
         """
         learning = {} if self.learning is None else {"learning": self.learning.to_json()}
+        reused = {"reused": [one.to_json() for one in self.reused]} if self.reused else {}
         return {
             "version": VERSION,
             "synthesizer": self.synthesizer,
@@ -169,6 +198,7 @@ class Plan:
             "max_sampled_batch": self.max_sampled_batch,
             "mechanism": mechanisms.to_json(self.mechanism),
             **learning,
+            **reused,
         }
 
     @classmethod
@@ -203,6 +233,7 @@ class Plan:
                 epsilons=Epsilons.from_json(document["epsilons"]),
                 max_sampled_batch=int(document["max_sampled_batch"]),
                 learning=LearningPlan.from_json(document["learning"]) if "learning" in document else None,
+                reused=tuple(ReusedCounts.from_json(one) for one in document.get("reused", ())),
             )
             stated = mechanisms.from_json(document["mechanism"])
         except (KeyError, TypeError, ValueError, AttributeError, ValidationError):

@@ -24,12 +24,13 @@ def released_counts(
     """Write the noisy counts down as tables; only public facts of the private table are read.
 
     Returns:
-        The counts as they were released, unbiased; None where the plan has no anchor of a table.
+        The counts as they were released, unbiased, and combined with those that the plan reuses; None where the plan has
+        no anchor of a table.
     """
-    if measured.counted is None or not isinstance(plan.anchor, AnchorPlan):
+    if measured.counted is None or plan.known is None:
         return None
     layout = layout_of(measured.counted.groups, table, plan, pairs=measured.counted.pairs)
-    return count_tables(measured.counted, layout, plan.anchor, declared_size=plan.declared_size)
+    return count_tables(measured.counted, layout, plan.known, declared_size=plan.declared_size)
 
 
 def count_tables(

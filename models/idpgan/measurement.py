@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.releases.counts import ReleasedCounts
 from core.synthesis.counting_rules import counts_by_class, groups_wanted, noise_of_tables
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
@@ -24,6 +25,7 @@ from models.encoding import PrivateTable
 from models.grouping import Groups, group_codes, group_counts
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
+from models.idpgan.reuse import kept_groups, with_columns, with_tables
 from models.idpgan.targets import Counted, MomentTargets, first_laws, first_size, moment_targets
 from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
@@ -92,31 +94,52 @@ class Measurement:
         return cls(counted=counted, law=tensors["law"].numpy() if "law" in tensors else None)
 
 
-def measure(table: PrivateTable | Counter, plan: Plan, streams: KeyedStreams) -> Measurement:
-    """Release what the plan says: the anchor's counts, or the label histogram."""
+def measure(
+    table: PrivateTable | Counter,
+    plan: Plan,
+    streams: KeyedStreams,
+    *,
+    earlier: Sequence[ReleasedCounts] = (),
+) -> Measurement:
+    """Release what the plan says: the anchor's counts, or the label histogram.
+
+    Args:
+        table: the rows, or who counts them.
+        plan: what is released.
+        streams: of the job.
+        earlier: counts of releases that the plan takes over, in its order; public.
+    """
     counted = law = None
     if isinstance(plan.anchor, AnchorPlan):
-        counted = _count(table, plan, plan.anchor, streams)
+        counted = _count(table, plan, plan.anchor, streams, earlier)
     if plan.label_histogram is not None:
         assert isinstance(table, PrivateTable), "labels are counted without an anchor in rows alone"
         law = noisy_label_law(table, plan.label_histogram, streams)
     return Measurement(counted=counted, law=law)
 
 
-def _count(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan, streams: KeyedStreams) -> Counted:
+def _count(
+    table: PrivateTable | Counter,
+    plan: Plan,
+    anchor: AnchorPlan,
+    streams: KeyedStreams,
+    earlier: Sequence[ReleasedCounts],
+) -> Counted:
     """Count columns, then groups of their codes; between the rounds only noisy counts and public facts are read."""
     counter = counter_of(table)
-    columns = noisy_columns(counter, anchor, streams)
+    columns = with_columns(noisy_columns(counter, anchor, streams), plan, earlier)
     pairs = _screen(columns, counter, plan, anchor, streams) if anchor.screening_sensitivity else None
-    groups = groups_of(columns, counter, plan, pairs=pairs)
+    if (groups := kept_groups(plan, earlier)) is None:
+        groups = groups_of(columns, counter, plan, pairs=pairs)
     layout = layout_of(groups, counter, plan, pairs=pairs)
     if not layout.weights:
         nothing = np.zeros((layout.slices, layout.cells, layout.cells))
         moments = Moments(pairs=nothing, ones=nothing[:0, 0])
     else:
         moments = noisy_moments(counter, layout, anchor, streams, groups=groups)
+        moments = with_tables(moments, layout, plan, earlier)
     return Counted(
-        columns=tuple(columns),
+        columns=columns,
         groups=groups,
         moments=moments,
         most_records=counter.most_records,
@@ -198,10 +221,11 @@ def layout_of(
 ) -> MomentLayout:
     """Which tables the second round of a plan's anchor counts; only public facts of the table are read."""
     assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has a layout"
+    kept = plan.kept_groups
     return MomentLayout(
         cardinalities=group_counts(groups),
         target_index=table.target_index,
-        by_class=_by_class(table, plan, plan.anchor),
+        by_class=_by_class(table, plan, plan.anchor) if kept is None else kept.by_class,
         pairs=pairs,
         squares=None
         if pairs is None
@@ -251,9 +275,9 @@ class Anchor:
 
 def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> Anchor:
     """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
-    assert isinstance(plan.anchor, AnchorPlan), "counts come from an anchor of tables"
+    assert plan.known is not None, "counts come from an anchor of tables"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
-    targets = moment_targets(counted, layout, plan.anchor, forbidden=table.forbidden())
+    targets = moment_targets(counted, layout, plan.known, forbidden=table.forbidden())
     return Anchor(
         layout=layout,
         targets=targets,

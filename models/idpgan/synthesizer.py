@@ -1,7 +1,9 @@
 """The synthesizer "idpgan": a generator held by a moment anchor and refined by a private WGAN-GP critic."""
 
+from collections.abc import Sequence
 from typing import overload
 
+from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
 from models.counting.question import Counter
 from models.devices.placement import HOST, Placement
@@ -17,10 +19,11 @@ class IdpganSynthesizer:
 
     Args:
         placement: where trainings run.
+        earlier: counts of releases that the plan takes over, in its order.
     """
 
-    def __init__(self, placement: Placement = HOST) -> None:
-        self._placement = placement
+    def __init__(self, placement: Placement = HOST, *, earlier: Sequence[ReleasedCounts] = ()) -> None:
+        self._placement, self._earlier = placement, earlier
 
     @overload
     def fit(
@@ -42,4 +45,4 @@ class IdpganSynthesizer:
         """Run the plan on the records; resumes from the host's checkpoint."""
         if isinstance(records, PrivateImages):
             return ImageTraining(records, plan, streams, host, placement=self._placement).run()
-        return Training(records, plan, streams, host, placement=self._placement).run()
+        return Training(records, plan, streams, host, placement=self._placement, earlier=self._earlier).run()

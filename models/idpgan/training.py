@@ -1,8 +1,11 @@
 """The training of IDPGAN on tables: what the loop (`models.idpgan.loop`) does with rows."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from torch import Tensor, nn
 
+from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
 from models.counting.question import Counter
 from models.critic.network import Critic
@@ -27,6 +30,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         streams: all randomness of the job.
         host: durable progress and checkpoints.
         placement: where it runs.
+        earlier: counts of releases that the plan takes over, in its order.
     """
 
     _refinement: Refinement | MixtureFit
@@ -39,6 +43,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         host: TrainingHost,
         *,
         placement: Placement = HOST,
+        earlier: Sequence[ReleasedCounts] = (),
     ) -> None:
         network: Critic | None = None
         units = np.zeros(0, np.int64)
@@ -48,10 +53,10 @@ class Training(Loop[Measurement, TrainedGenerator]):
             widths = (plan.idpgan_options.critic_width,) * plan.idpgan_options.critic_layers
             network = Critic(inputs=table.cells, widths=widths).initialise(streams)
         super().__init__(units, network, plan, streams, host, placement)
-        self._table = table
+        self._table, self._earlier = table, earlier
 
     def _measure(self) -> Measurement:
-        return measure(self._table, self._plan, self._streams)
+        return measure(self._table, self._plan, self._streams, earlier=self._earlier)
 
     def _restored(self, tensors: dict[str, Tensor]) -> Measurement:
         return Measurement.restore(tensors, self._table)

@@ -16,6 +16,7 @@ from understudy.verifying.closeness import close
 from understudy.verifying.learning import learns_records
 from understudy.verifying.marginals import counted, is_of_marginals
 from understudy.verifying.records import described
+from understudy.verifying.reused import combined, keeps_groups_by_class
 from understudy.verifying.strict_json import read_object
 
 Json = Mapping[str, Any]
@@ -66,7 +67,7 @@ def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
 
 
 def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
-    anchor, most_records = plan["anchor"], plan["privacy_unit"].get("records") or 1
+    anchor, most_records = combined(plan), plan["privacy_unit"].get("records") or 1
     cells, stated = head["cardinalities"], _stated(head["groups"])
     if is_of_marginals(anchor):
         yield from _marginal_problems(opened, cells, head["merged"], stated, anchor)
@@ -86,6 +87,8 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
         return
     listed = [columns for columns, _std in stated]
     ways = (False, True) if target is not None and len(cells) > 1 else (False,)
+    if (by_class := keeps_groups_by_class(plan)) is not None:
+        ways = (by_class,)
     possible = [
         list(
             _rounds(

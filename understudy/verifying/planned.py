@@ -30,6 +30,7 @@ from understudy.verifying.learning import (
     threshold_delta,
 )
 from understudy.verifying.records import Described
+from understudy.verifying.reused import reused_problems
 from understudy.verifying.schedule import block_problems, histogram_groups
 
 Json = Mapping[str, Any]
@@ -170,6 +171,7 @@ def plan_problems(plan: Json, records: Described) -> Iterator[str]:
         plan: of the published form.
         records: what the manifest says of them.
     """
+    yield from reused_problems(plan)
     if not marginals.fits_synthesizer(plan):
         yield "plan/options: not those of the synthesizer"
         return

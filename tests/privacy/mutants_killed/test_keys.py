@@ -19,7 +19,7 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
 
     monkeypatch.setattr(runner, "open_private_rows", lambda *_: ())
     monkeypatch.setattr(runner, "coded_table", lambda *_: small_table())
-    monkeypatch.setattr(runner, "make_synthesizer", lambda *_: Listening())
+    monkeypatch.setattr(runner, "make_synthesizer", lambda *_, **_given: Listening())
     plan = SimpleNamespace(synthesizer="idpgan")
     key = streams()._key
     work = SimpleNamespace(

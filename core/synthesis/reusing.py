@@ -1,0 +1,150 @@
+"""Choosing which earlier counts a plan takes over: a public rule on plans of releases.
+
+The most precise release comes first; a release is left out if some of its counts are in one that is taken already. The
+pairs of the first release are taken, and its groups kept, unless the plan by itself would count in much finer groups or by class
+where the release did not. Pairs of another release are taken where both counted every code for itself; else its
+columns alone are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from core.privacy.gaussian import epsilon_of
+from core.synthesis.counting_rules import counts_by_class, groups_wanted
+from core.synthesis.plan import DomainShape, Plan
+from core.synthesis.reused import ReusedCounts, ReusedTables
+from core.synthesis.stages import AnchorPlan
+
+MOST_REUSED: Final = 8
+"""Releases whose bundles one job reads; each may hold the counts of many before it."""
+FINER: Final = 1.5
+"""A plan keeps earlier groups unless it would have more than so many times as many by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierCounts:
+    """Counts that a release of the same rows left.
+
+    Args:
+        release_id: the release.
+        plan: its plan.
+        counts_sha256: of `counts.bin` in its bundle.
+    """
+
+    release_id: str
+    plan: Plan
+    counts_sha256: str
+
+    @property
+    def releases(self) -> frozenset[str]:
+        """The release, and those whose counts are in its."""
+        return frozenset({self.release_id}.union(*(one.releases for one in self.plan.reused)))
+
+
+def may_reuse(plan: Plan) -> bool:
+    """Whether a plan counts codes of declared columns in two rounds, as what it takes over must have been."""
+    anchor = plan.anchor
+    return isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0 and plan.learning is None
+
+
+def with_reuse(plan: Plan, earlier: Sequence[EarlierCounts], shape: DomainShape) -> Plan:
+    """Return the plan with what it takes over; the plan itself where that is nothing.
+
+    Args:
+        plan: without any reuse.
+        earlier: releases of the same rows under the same declared domain, newest first.
+        shape: of the domain.
+    """
+    usable = [one for one in earlier if may_reuse(one.plan) and _counted_alike(one.plan, plan)]
+    if not may_reuse(plan) or not usable:
+        return plan
+    # Sorting is stable, so among equals the newest comes first.
+    ordered = sorted(usable, key=lambda one: _known(one.plan).noise_multiplier)
+    taken: list[EarlierCounts] = []
+    for one in ordered:
+        if len(taken) < MOST_REUSED and all(one.releases.isdisjoint(other.releases) for other in taken):
+            taken.append(one)
+    kept = _tables(taken[0].plan, shape)
+    if not _keeps_groups(plan, kept, shape):
+        kept = None
+    reused = [_reused(one, _lined_up(_tables(one.plan, shape), kept, shape)) for one in taken[1:]]
+    return replace(plan, reused=(_reused(taken[0], kept), *reused))
+
+
+def epsilon_as_if(plan: Plan, *, alone: bool = False) -> float:
+    """Return the epsilon for which one plan would have counted as precisely, at the plan's delta.
+
+    Args:
+        plan: with an anchor of tables in two rounds.
+        alone: whether to leave out what is taken over.
+    """
+    anchor = plan.anchor if alone else plan.known
+    assert isinstance(anchor, AnchorPlan), "an anchor of tables"
+    mu = sum(part.noise_multiplier**-2 for part in anchor.parts) ** 0.5
+    return epsilon_of(mu, plan.guarantee.delta)
+
+
+def _known(plan: Plan) -> AnchorPlan:
+    assert plan.known is not None, "a plan that may reuse"
+    return plan.known
+
+
+def _counted_alike(one: Plan, other: Plan) -> bool:
+    return (one.declared_size, one.adjacency, one.privacy_unit) == (
+        other.declared_size,
+        other.adjacency,
+        other.privacy_unit,
+    )
+
+
+def _tables(plan: Plan, shape: DomainShape) -> ReusedTables | None:
+    """The pairs that a release of this plan holds; None where there is one column alone."""
+    anchor = _known(plan)
+    if not anchor.table_sensitivity:
+        return None
+    noise_multiplier = anchor.noise_std / anchor.table_sensitivity
+    if (kept := plan.kept_groups) is not None:
+        return replace(kept, noise_multiplier=noise_multiplier)
+    by_class, most = _own_groups(plan, shape)
+    return ReusedTables(noise_multiplier=noise_multiplier, most_groups=most, by_class=by_class)
+
+
+def _own_groups(plan: Plan, shape: DomainShape) -> tuple[bool, int]:
+    """Whether a plan counts by class, and in how many groups at most, if it keeps no earlier groups."""
+    assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
+    noise_std, sizes, target = plan.anchor.noise_std, tuple(shape.cardinalities), shape.target_index
+    by_class = counts_by_class(sizes, target, declared_size=plan.declared_size, noise_std=noise_std)
+    slices = sizes[target] if by_class and target is not None else 1
+    most = groups_wanted(
+        declared_size=plan.declared_size, noise_std=noise_std, columns=len(sizes), slices=slices
+    )
+    return by_class, most
+
+
+def _keeps_groups(plan: Plan, kept: ReusedTables | None, shape: DomainShape) -> bool:
+    by_class, most = _own_groups(plan, shape)
+    return kept is not None and most <= FINER * kept.most_groups and kept.by_class >= by_class
+
+
+def _lined_up(
+    tables: ReusedTables | None, kept: ReusedTables | None, shape: DomainShape
+) -> ReusedTables | None:
+    """The pairs if they are of the kept groups: where no column has more codes than groups, in both."""
+    codes = max(
+        (size for place, size in enumerate(shape.cardinalities) if place != shape.target_index), default=0
+    )
+    if tables is None or kept is None or tables.by_class != kept.by_class:
+        return None
+    return tables if codes <= min(tables.most_groups, kept.most_groups) else None
+
+
+def _reused(one: EarlierCounts, tables: ReusedTables | None) -> ReusedCounts:
+    anchor = _known(one.plan)
+    return ReusedCounts(
+        release_id=one.release_id,
+        counts_sha256=one.counts_sha256,
+        holds=tuple(sorted(one.releases - {one.release_id})),
+        columns_noise_multiplier=anchor.noise_std / anchor.column_sensitivity,
+        tables=tables,
+    )

@@ -1,0 +1,159 @@
+"""Combining the anchor's counts with those of earlier releases. Post-processing of releases, free of charge.
+
+Earlier counts are public and were fixed when the job was ordered. Each cell becomes the mean of its noisy counts weighted by
+inverse variance. Within one round all tables of a release share one noise multiplier, so one weight a release is enough.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from core.releases.counts import ReleasedCounts
+from core.synthesis.plan import Plan
+from core.synthesis.stages import AnchorPlan
+from models.anchor import MomentLayout, Moments
+from models.grouping import Groups, group_counts
+
+Floats = npt.NDArray[np.float64]
+
+
+def require_usable(
+    plan: Plan,
+    earlier: Sequence[ReleasedCounts],
+    *,
+    cardinalities: tuple[int, ...],
+    target_index: int | None,
+) -> None:
+    """Check, before a row is read, that the counts are those that the plan takes over.
+
+    Args:
+        plan: names them.
+        earlier: the counts, in its order.
+        cardinalities: codes of every column.
+        target_index: the target, or None.
+
+    Raises:
+        ValueError: one is missing, of other columns or other groups, or lacks a table.
+    """
+    if len(earlier) != len(plan.reused):
+        raise ValueError("not as many earlier counts as the plan takes over")
+    for counts in earlier:
+        columns = {table.columns for table in counts.tables}
+        if counts.cardinalities != cardinalities or any(
+            (place,) not in columns for place in range(len(cardinalities))
+        ):
+            raise ValueError("the earlier counts are of other columns")
+    groups, kept = kept_groups(plan, earlier), plan.kept_groups
+    if groups is None or kept is None:
+        return
+    layout = MomentLayout(
+        cardinalities=group_counts(groups), target_index=target_index, by_class=kept.by_class
+    )
+    for _noise, counts in _with_tables(plan, earlier):
+        _moments(counts, layout)
+
+
+def with_columns(
+    columns: Sequence[Floats], plan: Plan, earlier: Sequence[ReleasedCounts]
+) -> tuple[Floats, ...]:
+    """Combine the noisy counts of the codes of every column.
+
+    Args:
+        columns: of the plan's first round, in records.
+        plan: says how precise all of them are.
+        earlier: the counts that the plan takes over, in its order.
+    """
+    if not plan.reused:
+        return tuple(columns)
+    own = _own(plan)
+    noises = [own.noise_std / own.column_sensitivity, *(one.columns_noise_multiplier for one in plan.reused)]
+    tables = [_by_columns(one) for one in earlier]
+    return tuple(
+        _mean([counts, *(table[place,] for table in tables)], noises) for place, counts in enumerate(columns)
+    )
+
+
+def kept_groups(plan: Plan, earlier: Sequence[ReleasedCounts]) -> tuple[Groups, ...] | None:
+    """Return the groups of the earlier pairs that the plan takes over; None where it makes its own.
+
+    Raises:
+        ValueError: pairs that are taken over together are of different groups.
+    """
+    kept = [counts.groups for _noise, counts in _with_tables(plan, earlier)]
+    if any(not np.array_equal(a, b) for one in kept[1:] for a, b in zip(kept[0], one, strict=True)):
+        raise ValueError("the earlier counts are of different groups")
+    return kept[0] if kept else None
+
+
+def with_tables(
+    moments: Moments, layout: MomentLayout, plan: Plan, earlier: Sequence[ReleasedCounts]
+) -> Moments:
+    """Combine the noisy counts of groups.
+
+    Args:
+        moments: of the plan's second round.
+        layout: of it, over the groups that are kept.
+        plan: says how precise all of them are.
+        earlier: the counts that the plan takes over, in its order.
+    """
+    taken = list(_with_tables(plan, earlier))
+    if not taken:
+        return moments
+    own = _own(plan)
+    noises = [own.noise_std / own.table_sensitivity, *(noise for noise, _counts in taken)]
+    others = [_moments(counts, layout) for _noise, counts in taken]
+    return Moments(
+        pairs=_mean([moments.pairs, *(one.pairs for one in others)], noises),
+        ones=_mean([moments.ones, *(one.ones for one in others)], noises),
+    )
+
+
+def _own(plan: Plan) -> AnchorPlan:
+    assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables reuses counts"
+    return plan.anchor
+
+
+def _with_tables(plan: Plan, earlier: Sequence[ReleasedCounts]) -> Iterator[tuple[float, ReleasedCounts]]:
+    for one, counts in zip(plan.reused, earlier, strict=True):
+        if one.tables is not None:
+            yield one.tables.noise_multiplier, counts
+
+
+def _mean(counts: Sequence[Floats], noises: Sequence[float]) -> Floats:
+    """The mean of counts weighted by the inverse squares of their noise multipliers."""
+    weights = np.array(noises) ** -2.0
+    weights /= weights.sum()
+    combined: Floats = counts[0] * weights[0]
+    for values, weight in zip(counts[1:], weights[1:], strict=True):
+        combined = combined + values * weight
+    return combined
+
+
+def _by_columns(counts: ReleasedCounts) -> dict[tuple[int, ...], Floats]:
+    """Every table in records, by its columns."""
+    return {table.columns: table.cells.astype(np.float64) * counts.step for table in counts.tables}
+
+
+def _moments(counts: ReleasedCounts, layout: MomentLayout) -> Moments:
+    """Read tables as the second round of a layout."""
+    tables = _by_columns(counts)
+    sliced = (layout.target_index,) if layout.by_class and layout.target_index is not None else ()
+    blocks = dict(zip(layout.features, layout.blocks, strict=True))
+    pairs = np.zeros((layout.slices, layout.cells, layout.cells))
+    ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
+    for columns in layout.weights:
+        named = (*sliced, *columns)
+        places = tuple(sorted(named))
+        if places not in tables:
+            raise ValueError("the earlier counts lack a table")
+        table = tables[places].transpose([places.index(column) for column in named])
+        block = blocks[columns[0]]
+        if len(columns) == 1:
+            ones[:, block] = table
+            continue
+        other = blocks[columns[1]]
+        pair = table.reshape(layout.slices, block.stop - block.start, -1)
+        pairs[:, block, other] = pair
+        pairs[:, other, block] = pair.transpose(0, 2, 1)
+    return Moments(pairs=pairs, ones=ones)

@@ -1,0 +1,67 @@
+"""Counts of earlier releases that a plan takes over: which they may be, and what they do to the noise of a bundle's counts.
+
+The charge is for the plan's own counts alone. What was released before was paid for then, and is named by the digest of its
+counts; that those were released from the same rows is attested by the signature.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from understudy.verifying.anchors import has_rounds, is_of_images
+from understudy.verifying.marginals import is_of_marginals
+
+Json = Mapping[str, Any]
+
+
+def reused_problems(plan: Json) -> Iterator[str]:
+    """Say where the counts that a plan takes over are not such as it could.
+
+    Args:
+        plan: of the published form.
+    """
+    reused, anchor = plan.get("reused"), plan["anchor"]
+    if reused is None:
+        return
+    if anchor is None or is_of_images(anchor) or is_of_marginals(anchor) or not has_rounds(anchor):
+        yield "plan/reused: the plan counts nothing itself"
+    if "learning" in plan:
+        yield "plan/reused: of a domain that is learnt, codes of another release mean something else"
+    releases = [release for one in reused for release in (one["release_id"], *one["holds"])]
+    if len(set(releases)) != len(releases):
+        yield "plan/reused: the counts of a release are taken twice"
+    kept = {(one["tables"]["most_groups"], one["tables"]["by_class"]) for one in reused if one["tables"]}
+    if len({by_class for _most, by_class in kept}) > 1:
+        yield "plan/reused: pairs that are counted differently cannot be combined"
+
+
+def combined(plan: Json) -> dict[str, Any]:
+    """The anchor of a plan, with the noise that its counts have together with those that it takes over."""
+    anchor, reused = plan["anchor"], plan.get("reused")
+    if not reused:
+        return dict(anchor)
+    std = anchor["noise_multiplier"] * anchor["sensitivity"]
+    columns = _together(
+        std / anchor["column_sensitivity"], [one["columns_noise_multiplier"] for one in reused]
+    )
+    size = anchor["table_sensitivity"]
+    if not size:
+        std = columns * anchor["column_sensitivity"]
+        return {**anchor, "noise_multiplier": std / anchor["sensitivity"]}
+    tables = [one["tables"]["noise_multiplier"] for one in reused if one["tables"]]
+    std = _together(std / size, tables) * size
+    return {
+        **anchor,
+        "noise_multiplier": std / anchor["sensitivity"],
+        "column_sensitivity": std / columns,
+    }
+
+
+def keeps_groups_by_class(plan: Json) -> bool | None:
+    """Whether a plan that keeps the groups of earlier pairs counts them by class; None where it keeps none."""
+    return next((one["tables"]["by_class"] for one in plan.get("reused", ()) if one["tables"]), None)
+
+
+def _together(own: float, others: list[float]) -> float:
+    """The noise multiplier of counts combined by inverse variance."""
+    return 1.0 / math.sqrt(math.fsum(noise**-2 for noise in (own, *others)))
