@@ -74,6 +74,7 @@ from service.grants import endpoints as grants
 from service.jobs import endpoints as jobs
 from service.jobs import failure_note
 from service.jobs.watching import JobWatch
+from service.known_counts import endpoints as known_counts
 from service.members import endpoints as members
 from service.metrics import endpoints as metrics
 from service.metrics.recording import Recorder
@@ -199,6 +200,7 @@ def create_app(
         grants,
         quotes,
         releases,
+        known_counts,
         charged_reports,
         deleting,
         failure_note,

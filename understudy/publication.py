@@ -48,6 +48,7 @@ class Order:
         options: its options; what is missing is decided by public rules.
         selection: candidates to choose among instead of synthesizer and options, in the form of an order; `epsilon` is
             then the winner's training alone.
+        reuse: whether counts of earlier releases of the dataset are taken over.
         sample_rows: number of synthetic rows to draw.
         out: folder for the results.
         budget: epsilon and delta of the population's cap; None keeps the present one, or sets the smallest that
@@ -64,6 +65,7 @@ class Order:
     synthesizer: str = "idpgan"
     options: Json = field(default_factory=dict)
     selection: Json | None = None
+    reuse: bool = True
     sample_rows: int
     out: Path
     budget: tuple[float, float] | None = None
@@ -75,6 +77,8 @@ class Order:
     def terms(self) -> dict[str, Any]:
         """What a quote and an order take."""
         terms: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta}
+        if not self.reuse:
+            terms |= {"reuse": False}
         if self.selection is not None:
             return terms | {"selection": self.selection}
         return terms | {"synthesizer": self.synthesizer, "options": self.options}

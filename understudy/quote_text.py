@@ -47,6 +47,7 @@ def _training(document: Json) -> list[str]:
         *_bound(document),
         *_learning(document.get("learning")),
         *_expected(document),
+        *_reused(document.get("reused")),
     ]
 
 
@@ -109,6 +110,18 @@ def _learning(learning: Mapping[str, Any] | None) -> list[str]:
             "budget is then counted by basic composition"
         )
     return [f"  learnt of the domain first: {told}"]
+
+
+def _reused(reused: Mapping[str, Any] | None) -> list[str]:
+    """What earlier counts are worth, in one line; none where none are taken over."""
+    if reused is None:
+        return []
+    count = len(reused["releases"]) + sum(len(one["holds"]) for one in reused["releases"])
+    told = "1 earlier release" if count == 1 else f"{count} earlier releases"
+    as_if, alone = reused["epsilon_as_if"], reused["epsilon_alone"]
+    return [
+        f"  with the counts of {told}, free: as if epsilon {as_if:.2f} had been spent on counts, instead of {alone:.2f}"
+    ]
 
 
 def _selection(document: Json) -> list[str]:

@@ -14,6 +14,7 @@ from core.privacy.remaining import remaining_epsilon
 from core.synthesis.expected_error import expected_error
 from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import DomainShape, Plan
+from core.synthesis.reusing import epsilon_as_if
 from core.synthesis.stages import AnchorPlan
 
 SPLIT_ORDER = 8
@@ -58,6 +59,7 @@ def make_quote(
         "split": split_of(plan),
         **learning_in(plan),
         **({} if domain is None else expected_error_in(plan, domain)),
+        **reused_in(plan),
         "epsilon": plan.epsilons.to_json(),
         **room_for(plan_charge(plan), cap, charges),
         "plan_digest": plan.digest(),
@@ -175,6 +177,26 @@ def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> dict[str
         most_records=plan.privacy_unit.most_records,
     )
     return {"expected_error": found.to_json()}
+
+
+def reused_in(plan: Plan) -> dict[str, Any]:
+    """Return what a plan takes over and what it is worth: nothing where it takes over nothing.
+
+    `epsilon_as_if` is the epsilon for which one plan would have counted as precisely as all that is known then;
+    `epsilon_alone` that of the plan's own counts; both at its delta.
+    """
+    if not plan.reused:
+        return {}
+    releases = [
+        {
+            "release_id": one.release_id,
+            "holds": list(one.holds),
+            "counts": "columns" if one.tables is None else "columns-and-pairs",
+        }
+        for one in plan.reused
+    ]
+    as_if = {"epsilon_as_if": epsilon_as_if(plan), "epsilon_alone": epsilon_as_if(plan, alone=True)}
+    return {"reused": as_if | {"releases": releases}}
 
 
 def filters_of(admission: Admission) -> dict[str, dict[str, Any]]:

@@ -6,6 +6,7 @@ where the release did not. Pairs of another release are taken where both counted
 columns alone are.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -70,6 +71,56 @@ def with_reuse(plan: Plan, earlier: Sequence[EarlierCounts], shape: DomainShape)
         kept = None
     reused = [_reused(one, _lined_up(_tables(one.plan, shape), kept, shape)) for one in taken[1:]]
     return replace(plan, reused=(_reused(taken[0], kept), *reused))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountsTold:
+    """What the counts of a release answer, and how precisely, from public facts.
+
+    Args:
+        columns: counted one by one.
+        pairs: of columns, counted together.
+        by_class: whether columns and pairs are counted within each class of the target.
+        most_groups: how many groups a column has in pairs at most, about; None without pairs.
+        column_std: standard deviation of the noise on a cell of a column of average weight, in records.
+        pair_std: the same of a pair of average weight; None without pairs.
+        epsilon_as_if: for which one plan would have counted as precisely.
+        delta: of `epsilon_as_if`.
+        holds: earlier releases whose counts are in these.
+    """
+
+    columns: int
+    pairs: int
+    by_class: bool
+    most_groups: int | None
+    column_std: float
+    pair_std: float | None
+    epsilon_as_if: float
+    delta: float
+    holds: tuple[str, ...]
+
+
+def told_of(one: EarlierCounts, shape: DomainShape) -> CountsTold:
+    """Say what the counts of a release answer.
+
+    Args:
+        one: of a plan that may reuse.
+        shape: of its domain.
+    """
+    anchor, columns = _known(one.plan), len(shape.cardinalities)
+    tables = _tables(one.plan, shape)
+    most_records = one.plan.privacy_unit.most_records
+    return CountsTold(
+        columns=columns,
+        pairs=columns * (columns - 1) // 2,
+        by_class=tables is not None and tables.by_class,
+        most_groups=None if tables is None else tables.most_groups,
+        column_std=anchor.noise_std / anchor.column_sensitivity * most_records * math.sqrt(columns),
+        pair_std=None if tables is None else anchor.noise_std,
+        epsilon_as_if=epsilon_as_if(one.plan),
+        delta=one.plan.guarantee.delta,
+        holds=tuple(sorted(one.releases - {one.release_id})),
+    )
 
 
 def epsilon_as_if(plan: Plan, *, alone: bool = False) -> float:

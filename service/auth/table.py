@@ -134,6 +134,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "draw_samples": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "ask_counts": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "check_rules": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
+    "read_known_counts": Access(_WORKING, Scope.RELEASES_READ, Reach.SEEN),
     "list_charged_reports": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "read_charged_report": Access(_EVERYBODY, Scope.RELEASES_READ, Reach.SEEN),
     "export_dossier": Access(_OWNER | _ADMIN | _AUDITOR, Scope.AUDIT_READ, Reach.GOVERNED),

@@ -73,6 +73,15 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
         )
         yield f"Worked out again from what ran, epsilon is {epsilon_up(stated)}."
         yield "This holds for the generator and for everything ever drawn from it, whoever holds it and whatever they know."
+    plan = certificate.get("plan")
+    reused = plan.get("reused", ()) if isinstance(plan, Mapping) else ()
+    if reused:
+        earlier = sum(1 + len(one["holds"]) for one in reused)
+        told = "1 earlier release" if earlier == 1 else f"{count(earlier)} earlier releases"
+        yield (
+            f"Its counts are combined with those of {told} of the same data, which were paid for then: "
+            f"{', '.join(str(one['release_id']) for one in reused)}."
+        )
     if candidates := _candidates(certificate):
         yield (
             f"{count(candidates)} candidates were tried on parts of the units, and number "

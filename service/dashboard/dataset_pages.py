@@ -35,6 +35,7 @@ from service.datasets.schemas import DatasetView
 from service.dossier.endpoints import export_dossier
 from service.grants.endpoints import list_grants, revoke_grant
 from service.jobs.endpoints import create_job, list_jobs
+from service.known_counts.endpoints import read_known_counts
 from service.members.endpoints import add_member, list_members
 from service.members.schemas import MemberView
 from service.requests.endpoints import file_budget_request, list_dataset_budget_requests
@@ -125,6 +126,7 @@ def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) ->
         may_add=members is not None and visit.may(add_member),
         may_revoke=members is not None and visit.may(revoke_grant),
         may_file=visit.may(file_budget_request),
+        known=visit.ask(read_known_counts, dataset_id=dataset_id) if visit.may(read_known_counts) else None,
     )
 
 

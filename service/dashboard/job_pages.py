@@ -20,6 +20,7 @@ from service.grants.endpoints import list_grants
 from service.jobs.endpoints import cancel_job, create_job, list_jobs, read_job
 from service.jobs.failure_note import read_failure_note
 from service.jobs.schemas import JobView
+from service.known_counts.endpoints import read_known_counts
 from service.quotes.endpoints import create_quote
 from service.quotes.schemas import GeneratorOrder
 from service.wire import Before
@@ -28,6 +29,7 @@ JOBS: Final = 25
 OPEN_GRANT: Final = "open"
 ORDERED: Final = (
     "epsilon", "delta", "grant_id", "options", "candidates", "selection_epsilon", "choice_epsilon",
+    "fresh",
 )  # fmt: skip
 """The fields of an order, carried from its price to the button as they were sent."""
 
@@ -92,6 +94,7 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         tabs=tabs(visit, dataset),
         budget=visit.ask(read_budget, dataset_id=dataset_id),
         options=order_words.known_options(),
+        known=visit.ask(read_known_counts, dataset_id=dataset_id) if visit.may(read_known_counts) else None,
         most_candidates=MOST_CANDIDATES,
         grants=[
             grant for grant in grants if grant.holder_id == visit.principal.id and grant.state == OPEN_GRANT
@@ -141,4 +144,5 @@ def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
         grant_id=form.identity("grant_id"),
         options=order_words.options_of(form.text("options")),
         selection=order_words.selection_of(form),
+        reuse=form.text("fresh") is None,
     )

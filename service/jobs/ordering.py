@@ -26,6 +26,7 @@ from service.idempotency import Answer
 from service.jobs.schemas import JobView
 from service.parts import Parts
 from service.quotes.charged import report_of
+from service.quotes.reuse import reusing, stored_counts
 from service.quotes.schemas import GeneratorOrder
 
 RANDOMNESS_KEY_BYTES: Final = 32
@@ -47,8 +48,10 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # An order that names no grant, selection or report has the digest that it had before there were any.
+        # An order that names no grant, selection or report and reuses what it may has the digest that it had before there were any.
         unnamed = {name for name in ("grant_id", "selection", "report") if getattr(order, name) is None}
+        if order.reuse:
+            unnamed.add("reuse")
         body = order.model_dump(mode="json", exclude=unnamed)
         self._digest = idempotency.request_digest(endpoint="create_job", body=body)
         concerns(order.dataset_id)
@@ -81,8 +84,10 @@ class Ordering:
             facts = DatasetFacts.of(row)
             cap = book.cap_of(session, facts.population_id)
             report = report_of(session, self._order, self._principal)
+            stored = stored_counts(session, facts, self._principal) if self._order.reuse else ()
         self._parts.witness.require_once(facts.population_id)
-        return self._parts.planner.plan(self._order, facts, cap, report=report)
+        plan = self._parts.planner.plan(self._order, facts, cap, report=report)
+        return reusing(plan, stored, facts, self._parts.store)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
         """Reserve, queue and remember the answer; or find that a copy of the request was faster.

@@ -24,6 +24,7 @@ from service.dependencies import CurrentPrincipal, InjectedParts
 from service.edge.gate import ServiceBusy
 from service.problem import problems
 from service.quotes.charged import report_of
+from service.quotes.reuse import reusing, stored_counts
 from service.quotes.schemas import GeneratorOrder
 from service.releases.errors import ReleaseNotFound
 from service.strict_route import StrictRoute
@@ -61,6 +62,9 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
     depended on another; the noise of the counts as released; and what is counted. It is null for images, for a critic alone and for
     graphical models; `expected_error_missing` then says why.
 
+    Where counts of earlier releases of the dataset are taken over: from which, and for which epsilon one plan would have
+    counted as precisely (`reused.epsilon_as_if`). They cost nothing.
+
     Whether it fits is said under the cap and under the analyst's grant; `refusal` is the code that an order would meet.
     Computed from public facts alone; nothing is reserved, so another order may come first.
     """
@@ -68,7 +72,8 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
         cap = book.cap_of(session, facts.population_id)
         report = report_of(session, order, principal)
-    plan = parts.planner.plan(order, facts, cap, report=report)
+        stored = stored_counts(session, facts, principal) if order.reuse else ()
+    plan = reusing(parts.planner.plan(order, facts, cap, report=report), stored, facts, parts.store)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with parts.database.read_only() as session:
         outlook = look(

@@ -114,6 +114,12 @@ class GeneratorOrder(BaseModel):
         None, description="What to measure of a release, instead of making a generator."
     )
 
+    reuse: bool = Field(
+        default=True,
+        description="Combine the noisy counts of earlier releases of the dataset with the generator's own, by precision. It "
+        "costs nothing. A selection and a report reuse nothing.",
+    )
+
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
         if self.selection is not None and self.options:

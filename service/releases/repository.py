@@ -50,6 +50,12 @@ def page(
     return page_of(session, query, Release, limit=limit, before=before)
 
 
+def newest(session: Session, dataset_id: UUID, principal: Principal, *, limit: int) -> Sequence[Release]:
+    """The newest releases of a dataset that the principal may see, newest first."""
+    rows, _next = page(session, principal, dataset_id=dataset_id, job_id=None, limit=limit, before=None)
+    return rows
+
+
 def published_by(session: Session, job_ids: Sequence[UUID]) -> Published:
     """What each of these jobs released that released something."""
     found = select(Release.job_id, Release.id, Release.certificate[MEMBER])

@@ -30,6 +30,8 @@ CALLS: list[Documented] = [
     ("ask_quote", {"dataset_id": "d", "epsilon": 1.0}, {"fits": True}, "POST", "/v1/quotes", {"dataset_id": "d", "epsilon": 1.0, "synthesizer": "idpgan", "options": {}}),
     ("read_certificate", {"release_id": "r"}, {"schema": "s"}, "GET", "/v1/releases/r/certificate", None),
     ("ask_counts", {"release_id": "r", "question": "a by b"}, ANSWER, "GET", "/v1/releases/r/counts?question=a+by+b", None),
+    ("read_known_counts", {"dataset_id": "d"}, {"releases": []}, "GET", "/v1/datasets/d/known-counts", None),
+    ("ask_quote", {"dataset_id": "d", "epsilon": 1.0, "reuse": False}, {"fits": True}, "POST", "/v1/quotes", {"dataset_id": "d", "epsilon": 1.0, "synthesizer": "idpgan", "options": {}, "reuse": False}),
     ("check_rules", {"release_id": "r"}, {"rules": [], "counted": "records", "remedy": None}, "GET", "/v1/releases/r/rules", None),
     ("create_key", {"name": "n", "roles": ("owner",)}, KEY, "POST", "/v1/keys", {"name": "n", "roles": ["owner"], "scopes": []}),
     ("create_person", {"name": "n", "roles": ("owner",)}, PERSON, "POST", "/v1/people", {"name": "n", "roles": ["owner"]}),

@@ -16,6 +16,7 @@ from understudy.cli.domain import app as domain_app
 from understudy.cli.dossier import dossier
 from understudy.cli.dummy import dummy
 from understudy.cli.keys import app as keys_app
+from understudy.cli.known import known
 from understudy.cli.ledger import app as ledger_app
 from understudy.cli.members import app as members_app
 from understudy.cli.notify import app as notify_app
@@ -40,6 +41,7 @@ app.command("backup")(stack.backup)
 app.command("restore")(stack.restore)
 app.command("publish")(publish.publish)
 app.command("quote")(jobs.quote)
+app.command("known")(known)
 app.command("status")(jobs.status)
 app.command("sample")(sample.sample)
 app.command("ask")(ask)

@@ -15,6 +15,7 @@ from understudy.cli.options import (
     DataFolderPath,
     Epsilon,
     Key,
+    NoReuse,
     SelectionEpsilon,
     Settings,
     Synthesizer,
@@ -50,6 +51,7 @@ def quote(
     candidates: Candidates = None,
     selection_epsilon: SelectionEpsilon = None,
     choice_epsilon: ChoiceEpsilon = None,
+    no_reuse: NoReuse = False,
     as_json: AsJson = False,
     url: Url = None,
     key: Key = None,
@@ -75,6 +77,7 @@ def quote(
             synthesizer=synthesizer,
             options=options,
             selection=selection,
+            reuse=not no_reuse,
         )
     tell(answer.document, quote_lines(answer), as_json=as_json)
 

@@ -63,6 +63,9 @@ DeclaredSize = Annotated[
 Synthesizer = Annotated[
     str, typer.Option("--synthesizer", help="How the generator is made: idpgan, aim or mst.")
 ]
+NoReuse = Annotated[
+    bool, typer.Option("--no-reuse", help="Take over no counts of earlier releases of the dataset.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

@@ -23,6 +23,7 @@ from understudy.cli.options import (
     Delta,
     Epsilon,
     Key,
+    NoReuse,
     SelectionEpsilon,
     Settings,
     Synthesizer,
@@ -72,6 +73,7 @@ def publish(
     candidates: Candidates = None,
     selection_epsilon: SelectionEpsilon = None,
     choice_epsilon: ChoiceEpsilon = None,
+    no_reuse: NoReuse = False,
     budget_epsilon: Annotated[
         float | None,
         typer.Option(
@@ -141,6 +143,7 @@ def publish(
         synthesizer=synthesizer,
         options=parse_options(settings or []),
         selection=selection,
+        reuse=not no_reuse,
         sample_rows=sample_rows or table.declared_size,
         out=out,
         budget=chosen_budget(budget_epsilon, budget_delta),

@@ -42,6 +42,7 @@ class AsyncJobs(ABC):
         options: Json | None = None,
         selection: Json | None = None,
         grant_id: str | None = None,
+        reuse: bool = True,
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent."""
         return await self.run(
@@ -53,6 +54,7 @@ class AsyncJobs(ABC):
                 options=options,
                 selection=selection,
                 grant_id=grant_id,
+                reuse=reuse,
             )
         )
 
@@ -66,6 +68,7 @@ class AsyncJobs(ABC):
         options: Json | None = None,
         selection: Json | None = None,
         grant_id: str | None = None,
+        reuse: bool = True,
         idempotency_key: str | None = None,
     ) -> AsyncJob:
         """Order a publication (analyst), drawing on a grant. A lost answer is asked for again under one idempotency key."""
@@ -77,6 +80,7 @@ class AsyncJobs(ABC):
             options=options,
             selection=selection,
             grant_id=grant_id,
+            reuse=reuse,
             idempotency_key=idempotency_key,
         )
         return AsyncJob.of(await self.run(call), self)

@@ -17,16 +17,18 @@ def ask_quote(
     options: Json | None = None,
     selection: Json | None = None,
     grant_id: str | None = None,
+    reuse: bool = True,
 ) -> Call[Quote]:
     """Ask what a job would do and cost; nothing is spent, so it may be repeated.
 
+    Without `reuse` the job takes no counts of earlier releases over.
     A selection names `candidates`, the `epsilon` of each on its part and the `choice_epsilon`; options are then theirs.
     """
     return Call(
         method="POST",
         path="/v1/quotes",
         read=Quote.from_json,
-        body=_order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id),
+        body=_order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id, reuse=reuse),
     )
 
 
@@ -39,6 +41,7 @@ def order_job(
     options: Json | None = None,
     selection: Json | None = None,
     grant_id: str | None = None,
+    reuse: bool = True,
     idempotency_key: str | None = None,
 ) -> Call[Job]:
     """Order a publication. The idempotency key makes a repetition the same order, so that it spends once."""
@@ -46,7 +49,7 @@ def order_job(
         method="POST",
         path="/v1/jobs",
         read=Job.from_json,
-        body=_order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id),
+        body=_order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id, reuse=reuse),
         headers={"Idempotency-Key": idempotency_key or uuid.uuid4().hex},
     )
 
@@ -79,6 +82,8 @@ def _order(
     options: Json | None,
     selection: Json | None,
     grant_id: str | None,
+    *,
+    reuse: bool,
 ) -> dict[str, Any]:
     order = {
         "dataset_id": dataset_id,
@@ -88,4 +93,5 @@ def _order(
         "selection": selection,
         "grant_id": grant_id,
     }
-    return {name: value for name, value in order.items() if value is not None} | {"options": options or {}}
+    chosen = {name: value for name, value in order.items() if value is not None}
+    return chosen | {"options": options or {}} | ({} if reuse else {"reuse": False})

@@ -41,6 +41,7 @@ class Jobs(ABC):
         options: Json | None = None,
         selection: Json | None = None,
         grant_id: str | None = None,
+        reuse: bool = True,
     ) -> Quote:
         """Ask what a job would do and cost (analyst); nothing is spent."""
         return self.run(
@@ -52,6 +53,7 @@ class Jobs(ABC):
                 options=options,
                 selection=selection,
                 grant_id=grant_id,
+                reuse=reuse,
             )
         )
 
@@ -65,6 +67,7 @@ class Jobs(ABC):
         options: Json | None = None,
         selection: Json | None = None,
         grant_id: str | None = None,
+        reuse: bool = True,
         idempotency_key: str | None = None,
     ) -> Job:
         """Order a publication (analyst), drawing on a grant. A lost answer is asked for again under one idempotency key."""
@@ -77,6 +80,7 @@ class Jobs(ABC):
                 options=options,
                 selection=selection,
                 grant_id=grant_id,
+                reuse=reuse,
                 idempotency_key=idempotency_key,
             )
         )

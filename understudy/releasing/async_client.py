@@ -48,6 +48,10 @@ class AsyncReleasing(AsyncCharging):
         """Answer a question from a release's noisy counts; as `Client.ask_counts`."""
         return await self.run(calls.ask_counts(release_id, question))
 
+    async def read_known_counts(self, dataset_id: str) -> Json:
+        """Give which counts the releases of a dataset hold; as `Client.read_known_counts`."""
+        return await self.run(calls.read_known_counts(dataset_id))
+
     async def check_rules(self, release_id: str) -> RulesCheck:
         """Hold the declared rules against a release's noisy counts; as `Client.check_rules`."""
         return await self.run(calls.check_rules(release_id))

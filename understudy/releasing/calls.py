@@ -37,6 +37,11 @@ def check_rules(release_id: str) -> Call[RulesCheck]:
     return Call(method="GET", path=f"/v1/releases/{release_id}/rules", read=RulesCheck.from_json)
 
 
+def read_known_counts(dataset_id: str) -> Call[Json]:
+    """Ask what the releases of a dataset already answer."""
+    return Call(method="GET", path=f"/v1/datasets/{dataset_id}/known-counts", read=read_object)
+
+
 def download_bundle(release_id: str) -> Call[None]:
     """Ask for the generator bundle; the answer is streamed."""
     return Call(method="GET", path=f"/v1/releases/{release_id}/bundle", read=read_nothing)

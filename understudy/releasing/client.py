@@ -53,6 +53,10 @@ class Releasing(Charging):
         """
         return self.run(calls.ask_counts(release_id, question))
 
+    def read_known_counts(self, dataset_id: str) -> Json:
+        """Give which counts the releases of a dataset hold, and how precise they are. Asking them costs nothing."""
+        return self.run(calls.read_known_counts(dataset_id))
+
     def check_rules(self, release_id: str) -> RulesCheck:
         """Hold the declared rules between columns against a release's noisy counts. It costs nothing.
 

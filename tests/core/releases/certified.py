@@ -1,5 +1,6 @@
 """A whole signed bundle without a training: the stand-in's network, a real plan, a key of its own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -13,6 +14,7 @@ from core.domain.table import TableDomain
 from core.ledger.chain import Head
 from core.releases.bundle import Bundle, artefacts_of, files_of, pack
 from core.releases.certificate import make_certificate, sign_certificate
+from core.releases.counts import ReleasedCounts
 from core.releases.execution import Executed
 from core.releases.readme import render_readme
 from core.signing.signed import Signer
@@ -87,8 +89,8 @@ def statement(plan: Plan) -> dict[str, Any]:
     )
 
 
-def counts_for(plan: Plan) -> bytes | None:
-    """Counts as a training of the plan leaves them, of 600 made-up records."""
+def counts_for(plan: Plan, *, earlier: Sequence[ReleasedCounts] = ()) -> bytes | None:
+    """Counts as a training of the plan leaves them, of 600 made-up records and of what the plan takes over."""
     if not isinstance(plan.anchor, AnchorPlan):
         return None
     cells = cardinalities()
@@ -101,7 +103,7 @@ def counts_for(plan: Plan) -> bytes | None:
         ordered=ordered_columns(TableDomain.from_json(DOMAIN)),
         alone=codes_alone(TableDomain.from_json(DOMAIN)),
     )
-    counts = released_counts(measure(table, plan, KeyedStreams(bytes(32))), table, plan)
+    counts = released_counts(measure(table, plan, KeyedStreams(bytes(32)), earlier=earlier), table, plan)
     assert counts is not None, "an anchor of tables counts"
     return counts.to_bytes()
 

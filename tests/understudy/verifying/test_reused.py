@@ -1,19 +1,122 @@
-"""The verifier's look at what a plan takes over: the noise of its counts follows from the plan, and nothing else passes."""
+"""The verifier's look at what a plan takes over: the noise of the counts follows from the plan, and nothing else passes."""
 
-from dataclasses import replace
+import copy
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.releases.certificate import sign_certificate
+from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
 from core.synthesis.reusing import EarlierCounts, with_reuse
-from models.idpgan.counts import count_tables
-from models.idpgan.measurement import layout_of, measure
-from models.randomness import KeyedStreams
-from tests.core.releases.certified import SIGNER, Certified, cardinalities, certified_plan, plan_for
+from tests.core.releases.certified import (
+    SIGNER,
+    Certified,
+    cardinalities,
+    certified_plan,
+    counts_for,
+    plan_for,
+)
 from tests.core.synthesis.shapes import Shape
-from tests.understudy.verifying.tampering import files_in, resigned
-from understudy.verifying.verification import Outcome, verify_bundle
+from tests.understudy.verifying.tampering import Bench, resigned
+from understudy.verifying.planned import canonical_digest
+from understudy.verifying.verification import Outcome, Report, verify_bundle
+
+SHAPE = Shape(cardinalities=cardinalities(), target_index=2)
+RELEASE = "00000000-0000-4000-8000-000000000001"
+
+
+def reusing(plan: Plan, earlier: Plan) -> Plan:
+    left = EarlierCounts(release_id=RELEASE, plan=earlier, counts_sha256="a" * 64)
+    return with_reuse(plan, [left], SHAPE)
+
+
+@cache
+def made(epsilon: float = 1.0) -> Certified:
+    """A bundle whose plan reuses counts."""
+    earlier = plan_for({"critic": False}, epsilon=epsilon)
+    plan = reusing(plan_for({"critic": False}), earlier)
+    left = ReleasedCounts.from_bytes(counts_for(earlier) or b"")
+    return certified_plan(plan, counts_for(plan, earlier=[left]))
+
+
+def verified(folder: Path, certificate: dict[str, Any]) -> Report:
+    path = Bench(made(), folder).with_certificate(resigned(certificate))
+    return verify_bundle(path, public_keys=[SIGNER.public_key])
+
+
+def test_a_bundle_that_reuses_counts_holds(tmp_path: Path) -> None:
+    report = verified(tmp_path, made().certificate)
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    assert "counts" in {check.name for check in report.checks}
+
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def set_to(**members: object) -> Change:
+    return lambda plan: plan["reused"][0].update(members)
+
+
+def twice(plan: dict[str, Any]) -> None:
+    plan["reused"].append(copy.deepcopy(plan["reused"][0]))
+
+
+def none(plan: dict[str, Any]) -> None:
+    del plan["reused"]
+
+
+def of_a_learnt_domain(plan: dict[str, Any]) -> None:
+    plan["learning"] = {
+        "noise_multiplier": 1.0,
+        "delta": 0.0,
+        "releases": [{"column": 0, "learns": "bins", "sensitivity": 1.0}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "why"),
+    [
+        (none, "counts", "not that of the certified noise"),
+        (set_to(columns_noise_multiplier=1.0), "counts", "not that of the certified noise"),
+        (set_to(tables=None), "counts", "not that of the certified noise"),
+        (
+            set_to(tables={"noise_multiplier": 1.0, "most_groups": 20, "by_class": True}),
+            "counts",
+            "not that of the certified noise",
+        ),
+        (
+            set_to(tables={"noise_multiplier": 1.0, "most_groups": 20, "by_class": False}),
+            "counts",
+            "does not list every pair",
+        ),
+        (twice, "plan", "taken twice"),
+        (set_to(holds=[RELEASE]), "plan", "taken twice"),
+        (of_a_learnt_domain, "plan", "learnt"),
+        (set_to(counts_sha256="A"), "form", "counts_sha256"),
+        (set_to(holds=["somebody"]), "form", "holds"),
+        (set_to(more=1), "form", "reused"),
+    ],
+)
+def test_another_statement_of_what_was_reused_is_refused(
+    tmp_path: Path, change: Change, check: str, why: str
+) -> None:
+    stated = copy.deepcopy(made().certificate)
+    change(stated["plan"])
+    stated["plan_digest"] = canonical_digest(stated["plan"])
+    report = verified(tmp_path, stated)
+    assert report.outcome is Outcome.REFUSED
+    (found,) = [one for one in report.refusals if one.name == check]
+    assert why in found.detail
+
+
+def test_pairs_that_are_counted_differently_are_refused(tmp_path: Path) -> None:
+    stated = copy.deepcopy(made().certificate)
+    other = copy.deepcopy(stated["plan"]["reused"][0])
+    other["release_id"] = RELEASE[:-1] + "2"
+    other["tables"]["by_class"] = not other["tables"]["by_class"]
+    stated["plan"]["reused"].append(other)
+    stated["plan_digest"] = canonical_digest(stated["plan"])
+    assert "counted differently" in str(verified(tmp_path, stated).refusals)

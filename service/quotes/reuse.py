@@ -1,0 +1,89 @@
+"""Which releases an order takes counts over from: those of its dataset that whoever orders may read.
+
+Rows, declared domain and privacy unit belong to a dataset, so releases of one dataset are of the same rows. Whoever may
+download a release may read its counts; the rule is that of `service.releases.repository`. A release of a domain that was
+learnt counts other codes and is left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Self
+
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal
+from core.db.tables.release import Release
+from core.domain.table import TableDomain
+from core.errors import UnderstudyError
+from core.releases.bundle import COUNTS
+from core.releases.certificate_form import SCHEMA
+from core.storage.objects import ObjectStore
+from core.synthesis.plan import Plan
+from core.synthesis.reusing import EarlierCounts, may_reuse, with_reuse
+from core.synthesis.selection import OrderedPlan
+from service.datasets.facts import DatasetFacts
+from service.releases import repository
+
+MOST_LOOKED_AT: Final = 64
+"""The newest releases of a dataset that are looked at; each holds the counts of those that it reused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCounts:
+    """Counts that a release left, and where its bundle lies."""
+
+    counts: EarlierCounts
+    bundle_key: str
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: Release, facts: DatasetFacts) -> Self | None:
+        """Read a release; None where it has no counts that another plan could take over."""
+        certificate = row.certificate
+        try:
+            if (
+                certificate["schema"] != SCHEMA
+                or certificate["data_domain"]["sha256"] != facts.domain.digest()
+            ):
+                return None
+            plan = Plan.from_json(certificate["plan"])
+            digest = certificate["artefacts"][COUNTS]["sha256"]
+        except (KeyError, TypeError, UnderstudyError):
+            return None
+        if not may_reuse(plan) or not isinstance(digest, str):
+            return None
+        counts = EarlierCounts(release_id=str(row.id), plan=plan, counts_sha256=digest)
+        return cls(counts=counts, bundle_key=row.bundle_key, created_at=row.created_at)
+
+
+def stored_counts(session: Session, facts: DatasetFacts, principal: Principal) -> Sequence[StoredCounts]:
+    """What the principal may read of the dataset, newest first."""
+    if not isinstance(facts.domain, TableDomain):
+        return ()
+    rows = repository.newest(session, facts.id, principal, limit=MOST_LOOKED_AT)
+    found = (StoredCounts.of(row, facts) for row in rows)
+    return [one for one in found if one is not None]
+
+
+def reusing(
+    plan: OrderedPlan, stored: Sequence[StoredCounts], facts: DatasetFacts, store: ObjectStore
+) -> OrderedPlan:
+    """Return the plan with what it takes over. A release whose bundle is gone is left out.
+
+    Args:
+        plan: Of an order.
+        stored: What the order may take over.
+        facts: About its dataset.
+        store: Where bundles lie.
+    """
+    if not isinstance(plan, Plan) or not isinstance(facts.domain, TableDomain):
+        return plan
+    left = {one.counts.release_id: one for one in stored}
+    while True:
+        made = with_reuse(plan, [one.counts for one in left.values()], facts.domain)
+        gone = [one.release_id for one in made.reused if not store.exists(left[one.release_id].bundle_key)]
+        if not gone:
+            return made
+        for release_id in gone:
+            del left[release_id]

@@ -1,0 +1,31 @@
+"""What the releases of a dataset already answer, as a few lines for people."""
+
+from understudy.documents import Json, take
+
+
+def known_lines(document: Json) -> list[str]:
+    """Put known counts into a few lines, the most precise release first.
+
+    Args:
+        document: as the service gave it.
+    """
+    (releases,) = take(document, "releases")
+    if not releases:
+        return ["no release of this dataset holds counts that you may read"]
+    return [line for release in releases for line in _lines(release)]
+
+
+def _lines(release: Json) -> list[str]:
+    name, columns, pairs, groups = take(release, "release_id", "columns", "pairs", "most_groups")
+    by_class, column, pair = take(release, "by_class", "column_std", "pair_std")
+    as_if, delta, holds = take(release, "epsilon_as_if", "delta", "holds")
+    within = "" if by_class is None else f", also within each class of '{by_class}'"
+    held = f"; holds the counts of {len(holds)} before it" if holds else ""
+    noise = f"  noise of a typical count: {column:.1f} records of a column"
+    if pair is not None:
+        noise += f", {pair:.1f} of a pair (at most about {groups} groups of values a column)"
+    return [
+        f"release {name}: as if epsilon {as_if:.2f} had been spent on counts (delta {delta:g}){held}",
+        f"  {columns} columns and {pairs} pairs{within}",
+        noise,
+    ]
