@@ -35,6 +35,7 @@ from docs.image_figures import image_plots
 from docs.large_tables_page import large_tables_page, unit_records_page
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
+from docs.reuse_page import reuse_page
 from docs.wide_tables_page import wide_tables_page
 from service.app import create_app
 from understudy.cli import app as command
@@ -151,6 +152,7 @@ PAGES = {
     "../ablations.md": ablations_page,
     "../large-tables.md": large_tables_page,
     "../unit-records.md": unit_records_page,
+    "../reuse.md": reuse_page,
     "../wide-tables.md": wide_tables_page,
 }
 # Documents for programs: nothing may stand before them.

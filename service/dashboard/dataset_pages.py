@@ -126,7 +126,9 @@ def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) ->
         may_add=members is not None and visit.may(add_member),
         may_revoke=members is not None and visit.may(revoke_grant),
         may_file=visit.may(file_budget_request),
-        known=visit.ask(read_known_counts, dataset_id=dataset_id) if visit.may(read_known_counts) else None,
+        known_counts=visit.ask(read_known_counts, dataset_id=dataset_id)
+        if visit.may(read_known_counts)
+        else None,
     )
 
 

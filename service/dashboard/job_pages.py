@@ -94,7 +94,9 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         tabs=tabs(visit, dataset),
         budget=visit.ask(read_budget, dataset_id=dataset_id),
         options=order_words.known_options(),
-        known=visit.ask(read_known_counts, dataset_id=dataset_id) if visit.may(read_known_counts) else None,
+        known_counts=visit.ask(read_known_counts, dataset_id=dataset_id)
+        if visit.may(read_known_counts)
+        else None,
         most_candidates=MOST_CANDIDATES,
         grants=[
             grant for grant in grants if grant.holder_id == visit.principal.id and grant.state == OPEN_GRANT

@@ -28,6 +28,7 @@ GENERATED = {
     "large-tables.md",
     "wide-tables.md",
     "unit-records.md",
+    "reuse.md",
 }
 PAGES = {
     str(path.relative_to(DOCS)): path

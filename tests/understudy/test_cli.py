@@ -31,6 +31,7 @@ def test_the_commands_are_the_promised_ones() -> None:
         "dossier",
         "dummy",
         "keys",
+        "known",
         "ledger",
         "members",
         "notify",

@@ -1,0 +1,62 @@
+"""Earlier counts on the pages: before a budget is asked for, on the price of an order, and in a certificate's words."""
+
+from collections.abc import Callable
+
+import pytest
+
+from core.synthesis.plan import Plan
+from service.dashboard.certificate_words import in_words
+from tests.dashboard.visitor import Visitor
+from tests.service.test_reuse import COUNTED, plan_of, publish
+from tests.service.world import World
+
+OPTIONS = {"epsilon": "1", "delta": "1e-6", "options": "critic=false"}
+
+
+@pytest.fixture
+def dataset_id(world: World) -> str:
+    dataset_id = world.ready()
+    world.set_budget(dataset_id, epsilon=20.0)
+    return dataset_id
+
+
+@pytest.mark.parametrize("place", ["people", "order"])
+def test_what_releases_already_answer_is_shown_where_a_budget_is_asked_for(
+    world: World, sign_in: Callable[..., Visitor], dataset_id: str, place: str
+) -> None:
+    analyst = sign_in("analyst")
+    assert "What releases already answer" not in analyst.page(f"/datasets/{dataset_id}/{place}")
+    release_id = publish(world, dataset_id)
+    page = analyst.page(f"/datasets/{dataset_id}/{place}")
+    for words in (
+        "What releases already answer",
+        f"/releases/{release_id}#asked",
+        "4 columns, 6 pairs, each by sick",
+    ):
+        assert words in page, words
+
+
+def test_a_price_says_what_earlier_counts_are_worth_and_a_box_leaves_them_out(
+    world: World, sign_in: Callable[..., Visitor], dataset_id: str
+) -> None:
+    publish(world, dataset_id)
+    analyst = sign_in("analyst")
+    path = f"/datasets/{dataset_id}"
+    priced = analyst.send(f"{path}/quote", **OPTIONS).text
+    assert "taken over from 1 release, free: as if ε 1.4" in priced
+    fresh = analyst.send(f"{path}/quote", **OPTIONS, fresh="true").text
+    assert "Earlier counts" not in fresh
+    assert 'name="fresh" value="true"' in fresh, "the order that follows leaves them out, too"
+
+
+def test_a_certificate_names_what_was_reused(world: World, dataset_id: str) -> None:
+    release_id = publish(world, dataset_id)
+    plan = plan_of(world, world.order(dataset_id, options=COUNTED).json()["id"])
+    told = [
+        line
+        for line in in_words({"plan": plan.to_json()})
+        if "combined with those of 1 earlier release" in line
+    ]
+    assert len(told) == 1
+    assert release_id in told[0]
+    assert not any("combined" in line for line in in_words({"plan": Plan.to_json(plan) | {"reused": []}}))
