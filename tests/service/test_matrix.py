@@ -133,6 +133,7 @@ def test_an_auditor_reads_facts_and_changes_nothing(world: World) -> None:
                 "draw_samples",
                 "ask_counts",
                 "check_rules",
+                "read_known_counts",
                 "read_intake_report",
             }
 

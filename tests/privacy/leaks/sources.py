@@ -189,7 +189,10 @@ AUDIT_CHECK: Final[Fields] = {
 }  # fmt: skip
 QUOTE: Final[Fields] = {
     "synthesizer": W, "adjacency": D, "privacy_unit.**": D, "declared_size": D, "guarantee.**": W, "steps": P, "sampling_rate": P,
-    "expected_batch_size": P, "noise[].**": P, "split.**": P, "expected_error**": P, "epsilon.**": P, **under("charge.", CHARGE), "plan_digest": P,
+    "expected_batch_size": P, "noise[].**": P, "split.**": P, "expected_error**": P, "epsilon.**": P, **under("charge.", CHARGE),
+    # The plan names the hash of the noisy counts that it takes over.
+    "plan_digest": M, "reused.epsilon_as_if": P, "reused.epsilon_alone": P, "reused.releases[].release_id": F,
+    "reused.releases[].holds": E, "reused.releases[].counts": P,
     "fits": L, "refusal": L, "carried_by": L, "filters.**": L, "remaining_epsilon": L, "remaining_epsilon_after": L,
     "grant": L,
 }  # fmt: skip
@@ -263,6 +266,11 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
         "rules[].contradictions": M, "rules[].contradictions[].columns[]": M, "rules[].contradictions[].estimate": M,
         "rules[].contradictions[].low": M, "rules[].contradictions[].high": M, "rules[].contradictions[].standard_error": M,
         "counted": D, "confidence": C, "remedy": M,
+    },
+    "read_known_counts": {
+        "releases[].release_id": F, "releases[].created_at": E, "releases[].columns": D, "releases[].pairs": D,
+        "releases[].by_class": P, "releases[].most_groups": P, "releases[].column_std": P, "releases[].pair_std": P,
+        "releases[].epsilon_as_if": P, "releases[].delta": P, "releases[].holds": E,
     },
     "list_charged_reports": page_of(CHARGED_ENTRY),
     "read_charged_report": CHARGED_REPORT,
