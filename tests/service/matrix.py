@@ -42,7 +42,8 @@ BODIES: Mapping[str, Callable[[Objects], Options]] = {
     "set_budget": lambda _: {"json": {"epsilon": 3, "delta": 1e-5, "reason": "a test"}},
     "create_quote": lambda objects: {"json": _order(objects)},
     "create_job": lambda objects: {
-        "json": _order(objects),
+        # The digest of a plan that takes noisy counts over differs on neighbouring tables, as they do.
+        "json": _order(objects) | {"reuse": False},
         "headers": {"Idempotency-Key": str(uuid4())},
     },
     "watch_job": lambda _: {"params": {"longest_seconds": 0}},

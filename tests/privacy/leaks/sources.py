@@ -58,6 +58,7 @@ PROBLEM: Final[Fields] = {
     "facts.allowed_scopes[]": C, "facts.request_id": F, "facts.errors[].**": W, "facts.filter": L, "facts.requested.**": P, "facts.remaining.**": L,
     "facts.**": L,
 }  # fmt: skip
+# The digest of a plan that takes noisy counts over is theirs too; the orders compared here take none over.
 JOB: Final[Fields] = {
     "id": F, "dataset_id": F, "kind": W, "ordered_by": F, "state": E, "cancel_requested": W, "progress.stage": E, "progress.step": E,
     "progress.total": P, "progress.percent": E, "progress.eta_seconds": E, "progress.epsilon_planned": P,
@@ -271,6 +272,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
         "releases[].release_id": F, "releases[].created_at": E, "releases[].columns": D, "releases[].pairs": D,
         "releases[].by_class": P, "releases[].most_groups": P, "releases[].column_std": P, "releases[].pair_std": P,
         "releases[].epsilon_as_if": P, "releases[].delta": P, "releases[].holds": E,
+        "releases[].holds[]": F,
     },
     "list_charged_reports": page_of(CHARGED_ENTRY),
     "read_charged_report": CHARGED_REPORT,
