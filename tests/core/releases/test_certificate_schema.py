@@ -25,7 +25,7 @@ def test_it_is_a_schema_and_leaves_nothing_open():
     for entry in objects:
         assert entry["additionalProperties"] is False
         later = {
-            "critic_asks", "generator_check", "learning", "records", "column_sensitivity", "table_sensitivity",
+            "critic_asks", "generator_check", "learning", "records", "reused", "column_sensitivity", "table_sensitivity",
             "screening_sensitivity", "anchor_screening_share",
         }  # fmt: skip
         assert entry["required"] == sorted(entry["properties"].keys() - later), "all but what came later"
