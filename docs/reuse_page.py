@@ -37,6 +37,9 @@ no privacy; quote, ledger and certificate charge the job's own noise alone.
   reused itself, so a chain of releases is read in its last link. No count is taken twice; the plan is refused if it would be.
 * **Columns** always. **Pairs** are combined where they are counted in the same groups of values: the job keeps the groups of the most
   precise release, unless it would by itself have more than 1.5 times as many, or count by class where the release does not.
+* A job that keeps groups counts **the same pairs** as the release, which [a screening](decisions/screening.md) may have chosen, and screens none
+  itself: what the screening would have cost goes to these pairs. An order that states `anchor_screening_share` keeps it, and takes the columns
+  alone of a release unless neither has a screening.
 
 The plan fixes all of it when the order is placed: the releases, the SHA-256 of their `counts.bin` and the noise in each. An order
 without `reuse` is one that reuses; `"reuse": false` (`--no-reuse`, a box on the order page) switches it off. A release whose bundle is
@@ -55,7 +58,8 @@ Quote: epsilon 1, delta 1e-06 (by PLD 1.0000, by RDP 1.0781)
   with the counts of 1 earlier release, free: as if epsilon 1.45 had been spent on counts, instead of 1.00
 ```
 
-Squared `mu` of Gaussian mechanisms add up, so it is the epsilon of `sqrt(mu_own^2 + sum mu_i^2)`. In the API it is `reused` of a quote.
+Squared `mu` of Gaussian mechanisms add up, so it is the epsilon of `sqrt(mu_own^2 + sum mu_i^2)`, of columns and of pairs that are combined. In
+the API it is `reused` of a quote. The quote's expected error of counts is that of all counts together.
 
 `counts.bin` of the new bundle holds the combined counts with their combined standard deviations, so [answers](asking.md) have intervals
 that are right and narrower. The certificate lists the releases in `plan.reused`; `understudy verify` derives the noise of every table
@@ -71,7 +75,8 @@ and what they are worth. Asking them costs nothing.
 _LIMITS: Final = """## Limits
 
 * Selections and charged reports reuse nothing, and counts of `aim` and `mst` and of learnt domains are not reused.
-* Two releases with different groups of values share their columns only.
+* Two releases with different groups of values or different pairs share their columns only. What a pair left out by the release's screening
+  holds is not learnt by jobs that reuse it; `--no-reuse` screens anew.
 * Two orders that wait at the same time do not know each other's counts; of their releases a later job takes the more precise one,
   if both hold the counts of a third.
 * The eight most precise of the newest 64 releases are read.
@@ -93,14 +98,14 @@ def _measured(result: Mapping[str, Any]) -> list[str]:
         for kind, words in _KINDS.items()
     ]
     seeds = len(found["adult"])
-    as_if = fmean(run["epsilon_as_if"] for run in found["adult"])
+    as_if = {name: fmean(run["epsilon_as_if"] for run in runs) for name, runs in found.items()}
     header = ["", *(f"{name}, {ways}" for name in _NAMES.values() for ways in ("2-way", "3-way"))]
     return [
         "## Measured\n",
         (
             f"`python -m benchmarks.reuse`: mean total variation between synthetic and training rows on codes, over all pairs and 200 "
             f'triples of columns; means of {seeds} splits, lowest and highest in brackets. Delta is 1e-6 and the "as if" epsilon '
-            f"{as_if:.2f}.\n"
+            f"{as_if['adult']:.2f} for Adult and {as_if['nist-ma']:.2f} for NIST.\n"
         ),
         *table(header, rows),
         "",

@@ -23,9 +23,10 @@ def _lines(release: Json) -> list[str]:
     held = f"; holds the counts of {len(holds)} before it" if holds else ""
     noise = f"  noise of a typical count: {column:.1f} records of a column"
     if pair is not None:
-        noise += f", {pair:.1f} of a pair (at most about {groups} groups of values a column)"
+        most = "at most " if pairs is None else ""
+        noise += f", {most}{pair:.1f} of a pair (at most about {groups} groups of values a column)"
     return [
         f"release {name}: as if epsilon {as_if:.2f} had been spent on counts (delta {delta:g}){held}",
-        f"  {columns} columns and {pairs} pairs{within}",
+        f"  {columns} columns and {'chosen' if pairs is None else pairs} pairs{within}",
         noise,
     ]

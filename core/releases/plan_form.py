@@ -176,6 +176,7 @@ class ReusedTablesForm(Form):
     noise_multiplier: Positive
     most_groups: Count
     by_class: bool
+    screened: bool
 
 
 class ReusedForm(Form):

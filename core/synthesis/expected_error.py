@@ -44,6 +44,7 @@ from core.synthesis.counting_rules import (
     noise_of_tables,
     table_weights,
 )
+from core.synthesis.reused import ReusedTables
 from core.synthesis.stages import AnchorPlan
 
 SKEW = 1.5
@@ -122,17 +123,19 @@ def expected_error(
     target_index: int | None,
     declared_size: int,
     most_records: int = 1,
+    kept: ReusedTables | None = None,
 ) -> ExpectedError:
     """Return what an anchor will count and how far off it will be; see the module.
 
     Args:
-        anchor: of the plan.
+        anchor: of the plan; with what it reuses, `Plan.known`.
         cardinalities: codes of every modelled column; of a column whose codes are learnt, the most that it may get.
         target_index: the target, or None.
         declared_size: declared number of units, each taken to have one record.
         most_records: how many records of a unit count fully.
+        kept: the earlier pairs whose groups the plan keeps; None where it makes its own.
     """
-    counting = _Counting(anchor, cardinalities, target_index, declared_size, most_records)
+    counting = _Counting(anchor, cardinalities, target_index, declared_size, most_records, kept)
     pairs, released = counting.pair_noise, counting.cells * counting.pair_stds
     return ExpectedError(
         typical=_error(counting, DEPENDENCE),
@@ -145,6 +148,18 @@ def expected_error(
         by_class=counting.by_class,
         most_groups=int(max(counting.groups[place] for place in counting.merged)) if counting.merged else 1,
     )
+
+
+def typical_tables(columns: int, target_index: int | None) -> int:
+    """Return how many tables are counted where a screening chooses so many pairs as it typically does; at least one.
+
+    Args:
+        columns: of the table.
+        target_index: the target, whose pairs are always counted, or None.
+    """
+    required = 0 if target_index is None else columns - 1
+    possible = columns * (columns - 1) // 2
+    return max(1, required + round(CHOSEN_PAIRS * (possible - required)))
 
 
 def _absolute(cells_times_std: Floats) -> float:
@@ -167,26 +182,31 @@ class _Counting:
         target_index: int | None,
         declared_size: int,
         most_records: int,
+        kept: ReusedTables | None,
     ) -> None:
-        self.by_class = counts_by_class(
-            cardinalities, target_index, declared_size=declared_size, noise_std=anchor.noise_std
+        self.by_class = (
+            counts_by_class(
+                cardinalities, target_index, declared_size=declared_size, noise_std=anchor.noise_std
+            )
+            if kept is None
+            else kept.by_class
         )
         self.target = target_index
         self.size = declared_size
         slices = cardinalities[target_index] if self.by_class and target_index is not None else 1
-        required = 0 if target_index is None else len(cardinalities) - 1
         possible = len(cardinalities) * (len(cardinalities) - 1) // 2
-        self.screened = anchor.screening_sensitivity > 0
-        typical = max(1, required + round(CHOSEN_PAIRS * (possible - required)))
+        self.screened = anchor.screening_sensitivity > 0 or (kept is not None and kept.screened)
+        typical = typical_tables(len(cardinalities), target_index)
         self.tables = typical if self.screened else possible
         noise_std = anchor.noise_std
         if self.screened:
             noise_std = noise_of_tables(anchor, typical, most_records=most_records)
-        most = groups_wanted(
-            declared_size=declared_size,
-            noise_std=noise_std,
-            columns=len(cardinalities),
-            slices=slices,
+        most = (
+            groups_wanted(
+                declared_size=declared_size, noise_std=noise_std, columns=len(cardinalities), slices=slices
+            )
+            if kept is None
+            else kept.most_groups
         )
         columns = range(len(cardinalities))
         self.merged = [place for place in columns if place != target_index]

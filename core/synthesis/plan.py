@@ -114,6 +114,8 @@ class Plan:
         releases = [release for one in self.reused for release in one.releases]
         if len(set(releases)) != len(releases):
             raise InvalidPlan("the plan reuses the counts of a release twice")
+        if self.kept_groups is not None and self.anchor.screening_sensitivity:
+            raise InvalidPlan("the plan reuses pairs of a release and screens pairs")
 
     @property
     def known(self) -> AnchorPlan | None:

@@ -15,7 +15,6 @@ from core.synthesis.expected_error import expected_error
 from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import DomainShape, Plan
 from core.synthesis.reusing import epsilon_as_if
-from core.synthesis.stages import AnchorPlan
 
 SPLIT_ORDER = 8
 """The Renyi order at which the parts' shares are stated: close to what decides epsilon at usual targets."""
@@ -163,18 +162,20 @@ def learning_in(plan: Plan) -> dict[str, Any]:
 def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> dict[str, Any]:
     """Return what a plan would count and how far off counts of its synthetic rows will be, from public facts.
 
-    `expected_error` is None where that is not known in advance; `expected_error_missing` then says why.
+    Counts that the plan reuses make it smaller. `expected_error` is None where it is not known in advance;
+    `expected_error_missing` then says why.
     """
-    if not isinstance(plan.anchor, AnchorPlan) or isinstance(domain, ImageDomain):
+    if plan.known is None or isinstance(domain, ImageDomain):
         reason = CHOSEN_UNDER_NOISE if isinstance(plan.anchor, MarginalsPlan) else NO_ANCHOR
         missing = IMAGES if isinstance(domain, ImageDomain) else reason
         return {"expected_error": None, "expected_error_missing": missing}
     found = expected_error(
-        plan.anchor,
+        plan.known,
         cardinalities=domain.cardinalities,
         target_index=domain.target_index,
         declared_size=plan.declared_size,
         most_records=plan.privacy_unit.most_records,
+        kept=plan.kept_groups,
     )
     return {"expected_error": found.to_json()}
 

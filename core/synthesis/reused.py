@@ -22,6 +22,8 @@ class ReusedTables:
     """How many groups a column got at most when they were made."""
     by_class: bool
     """Whether they are counted by class of the target."""
+    screened: bool
+    """Whether a screening chose them: the pairs that `counts.bin` of the release lists; else they are all pairs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class ReusedCounts:
     columns_noise_multiplier: float
     """Noise of the counts of columns, those that it holds included."""
     tables: ReusedTables | None
-    """None where its pairs are of other groups and only its columns are taken."""
+    """None where its tables are of other pairs or other groups and only its columns are taken."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -67,7 +69,8 @@ class ReusedCounts:
 def combined_anchor(anchor: AnchorPlan, reused: Sequence[ReusedCounts]) -> AnchorPlan:
     """Return the anchor whose counts alone would have the noise that all counts together have.
 
-    Precisions add up: of the two rounds `1 / m^2 = 1 / m_own^2 + sum 1 / m_i^2` with noise multipliers `m`.
+    Precisions add up, of columns and of tables by themselves: `1 / m^2 = 1 / m_own^2 + sum 1 / m_i^2` with noise multipliers
+    `m`, the noise over the sensitivity of the round. A screening in a release left its tables the less.
 
     Args:
         anchor: of the plan, of two rounds.

@@ -2,8 +2,9 @@
 
 The most precise release comes first; a release is left out if some of its counts are in one that is taken already. The
 pairs of the first release are taken, and its groups kept, unless the plan by itself would count in much finer groups or by class
-where the release did not. Pairs of another release are taken where both counted every code for itself; else its
-columns alone are.
+where the release did not. A plan that takes pairs counts the same ones, chosen by a screening or all, and screens none itself; where
+the order states the share of a screening, pairs are taken only if neither release nor plan has one. Pairs of another release are
+taken where both counted all pairs, and every code for itself; else its columns alone are.
 """
 
 import math
@@ -11,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from core.privacy.accountant import epsilons
 from core.privacy.gaussian import epsilon_of
-from core.synthesis.counting_rules import counts_by_class, groups_wanted
+from core.synthesis.counting_rules import counts_by_class, groups_wanted, noise_of_tables
+from core.synthesis.expected_error import typical_tables
 from core.synthesis.plan import DomainShape, Plan
 from core.synthesis.reused import ReusedCounts, ReusedTables
-from core.synthesis.stages import AnchorPlan
+from core.synthesis.stages import AnchorPlan, anchor_plan
 
 MOST_REUSED: Final = 8
 """Releases whose bundles one job reads; each may hold the counts of many before it."""
@@ -49,13 +52,16 @@ def may_reuse(plan: Plan) -> bool:
     return isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0 and plan.learning is None
 
 
-def with_reuse(plan: Plan, earlier: Sequence[EarlierCounts], shape: DomainShape) -> Plan:
+def with_reuse(
+    plan: Plan, earlier: Sequence[EarlierCounts], shape: DomainShape, *, share_ordered: bool = False
+) -> Plan:
     """Return the plan with what it takes over; the plan itself where that is nothing.
 
     Args:
         plan: without any reuse.
         earlier: releases of the same rows under the same declared domain, newest first.
         shape: of the domain.
+        share_ordered: whether the order states the share of the screening, which then stays.
     """
     usable = [one for one in earlier if may_reuse(one.plan) and _counted_alike(one.plan, plan)]
     if not may_reuse(plan) or not usable:
@@ -67,8 +73,10 @@ def with_reuse(plan: Plan, earlier: Sequence[EarlierCounts], shape: DomainShape)
         if len(taken) < MOST_REUSED and all(one.releases.isdisjoint(other.releases) for other in taken):
             taken.append(one)
     kept = _tables(taken[0].plan, shape)
-    if not _keeps_groups(plan, kept, shape):
+    if not _keeps_groups(plan, kept, shape) or (share_ordered and _screens(plan, kept)):
         kept = None
+    if kept is not None:
+        plan = _without_screening(plan, shape)
     reused = [_reused(one, _lined_up(_tables(one.plan, shape), kept, shape)) for one in taken[1:]]
     return replace(plan, reused=(_reused(taken[0], kept), *reused))
 
@@ -79,18 +87,18 @@ class CountsTold:
 
     Args:
         columns: counted one by one.
-        pairs: of columns, counted together.
+        pairs: of columns, counted together; None where noisy distances chose them, which the counts alone list.
         by_class: whether columns and pairs are counted within each class of the target.
         most_groups: how many groups a column has in pairs at most, about; None without pairs.
         column_std: standard deviation of the noise on a cell of a column of average weight, in records.
-        pair_std: the same of a pair of average weight; None without pairs.
+        pair_std: the same of a pair of average weight if all pairs are counted, so at most; None without pairs.
         epsilon_as_if: for which one plan would have counted as precisely.
         delta: of `epsilon_as_if`.
         holds: earlier releases whose counts are in these.
     """
 
     columns: int
-    pairs: int
+    pairs: int | None
     by_class: bool
     most_groups: int | None
     column_std: float
@@ -108,15 +116,15 @@ def told_of(one: EarlierCounts, shape: DomainShape) -> CountsTold:
         shape: of its domain.
     """
     anchor, columns = _known(one.plan), len(shape.cardinalities)
-    tables = _tables(one.plan, shape)
+    tables, possible = _tables(one.plan, shape), columns * (columns - 1) // 2
     most_records = one.plan.privacy_unit.most_records
     return CountsTold(
         columns=columns,
-        pairs=columns * (columns - 1) // 2,
+        pairs=None if tables is not None and tables.screened else possible,
         by_class=tables is not None and tables.by_class,
         most_groups=None if tables is None else tables.most_groups,
         column_std=anchor.noise_std / anchor.column_sensitivity * most_records * math.sqrt(columns),
-        pair_std=None if tables is None else anchor.noise_std,
+        pair_std=None if tables is None else noise_of_tables(anchor, possible, most_records=most_records),
         epsilon_as_if=epsilon_as_if(one.plan),
         delta=one.plan.guarantee.delta,
         holds=tuple(sorted(one.releases - {one.release_id})),
@@ -158,15 +166,26 @@ def _tables(plan: Plan, shape: DomainShape) -> ReusedTables | None:
     if (kept := plan.kept_groups) is not None:
         return replace(kept, noise_multiplier=noise_multiplier)
     by_class, most = _own_groups(plan, shape)
-    return ReusedTables(noise_multiplier=noise_multiplier, most_groups=most, by_class=by_class)
+    return ReusedTables(
+        noise_multiplier=noise_multiplier,
+        most_groups=most,
+        by_class=by_class,
+        screened=anchor.screening_sensitivity > 0,
+    )
 
 
 def _own_groups(plan: Plan, shape: DomainShape) -> tuple[bool, int]:
-    """Whether a plan counts by class, and in how many groups at most, if it keeps no earlier groups."""
+    """Whether a plan counts by class, and in how many groups at most, if it keeps no earlier groups.
+
+    How many pairs a screening chose stands in the counts alone; it is taken to be typical.
+    """
     assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
     noise_std, sizes, target = plan.anchor.noise_std, tuple(shape.cardinalities), shape.target_index
     by_class = counts_by_class(sizes, target, declared_size=plan.declared_size, noise_std=noise_std)
     slices = sizes[target] if by_class and target is not None else 1
+    if plan.anchor.screening_sensitivity:
+        tables = typical_tables(len(sizes), target)
+        noise_std = noise_of_tables(plan.anchor, tables, most_records=plan.privacy_unit.most_records)
     most = groups_wanted(
         declared_size=plan.declared_size, noise_std=noise_std, columns=len(sizes), slices=slices
     )
@@ -178,14 +197,38 @@ def _keeps_groups(plan: Plan, kept: ReusedTables | None, shape: DomainShape) -> 
     return kept is not None and most <= FINER * kept.most_groups and kept.by_class >= by_class
 
 
+def _screens(plan: Plan, kept: ReusedTables | None) -> bool:
+    """Whether pairs are chosen by a screening, of the plan or of those that it could take."""
+    assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
+    return plan.anchor.screening_sensitivity > 0 or (kept is not None and kept.screened)
+
+
+def _without_screening(plan: Plan, shape: DomainShape) -> Plan:
+    """The plan as if the order had set the share of the screening to zero: tables have it, and the noise stays."""
+    assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
+    if not plan.anchor.screening_sensitivity:
+        return plan
+    anchor = anchor_plan(
+        len(shape.cardinalities),
+        diagonal_weight=plan.anchor.diagonal_weight,
+        noise_multiplier=plan.anchor.noise_multiplier,
+        most_records=plan.privacy_unit.most_records,
+    )
+    options = plan.idpgan_options.model_copy(update={"anchor_screening_share": 0.0})
+    made = replace(plan, anchor=anchor, options=options)
+    return replace(made, epsilons=epsilons(made.mechanism, delta=plan.guarantee.delta))
+
+
 def _lined_up(
     tables: ReusedTables | None, kept: ReusedTables | None, shape: DomainShape
 ) -> ReusedTables | None:
-    """The pairs if they are of the kept groups: where no column has more codes than groups, in both."""
+    """The pairs if they are those kept, of the same groups: where all are counted and no column has more codes than groups, in both."""
     codes = max(
         (size for place, size in enumerate(shape.cardinalities) if place != shape.target_index), default=0
     )
     if tables is None or kept is None or tables.by_class != kept.by_class:
+        return None
+    if tables.screened or kept.screened:
         return None
     return tables if codes <= min(tables.most_groups, kept.most_groups) else None
 

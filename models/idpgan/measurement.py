@@ -25,7 +25,7 @@ from models.encoding import PrivateTable
 from models.grouping import Groups, group_codes, group_counts
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
-from models.idpgan.reuse import kept_groups, with_columns, with_tables
+from models.idpgan.reuse import kept_groups, kept_pairs, with_columns, with_tables
 from models.idpgan.targets import Counted, MomentTargets, first_laws, first_size, moment_targets
 from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
@@ -128,7 +128,9 @@ def _count(
     """Count columns, then groups of their codes; between the rounds only noisy counts and public facts are read."""
     counter = counter_of(table)
     columns = with_columns(noisy_columns(counter, anchor, streams), plan, earlier)
-    pairs = _screen(columns, counter, plan, anchor, streams) if anchor.screening_sensitivity else None
+    pairs = kept_pairs(plan, earlier, target_index=counter.target_index)
+    if anchor.screening_sensitivity:
+        pairs = _screen(columns, counter, plan, anchor, streams)
     if (groups := kept_groups(plan, earlier)) is None:
         groups = groups_of(columns, counter, plan, pairs=pairs)
     layout = layout_of(groups, counter, plan, pairs=pairs)

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments
+from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, group_counts
 
+_PAIR = 2
 Floats = npt.NDArray[np.float64]
 
 
@@ -48,7 +49,10 @@ def require_usable(
     if groups is None or kept is None:
         return
     layout = MomentLayout(
-        cardinalities=group_counts(groups), target_index=target_index, by_class=kept.by_class
+        cardinalities=group_counts(groups),
+        target_index=target_index,
+        by_class=kept.by_class,
+        pairs=kept_pairs(plan, earlier, target_index=target_index),
     )
     for _noise, counts in _with_tables(plan, earlier):
         _moments(counts, layout)
@@ -84,6 +88,26 @@ def kept_groups(plan: Plan, earlier: Sequence[ReleasedCounts]) -> tuple[Groups, 
     if any(not np.array_equal(a, b) for one in kept[1:] for a, b in zip(kept[0], one, strict=True)):
         raise ValueError("the earlier counts are of different groups")
     return kept[0] if kept else None
+
+
+def kept_pairs(
+    plan: Plan, earlier: Sequence[ReleasedCounts], *, target_index: int | None
+) -> tuple[Pair, ...] | None:
+    """Return the earlier pairs beside the target that the plan takes over; None where they are all, or it takes over none.
+
+    Args:
+        plan: says whether a screening chose them.
+        earlier: the counts, in its order.
+        target_index: the target, or None.
+    """
+    kept = plan.kept_groups
+    if kept is None or not kept.screened:
+        return None
+    ((_noise, counts),) = _with_tables(plan, earlier)
+    sliced = {target_index} if kept.by_class else set()
+    tables = sorted(table.columns for table in counts.tables if sliced <= set(table.columns))
+    features = [tuple(column for column in columns if column not in sliced) for columns in tables]
+    return tuple((one[0], one[1]) for one in features if len(one) == _PAIR and target_index not in one)
 
 
 def with_tables(

@@ -87,7 +87,7 @@ class Ordering:
             stored = stored_counts(session, facts, self._principal) if self._order.reuse else ()
         self._parts.witness.require_once(facts.population_id)
         plan = self._parts.planner.plan(self._order, facts, cap, report=report)
-        return reusing(plan, stored, facts, self._parts.store)
+        return reusing(plan, stored, self._order, facts, self._parts.store)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
         """Reserve, queue and remember the answer; or find that a copy of the request was faster.

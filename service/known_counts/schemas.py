@@ -16,7 +16,10 @@ class CountsOfRelease(BaseModel):
     release_id: UUID
     created_at: datetime
     columns: int = Field(description="Columns whose values are counted one by one.")
-    pairs: int = Field(description="Pairs of columns that are counted together.")
+    pairs: int | None = Field(
+        description="Pairs of columns that are counted together; null where noisy distances chose them: `GET "
+        "/v1/releases/{release_id}/counts` lists them."
+    )
     by_class: str | None = Field(
         description="The target within whose classes columns and pairs are counted; null where they are not."
     )
@@ -27,7 +30,7 @@ class CountsOfRelease(BaseModel):
         description="Standard deviation of the noise on the count of a value of a typical column, in records."
     )
     pair_std: float | None = Field(
-        description="The same of a cell of a typical pair; null without pairs. Answers say the exact interval."
+        description="The same of a cell of a typical pair, at most; null without pairs. Answers say the exact interval."
     )
     epsilon_as_if: float = Field(
         description="The epsilon for which one plan would have counted as precisely, at `delta`."

@@ -73,7 +73,8 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
         cap = book.cap_of(session, facts.population_id)
         report = report_of(session, order, principal)
         stored = stored_counts(session, facts, principal) if order.reuse else ()
-    plan = reusing(parts.planner.plan(order, facts, cap, report=report), stored, facts, parts.store)
+    plan = parts.planner.plan(order, facts, cap, report=report)
+    plan = reusing(plan, stored, order, facts, parts.store)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with parts.database.read_only() as session:
         outlook = look(

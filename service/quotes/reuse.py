@@ -23,6 +23,7 @@ from core.synthesis.plan import Plan
 from core.synthesis.reusing import EarlierCounts, may_reuse, with_reuse
 from core.synthesis.selection import OrderedPlan
 from service.datasets.facts import DatasetFacts
+from service.quotes.schemas import GeneratorOrder
 from service.releases import repository
 
 MOST_LOOKED_AT: Final = 64
@@ -67,21 +68,28 @@ def stored_counts(session: Session, facts: DatasetFacts, principal: Principal) -
 
 
 def reusing(
-    plan: OrderedPlan, stored: Sequence[StoredCounts], facts: DatasetFacts, store: ObjectStore
+    plan: OrderedPlan,
+    stored: Sequence[StoredCounts],
+    order: GeneratorOrder,
+    facts: DatasetFacts,
+    store: ObjectStore,
 ) -> OrderedPlan:
     """Return the plan with what it takes over. A release whose bundle is gone is left out.
 
     Args:
-        plan: Of an order.
+        plan: Of the order.
         stored: What the order may take over.
+        order: Which may state the share of a screening.
         facts: About its dataset.
         store: Where bundles lie.
     """
     if not isinstance(plan, Plan) or not isinstance(facts.domain, TableDomain):
         return plan
+    share_ordered = order.options.get("anchor_screening_share") is not None
     left = {one.counts.release_id: one for one in stored}
     while True:
-        made = with_reuse(plan, [one.counts for one in left.values()], facts.domain)
+        earlier = [one.counts for one in left.values()]
+        made = with_reuse(plan, earlier, facts.domain, share_ordered=share_ordered)
         gone = [one.release_id for one in made.reused if not store.exists(left[one.release_id].bundle_key)]
         if not gone:
             return made

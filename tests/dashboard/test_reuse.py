@@ -7,7 +7,7 @@ import pytest
 from core.synthesis.plan import Plan
 from service.dashboard.certificate_words import in_words
 from tests.dashboard.visitor import Visitor
-from tests.service.test_reuse import COUNTED, plan_of, publish
+from tests.service.test_reuse import COUNTED, certified, plan_of, publish
 from tests.service.world import World
 
 OPTIONS = {"epsilon": "1", "delta": "1e-6", "options": "critic=false"}
@@ -26,12 +26,14 @@ def test_what_releases_already_answer_is_shown_where_a_budget_is_asked_for(
 ) -> None:
     analyst = sign_in("analyst")
     assert "What releases already answer" not in analyst.page(f"/datasets/{dataset_id}/{place}")
-    release_id = publish(world, dataset_id)
+    release_id = publish(world, dataset_id, certified(8.0))
+    publish(world, dataset_id, certified(share=0.05))
     page = analyst.page(f"/datasets/{dataset_id}/{place}")
     for words in (
         "What releases already answer",
         f"/releases/{release_id}#asked",
         "4 columns, 6 pairs, each by sick",
+        "4 columns, chosen pairs<",
     ):
         assert words in page, words
 

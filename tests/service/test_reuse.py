@@ -27,10 +27,10 @@ SIZE = 1000
 
 
 @cache
-def certified(epsilon: float = 1.0) -> Certified:
-    """A release of the world's usual dataset."""
+def certified(epsilon: float = 1.0, *, share: float | None = None) -> Certified:
+    """A release of the world's usual dataset, with a screening of this share."""
     plan = make_plan(
-        spec=SynthesisSpec(synthesizer="idpgan", options=COUNTED),
+        spec=SynthesisSpec(synthesizer="idpgan", options=COUNTED | {"anchor_screening_share": share}),
         guarantee=PrivacyGuarantee(epsilon=epsilon, delta=1e-6),
         declared_size=SIZE,
         domain=TableDomain.from_json(DOMAIN),
@@ -102,6 +102,32 @@ def test_a_quote_says_what_earlier_counts_are_worth_and_the_order_takes_them_ove
     assert one.counts_sha256 == certified().certificate["artefacts"]["counts.bin"]["sha256"]
 
 
+def test_pairs_that_a_release_chose_are_taken_over_unless_the_order_states_a_share(
+    world: World, dataset_id: str
+) -> None:
+    publish(world, dataset_id, certified(2.0, share=0.05))
+    (reused,) = quote(world, dataset_id)["reused"]["releases"]
+    assert reused["counts"] == "columns-and-pairs"
+    plan = plan_of(world, world.order(dataset_id, options=COUNTED).json()["id"])
+    assert plan.kept_groups is not None
+    assert plan.kept_groups.screened
+    assert plan.idpgan_options.anchor_screening_share == 0
+    for share in (0.0, 0.05):
+        stated = COUNTED | {"anchor_screening_share": share}
+        (reused,) = quote(world, dataset_id, options=stated)["reused"]["releases"]
+        assert reused["counts"] == "columns"
+        plan = plan_of(world, world.order(dataset_id, options=stated).json()["id"])
+        assert plan.kept_groups is None
+        assert plan.idpgan_options.anchor_screening_share == share
+
+
+def test_of_chosen_pairs_nobody_is_told_how_many_there_are(world: World, dataset_id: str) -> None:
+    publish(world, dataset_id, certified(share=0.05))
+    (found,) = world.analyst.get(f"/v1/datasets/{dataset_id}/known-counts").json()["releases"]
+    assert found["pairs"] is None
+    assert "4 columns and chosen pairs" in "".join(known_lines({"releases": [found]}))
+
+
 def test_who_wants_none_of_it_says_so(world: World, dataset_id: str) -> None:
     before = quote(world, dataset_id)["plan_digest"]
     publish(world, dataset_id)
@@ -168,13 +194,14 @@ def test_plans_without_counts_of_their_own_take_none_over(world: World, dataset_
 def test_releases_say_what_they_already_answer_the_most_precise_first(world: World, dataset_id: str) -> None:
     path = f"/v1/datasets/{dataset_id}/known-counts"
     assert world.analyst.get(path).json() == {"releases": []}
-    vague, sharp = publish(world, dataset_id, certified(0.5)), publish(world, dataset_id)
+    vague, sharp = publish(world, dataset_id), publish(world, dataset_id, certified(8.0))
     found = world.analyst.get(path).json()["releases"]
     assert [one["release_id"] for one in found] == [sharp, vague]
-    assert [one["epsilon_as_if"] for one in found] == pytest.approx([1.0, 0.5], rel=1e-3)
+    assert [one["epsilon_as_if"] for one in found] == pytest.approx([8.0, 1.0], rel=1e-3)
+    assert found[1]["by_class"] is None
     first = found[0]
     assert (first["columns"], first["pairs"], first["by_class"], first["holds"]) == (4, 6, "sick", [])
-    counts = ReleasedCounts.from_bytes(certified().bundle.counts or b"")
+    counts = ReleasedCounts.from_bytes(certified(8.0).bundle.counts or b"")
     stds = [table.noise_std for table in counts.tables]
     assert min(stds[:4]) < first["column_std"] < max(stds[:4])
     assert min(stds[4:]) < first["pair_std"] < max(stds[4:])
@@ -199,8 +226,11 @@ def test_client_and_command_say_it_in_words(world: World, dataset_id: str) -> No
         fresh = quote_lines(
             client.ask_quote(dataset_id, epsilon=1.0, delta=1e-6, options=COUNTED, reuse=False)
         )
+        publish(world, dataset_id, certified(8.0))
+        sharper = known_lines(client.read_known_counts(dataset_id))
     assert "as if epsilon 1.00 had been spent on counts" in known[0]
-    assert any("4 columns and 6 pairs, also within each class of 'sick'" in line for line in known)
+    assert "  4 columns and 6 pairs" in known
+    assert "  4 columns and 6 pairs, also within each class of 'sick'" in sharper
     assert any("as if epsilon 1.4" in line and "instead of 1.00" in line for line in told)
     assert not any("as if" in line for line in fresh)
     assert known_lines({"releases": []}) == ["no release of this dataset holds counts that you may read"]

@@ -16,7 +16,7 @@ from understudy.verifying.closeness import close
 from understudy.verifying.learning import learns_records
 from understudy.verifying.marginals import counted, is_of_marginals
 from understudy.verifying.records import described
-from understudy.verifying.reused import combined, keeps_groups_by_class
+from understudy.verifying.reused import combined, keeps_groups_by_class, keeps_screened_pairs
 from understudy.verifying.strict_json import read_object
 
 Json = Mapping[str, Any]
@@ -86,9 +86,8 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
         yield f"{COUNTS} merges codes into other groups than the manifest"
         return
     listed = [columns for columns, _std in stated]
-    ways = (False, True) if target is not None and len(cells) > 1 else (False,)
-    if (by_class := keeps_groups_by_class(plan)) is not None:
-        ways = (by_class,)
+    kept, either = keeps_groups_by_class(plan), target is not None and len(cells) > 1
+    screened = screening_sensitivity(anchor) > 0 or keeps_screened_pairs(plan)
     possible = [
         list(
             _rounds(
@@ -100,11 +99,13 @@ def _table_problems(opened: Opened, head: Json, plan: Json) -> Iterator[str]:
                 most_records=most_records,
                 times=_learnt_records(opened, plan),
                 listed=listed,
+                screened=screened,
             )
             if "merged" in head
             else _tables(anchor, len(cells), target, by_class=by_class)
         )
-        for by_class in ways
+        for by_class in ((False, True) if either else (False,))
+        if kept is None or by_class is kept
     ]
     tables = next((one for one in possible if [columns for columns, _std in one] == listed), None)
     if tables is None:
@@ -201,11 +202,12 @@ def _rounds(
     most_records: int,
     times: int,
     listed: list[tuple[int, ...]],
+    screened: bool,
 ) -> Iterator[Table]:
     """What an anchor of two rounds counts: the codes of columns, then groups of pairs, by class of the target or not.
 
-    Which pairs beside the target a screening chose is attested only: noisy distances decided. Those that are listed are taken; how many
-    share the noise follows.
+    Which pairs beside the target a screening chose, here or in a release whose pairs are taken over, is attested only: noisy distances
+    decided. Those that are listed are taken; how many share the noise follows.
     """
     std = times * anchor["noise_multiplier"] * anchor["sensitivity"]
     powers = [codes**_COLUMN_POWER for codes in cells]
@@ -217,7 +219,7 @@ def _rounds(
     sizes = (1, 2) if sliced else (2,)
     tables = [table for size in sizes for table in itertools.combinations(features, size)]
     squares = float(len(tables))
-    if screening_sensitivity(anchor):
+    if screened:
         squares = (float(anchor["table_sensitivity"]) / most_records) ** 2
         chosen = set(listed)
         tables = [

@@ -30,9 +30,11 @@ def reused_problems(plan: Json) -> Iterator[str]:
     releases = [release for one in reused for release in (one["release_id"], *one["holds"])]
     if len(set(releases)) != len(releases):
         yield "plan/reused: the counts of a release are taken twice"
-    kept = {(one["tables"]["most_groups"], one["tables"]["by_class"]) for one in reused if one["tables"]}
-    if len({by_class for _most, by_class in kept}) > 1:
+    kept = [one["tables"] for one in reused if one["tables"]]
+    if len({one["by_class"] for one in kept}) > 1 or (len(kept) > 1 and any(one["screened"] for one in kept)):
         yield "plan/reused: pairs that are counted differently cannot be combined"
+    if kept and anchor is not None and anchor.get("screening_sensitivity", 0.0) > 0:
+        yield "plan/reused: pairs that are taken over are not screened"
 
 
 def combined(plan: Json) -> dict[str, Any]:
@@ -60,6 +62,11 @@ def combined(plan: Json) -> dict[str, Any]:
 def keeps_groups_by_class(plan: Json) -> bool | None:
     """Whether a plan that keeps the groups of earlier pairs counts them by class; None where it keeps none."""
     return next((one["tables"]["by_class"] for one in plan.get("reused", ()) if one["tables"]), None)
+
+
+def keeps_screened_pairs(plan: Json) -> bool:
+    """Whether a plan counts the pairs that the screening of an earlier release chose."""
+    return any(one["tables"]["screened"] for one in plan.get("reused", ()) if one["tables"])
 
 
 def _together(own: float, others: list[float]) -> float:

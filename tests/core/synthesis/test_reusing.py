@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from core.privacy.adjacency import PrivacyUnit
 from core.synthesis.errors import InvalidPlan
 from core.synthesis.plan import Plan
-from core.synthesis.reusing import MOST_REUSED, EarlierCounts, epsilon_as_if, with_reuse
+from core.synthesis.quote import expected_error_in
+from core.synthesis.reusing import MOST_REUSED, EarlierCounts, epsilon_as_if, told_of, with_reuse
 from core.synthesis.stages import AnchorPlan
 from tests.core.synthesis.shapes import Shape, plan_of
 
@@ -22,7 +23,9 @@ FEW_CODES = Shape(cardinalities=(3,) * 12)
 def plan(
     epsilon: float = 1.0, *, shape: Shape = SHAPE, declared_size: int = 50_000, **options: object
 ) -> Plan:
-    return plan_of({"critic": False} | options, epsilon=epsilon, shape=shape, declared_size=declared_size)
+    """A plan that counts all pairs unless options are given."""
+    chosen = {"critic": False, "anchor_screening_share": 0.0} | options
+    return plan_of(chosen, epsilon=epsilon, shape=shape, declared_size=declared_size)
 
 
 def name(number: int) -> str:
@@ -126,7 +129,7 @@ def test_groups_that_are_much_too_coarse_are_not_kept():
 
 
 def test_pairs_are_kept_by_class_but_not_without_where_the_plan_counts_by_class():
-    vague, sharp = (plan(epsilon, shape=BINARY_TARGET, declared_size=600) for epsilon in (0.2, 8.0))
+    vague, sharp = (plan(epsilon, shape=BINARY_TARGET, declared_size=5_000) for epsilon in (0.2, 8.0))
     made = with_reuse(sharp, [left(vague, 1)], BINARY_TARGET)
     assert made.kept_groups is None
     made = with_reuse(vague, [left(sharp, 1)], BINARY_TARGET)
@@ -155,6 +158,93 @@ def test_what_counted_otherwise_is_left_out():
 def test_one_job_reads_so_many_bundles_and_no_more():
     made = with_reuse(plan(), [left(plan(), number) for number in range(MOST_REUSED + 3)], SHAPE)
     assert len(made.reused) == MOST_REUSED
+
+
+def by_rule(epsilon: float = 1.0, *, shape: Shape = SHAPE) -> Plan:
+    """A plan that screens pairs."""
+    made = plan(epsilon, shape=shape, anchor_screening_share=None)
+    assert screening_of(made) > 0
+    return made
+
+
+def screening_of(one: Plan | None) -> float:
+    assert one is not None
+    assert isinstance(one.anchor, AnchorPlan)
+    return one.anchor.screening_sensitivity
+
+
+def test_a_plan_that_takes_screened_pairs_over_counts_them_with_all_that_it_has():
+    release = by_rule(2.0)
+    made = with_reuse(by_rule(), [left(release, 1)], SHAPE)
+    assert dataclasses.replace(made, reused=()) == plan(), "as if the order had stated a share of zero"
+    assert made.kept_groups is not None
+    assert made.kept_groups.screened
+    columns, tables = squares(made.known)
+    of_release, own = squares(release.anchor), squares(plan().anchor)
+    assert columns == pytest.approx(of_release[0] + own[0])
+    assert tables == pytest.approx(of_release[2] + own[1])
+    again = with_reuse(by_rule(), [left(made, 2)], SHAPE)
+    assert again.kept_groups is not None
+    assert again.kept_groups.screened, "a chain remembers that its pairs were chosen"
+    assert squares(again.known)[1] == pytest.approx(tables + own[1])
+
+
+def test_a_plan_that_by_rule_counts_all_pairs_counts_those_of_a_release_too():
+    every = with_reuse(by_rule(), [left(plan(), 1)], SHAPE)
+    assert screening_of(every) == 0
+    assert every.kept_groups is not None
+    assert not every.kept_groups.screened
+
+
+def test_an_order_that_states_the_share_keeps_it_and_takes_columns_alone():
+    for own, release in ((by_rule(), by_rule()), (plan(), by_rule()), (by_rule(), plan())):
+        made = with_reuse(own, [left(release, 1)], SHAPE, share_ordered=True)
+        assert made.anchor == own.anchor
+        assert [one.tables for one in made.reused] == [None]
+        assert squares(made.known)[0] == pytest.approx(squares(own.anchor)[0] + squares(release.anchor)[0])
+        assert squares(made.known)[1:] == pytest.approx(squares(own.anchor)[1:])
+    assert with_reuse(plan(), [left(plan(), 1)], SHAPE, share_ordered=True).kept_groups is not None
+
+
+def test_releases_of_other_pairs_give_their_columns():
+    for first, second in ((by_rule, by_rule), (by_rule, plan), (plan, by_rule)):
+        releases = [left(first(2.0, shape=FEW_CODES), 1), left(second(shape=FEW_CODES), 2)]
+        made = with_reuse(by_rule(shape=FEW_CODES), releases, FEW_CODES)
+        assert [one.tables is not None for one in made.reused] == [True, False]
+
+
+def test_a_plan_that_keeps_no_groups_screens_by_itself():
+    coarse = plan(0.02, declared_size=50_000)
+    made = with_reuse(by_rule(4.0), [left(coarse, 1)], SHAPE)
+    assert [one.tables for one in made.reused] == [None]
+    assert made.anchor == by_rule(4.0).anchor
+
+
+def test_a_plan_does_not_screen_what_it_takes_over():
+    made = with_reuse(by_rule(), [left(by_rule(), 1)], SHAPE)
+    with pytest.raises(InvalidPlan, match="screens pairs"):
+        dataclasses.replace(by_rule(), reused=made.reused)
+
+
+def test_what_is_told_of_screened_pairs_is_an_upper_bound():
+    told = told_of(left(by_rule(), 1), SHAPE)
+    assert told.pairs is None
+    every = told_of(left(plan(), 1), SHAPE)
+    assert every.pairs == 66
+    assert told.pair_std is not None
+    assert every.pair_std is not None
+    assert told.pair_std > every.pair_std
+
+
+@pytest.mark.parametrize("own", [plan, by_rule])
+def test_the_expected_error_is_that_of_all_counts_together(own):
+    alone = expected_error_in(own(), SHAPE)["expected_error"]
+    both = expected_error_in(with_reuse(own(), [left(own(), 1)], SHAPE), SHAPE)["expected_error"]
+    for score in ("one_way", "two_way", "three_way"):
+        assert both[score] < alone[score]
+    for score in ("one_way", "two_way"):
+        assert both["released_counts"][score] < alone["released_counts"][score]
+    assert both["measured"] == alone["measured"]
 
 
 @given(st.lists(st.floats(0.05, 8.0), min_size=1, max_size=6), st.floats(0.05, 8.0))

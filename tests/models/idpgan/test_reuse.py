@@ -10,13 +10,14 @@ from scipy.stats import chi2
 from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
 from core.synthesis.reusing import EarlierCounts, with_reuse
-from models.anchor import FIRST_ROUND, SECOND_ROUND, exact_columns, exact_moments
+from models.anchor import FIRST_ROUND, SCREENING, SECOND_ROUND, exact_columns, exact_moments
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import layout_of, measure
 from models.idpgan.reuse import require_usable
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
+from tests.models import test_screening as screened
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
 from tests.models.tables import KEY, small_table, streams, without_unit
 from tests.models.test_grouping import wide_table
@@ -52,7 +53,9 @@ def reusing(table, plan, *earlier: tuple[Plan, ReleasedCounts]) -> Plan:
 @pytest.mark.parametrize("target", [True, False])
 def test_every_cell_is_the_mean_weighted_by_precision(target):
     table = small_table(target=target)
-    first, second = plan_of(table, epsilon=9.0), plan_of(table, epsilon=7.0)  # so that no codes are merged
+    first, second = (
+        plan_of(table, epsilon=one, declared_size=4000) for one in (9.0, 7.0)
+    )  # no codes are merged
     before, alone = counts_of(table, first, 1), counts_of(table, second, 2)
     plan = reusing(table, second, (first, before))
     require_usable(plan, [before], cardinalities=table.cardinalities, target_index=table.target_index)
@@ -128,6 +131,63 @@ def test_neighbours_with_the_same_earlier_counts_have_one_layout_and_the_sensiti
             name = (int(Purpose.ANCHOR_NOISE), place)
             assert 0.0 < distance(heard.heard[name].exact, recorder.heard[name].exact) <= paid[name]
             assert heard.heard[name].sensitivity == recorder.heard[name].sensitivity <= paid[name]
+
+
+def test_pairs_that_a_screening_chose_are_counted_again_and_no_others():
+    table = screened.table_of()
+    first = screened.plan_of(table)
+    found = measure(table, first, streams(1)).counted
+    before = counts_of(table, first, 1)
+    assert found is not None
+    assert found.pairs is not None
+    assert 0 < len(found.pairs) < 15, "some of those beside the target"
+    plan, recorder = reusing(table, screened.plan_of(table, epsilon=0.5), (first, before)), Recorder()
+    require_usable(plan, [before], cardinalities=table.cardinalities, target_index=table.target_index)
+    keyed = KeyedStreams(KEY, releases=recorder)
+    again = measure(table, plan, keyed, earlier=[before]).counted
+    assert again is not None
+    assert again.pairs == found.pairs
+    assert {place for _purpose, place in recorder.heard} == {FIRST_ROUND, SECOND_ROUND}, "no screening"
+    assert (int(Purpose.ANCHOR_NOISE), SCREENING) not in paid_distances(plan)
+    spent = recorder.heard[int(Purpose.ANCHOR_NOISE), SECOND_ROUND].sensitivity
+    assert spent == pytest.approx(paid_distances(plan)[int(Purpose.ANCHOR_NOISE), SECOND_ROUND], rel=1e-9)
+    own = counts_of(table, dataclasses.replace(plan, reused=()), 2)
+    together = counts_of(table, plan, 2, earlier=[before])
+    assert len(own.tables) == 7 + 21
+    assert {one.columns for one in together.tables} == {one.columns for one in before.tables}
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 6.0], ids=["all together", "by class"])
+def test_the_stated_noise_of_screened_pairs_is_that_of_the_combined_counts(epsilon):
+    """False alarm: 1e-6 for each of two sides."""
+    table = screened.table_of()
+    first, whitened = screened.plan_of(table, epsilon=epsilon, anchor_screening_share=0.08), []
+    for number in range(12):
+        before = counts_of(table, first, 2 * number)
+        plan = reusing(table, screened.plan_of(table, epsilon=epsilon / 2), (first, before))
+        assert plan.kept_groups is not None
+        assert plan.kept_groups.by_class is (epsilon > 1)
+        found = measure(table, plan, streams(2 * number + 1), earlier=[before]).counted
+        assert found is not None
+        layout = layout_of(found.groups, table, plan, pairs=found.pairs)
+        exact, known = exact_moments(table, layout, groups=found.groups), plan.known
+        assert known is not None
+        upper = np.triu((found.moments.pairs - exact.pairs) * layout.pair_weights / known.noise_std, 1)
+        assert np.count_nonzero(upper) == layout.slices * np.count_nonzero(np.triu(layout.counted, 1))
+        whitened.append(upper[upper != 0])
+    values = np.concatenate(whitened)
+    assert chi2.ppf(1e-6, len(values)) < (values**2).sum() < chi2.isf(1e-6, len(values))
+
+
+def test_screened_counts_that_lack_a_pair_with_the_target_are_refused():
+    table = screened.table_of()
+    first = screened.plan_of(table)
+    before = counts_of(table, first, 1)
+    plan = reusing(table, first, (first, before))
+    less = dataclasses.replace(before, tables=tuple(one for one in before.tables if one.columns != (0, 6)))
+    assert len(less.tables) == len(before.tables) - 1
+    with pytest.raises(ValueError, match="lack a table"):
+        require_usable(plan, [less], cardinalities=table.cardinalities, target_index=6)
 
 
 @pytest.mark.parametrize("options", [{}, {"generator": "mixture"}], ids=["network", "mixture"])

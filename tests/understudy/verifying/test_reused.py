@@ -42,6 +42,36 @@ def made(epsilon: float = 1.0) -> Certified:
     return certified_plan(plan, counts_for(plan, earlier=[left]))
 
 
+@cache
+def screened() -> Certified:
+    """A bundle whose plan takes over pairs that a screening chose."""
+    earlier = plan_for({"critic": False, "anchor_screening_share": 0.05}, epsilon=2.0)
+    plan = reusing(plan_for({"critic": False}), earlier)
+    left = ReleasedCounts.from_bytes(counts_for(earlier) or b"")
+    return certified_plan(plan, counts_for(plan, earlier=[left]))
+
+
+def test_pairs_that_a_screening_chose_hold_with_the_noise_of_those_alone(tmp_path: Path) -> None:
+    counts = ReleasedCounts.from_bytes(screened().bundle.counts or b"")
+    assert len(counts.tables) < 4 + 6
+    path = Bench(screened(), tmp_path).with_certificate(resigned(screened().certificate))
+    report = verify_bundle(path, public_keys=[SIGNER.public_key])
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+
+
+@pytest.mark.parametrize("members", [{"screened": False}, {"noise_multiplier": 1.0}])
+def test_another_statement_of_pairs_that_were_chosen_is_refused(
+    tmp_path: Path, members: dict[str, Any]
+) -> None:
+    stated = copy.deepcopy(screened().certificate)
+    stated["plan"]["reused"][0]["tables"].update(members)
+    stated["plan_digest"] = canonical_digest(stated["plan"])
+    path = Bench(screened(), tmp_path).with_certificate(resigned(stated))
+    report = verify_bundle(path, public_keys=[SIGNER.public_key])
+    assert report.outcome is Outcome.REFUSED
+    assert "counts" in {one.name for one in report.refusals}
+
+
 def verified(folder: Path, certificate: dict[str, Any]) -> Report:
     path = Bench(made(), folder).with_certificate(resigned(certificate))
     return verify_bundle(path, public_keys=[SIGNER.public_key])
@@ -83,12 +113,12 @@ def of_a_learnt_domain(plan: dict[str, Any]) -> None:
         (set_to(columns_noise_multiplier=1.0), "counts", "not that of the certified noise"),
         (set_to(tables=None), "counts", "not that of the certified noise"),
         (
-            set_to(tables={"noise_multiplier": 1.0, "most_groups": 20, "by_class": True}),
+            set_to(tables={"noise_multiplier": 1.0, "most_groups": 20, "by_class": True, "screened": False}),
             "counts",
             "not that of the certified noise",
         ),
         (
-            set_to(tables={"noise_multiplier": 1.0, "most_groups": 20, "by_class": False}),
+            set_to(tables={"noise_multiplier": 1.0, "most_groups": 20, "by_class": False, "screened": False}),
             "counts",
             "does not list every pair",
         ),
@@ -110,6 +140,23 @@ def test_another_statement_of_what_was_reused_is_refused(
     assert report.outcome is Outcome.REFUSED
     (found,) = [one for one in report.refusals if one.name == check]
     assert why in found.detail
+
+
+def test_pairs_that_are_taken_over_and_screened_are_refused(tmp_path: Path) -> None:
+    stated = copy.deepcopy(made().certificate)
+    stated["plan"]["anchor"]["screening_sensitivity"] = 0.1
+    stated["plan_digest"] = canonical_digest(stated["plan"])
+    assert "are not screened" in str(verified(tmp_path, stated).refusals)
+
+
+def test_chosen_pairs_of_two_releases_are_refused(tmp_path: Path) -> None:
+    stated = copy.deepcopy(made().certificate)
+    other = copy.deepcopy(stated["plan"]["reused"][0])
+    other["release_id"] = RELEASE[:-1] + "2"
+    other["tables"]["screened"] = True
+    stated["plan"]["reused"].append(other)
+    stated["plan_digest"] = canonical_digest(stated["plan"])
+    assert "counted differently" in str(verified(tmp_path, stated).refusals)
 
 
 def test_pairs_that_are_counted_differently_are_refused(tmp_path: Path) -> None:
