@@ -14,6 +14,7 @@ from core.synthesis.plan import Plan
 from models.anchor import FIRST_ROUND, SECOND_ROUND
 from models.encoding import PrivateTable
 from models.grouping import (
+    GROUP_POWER,
     group_codes,
     group_counts,
     sums_of_groups,
@@ -63,9 +64,10 @@ def test_groups_of_codes_without_order_are_of_like_share(law, most):
 
 
 @given(law=LAWS, most=st.integers(2, 20), ordered=st.booleans())
-def test_a_code_with_a_share_of_its_own_has_no_company_of_any_weight(law, most, ordered):
+def test_a_code_with_the_weight_of_a_group_has_no_company_of_any_weight(law, most, ordered):
     groups = group_codes(law, most=most, ordered=ordered)
-    for code in np.flatnonzero(law >= 1.0 / most):
+    weights = law**GROUP_POWER
+    for code in np.flatnonzero(weights >= (1.0 + 1e-9) * weights.sum() / most):
         company = np.flatnonzero(groups == groups[code])
         assert law[company].sum() == pytest.approx(law[code]), "a code that nobody has may stand beside it"
 
