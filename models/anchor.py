@@ -49,6 +49,12 @@ Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 
 
+def place_of(release: int, anchor: AnchorPlan) -> int:
+    """Return where a release stands among those of a plan, in the order in which they are made."""
+    order = [FIRST_ROUND, SCREENING, SECOND_ROUND]
+    return [one for one in order if sensitivity_of(one, anchor)].index(release)
+
+
 def sensitivity_of(release: int, anchor: AnchorPlan) -> float:
     """Return the planned L2 sensitivity of a release, 0 for one that the plan has not."""
     sizes = {

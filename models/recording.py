@@ -17,7 +17,7 @@ from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import sensitivity_of
+from models.anchor import place_of, sensitivity_of
 from models.randomness import Purpose
 
 _MAGIC: Final = b"understudy.attempt/1\n"
@@ -113,8 +113,8 @@ class Record:
                 self._executed.gradients.add(step)
             case Purpose.ACTS_NOISE:
                 self._executed.histograms.add(step)
-            case Purpose.ANCHOR_NOISE:
-                self._executed.anchor.add(step)
+            case Purpose.ANCHOR_NOISE if isinstance(self._plan.anchor, AnchorPlan):
+                self._executed.anchor.add(place_of(step, self._plan.anchor))
             case Purpose.LABEL_NOISE:
                 self._executed.label_histogram.add(step)
             case _:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from core.releases.execution import Executed
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan, anchor_plan
 from models import screening
@@ -16,6 +17,7 @@ from models.grouping import group_counts
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import Measurement, layout_of, measure
 from models.randomness import KeyedStreams, Purpose
+from models.recording import Record
 from models.screening import (
     exact_distances,
     noisy_distances,
@@ -234,6 +236,16 @@ def test_the_tables_of_a_bundle_are_those_that_were_counted():
         [(0, 1), (2, 3), *((column, 6) for column in range(6))]
     )
     assert [columns for columns in listed if len(columns) == 1] == [(column,) for column in range(COLUMNS)]
+
+
+def test_what_runs_is_what_was_planned_in_its_order():
+    table = table_of(1000)
+    plan, none = plan_of(table), plan_of(table, anchor_screening_share=0.0)
+    for each, releases in ((plan, 3), (none, 2)):
+        record = Record(each)
+        measure(table, each, KeyedStreams(KEY, releases=record))
+        assert record.executed() == Executed.planned(each)
+        assert len(each.anchor.parts) == releases
 
 
 def test_a_resumed_measurement_has_the_pairs_of_the_first():
