@@ -14,6 +14,7 @@ from core.synthesis.errors import (
     InvalidSelection,
     InvalidSpec,
     SynthesizerNotInstalled,
+    TooManyCodes,
     TooManyFreeSteps,
 )
 from service.budgets.outlook import look
@@ -38,6 +39,7 @@ PLANNING_ERRORS = (
     InvalidSpec,
     BoundNeedsAnchor,
     SynthesizerNotInstalled,
+    TooManyCodes,
     TooManyFreeSteps,
     InvalidSelection,
     InvalidReport,
