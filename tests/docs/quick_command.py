@@ -41,9 +41,9 @@ def order_little() -> None:
 
     whole, order = calls._order, calls.order_job
 
-    def little(*words: Any) -> Any:
+    def little(*words: Any, **more: Any) -> Any:
         dataset, epsilon, delta, synthesizer, options, selection, grant = words
-        return whole(dataset, epsilon, delta, synthesizer, options or dict(SMALL), selection, grant)
+        return whole(dataset, epsilon, delta, synthesizer, options or dict(SMALL), selection, grant, **more)
 
     def one(dataset_id: str, *, epsilon: float, delta: float | None = None, **more: Any) -> Any:
         more = {"grant_id": None, "idempotency_key": f"{dataset_id} {epsilon} {delta}".replace(" ", "-")} | {
