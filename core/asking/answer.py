@@ -370,7 +370,7 @@ class _Asked:
         if len(names) <= MOST_COLUMNS and self._estimates.are_counted(self._columns):
             return
         target = self._domain.target_index
-        pairs = "any one or two columns"
+        pairs = self._counted_pairs()
         three = self._estimates.are_counted_with(target)
         possible = f"{pairs}, and any three of which '{self._domain.target}' is one" if three else pairs
         raise NotCounted(
@@ -378,6 +378,16 @@ class _Asked:
             remedy=f"Counted together were {possible}. For more columns draw rows with `understudy sample`.",
             columns=names,
         )
+
+    def _counted_pairs(self) -> str:
+        """Say which one or two columns were counted together."""
+        target, columns = self._domain.target_index, range(len(self._domain.coded))
+        counted = self._estimates.are_counted
+        if all(counted(pair) for pair in itertools.combinations(columns, 2)):
+            return "any one or two columns"
+        if target is not None and all(counted((target, place)) for place in columns if place != target):
+            return f"any one column, any with '{self._domain.target}', and pairs that were chosen for their dependence"
+        return "any one column, and pairs that were chosen for their dependence"
 
 
 def _ratio(
