@@ -238,8 +238,8 @@ def _sampling(result: dict[str, Any]) -> list[str]:
     return [
         (
             f"`make bench-sampling`: samples of the Adult domain ({result['cells']} codes) into files on {result['threads']} "
-            "threads; small samples are balanced. Rows per processor second of all threads, drawing and writing, and per second on a "
-            "machine with other work. The mixture is what an order without a critic gets; it is sampled from its tables, and beside that through its "
+            "threads; small samples are balanced. Rows per processor second of all threads, drawing and writing, and per second."
+            " The mixture is what an order without a critic gets; it is sampled from its tables, and beside that through its "
             "network, as any runtime would. Bars of its large samples: 300,000 into Parquet, 150,000 into JSON lines a processor second, that is "
             "600,000 and 300,000 a second on two cores; hoped for 500,000 into Parquet.\n"
         ),

@@ -65,7 +65,7 @@ WITHOUT_CRITIC = frozenset(
 )  # fmt: skip
 """Options of the anchor and the generator. A table is trained with a critic only if its order sets `critic`, another option,
 or `"anchor": false` (docs/rules-study.md has the measurements)."""
-COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.4, 0.3, 50.0
+COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.4, 0.5, 50.0
 """The share of the anchor's squared mu for the counts of single columns: the first where much stands above the noise; up to the second
 more where little does, that is where declared size times epsilon is at most the third times the root of the number of pairs."""
 SCREENED_PAIRS = 15

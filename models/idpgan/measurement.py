@@ -26,7 +26,14 @@ from models.grouping import Groups, group_codes, group_counts
 from models.idpgan.labels import noisy_label_law
 from models.idpgan.moment_loss import MomentLoss
 from models.idpgan.reuse import kept_groups, kept_pairs, with_columns, with_tables
-from models.idpgan.targets import Counted, MomentTargets, first_laws, first_size, moment_targets
+from models.idpgan.targets import (
+    Counted,
+    MomentTargets,
+    column_stds,
+    first_laws,
+    first_size,
+    moment_targets,
+)
 from models.idpgan.variety import noisy_variety
 from models.randomness import KeyedStreams
 from models.screening import (
@@ -36,6 +43,7 @@ from models.screening import (
     shares_from_independence,
     worth_counting,
 )
+from models.smoothing import CodeOrder
 from models.synthesizer import NoisyVariety
 
 
@@ -157,7 +165,7 @@ def _screen(
     streams: KeyedStreams,
 ) -> tuple[Pair, ...]:
     """Release how far every pair is from independence, and choose the pairs beside the target that are worth counting."""
-    laws, size = first_laws(columns), first_size(columns)
+    laws, size = _first_laws(columns, counter, plan), first_size(columns)
     groups = screening_groups(
         laws, declared_size=plan.declared_size, ordered=counter.ordered, alone=counter.alone
     )
@@ -210,7 +218,7 @@ def groups_of(
         np.arange(len(law))
         if place == table.target_index
         else group_codes(law, most=most, ordered=table.ordered[place], alone=table.alone[place])
-        for place, law in enumerate(first_laws(columns))
+        for place, law in enumerate(_first_laws(columns, table, plan))
     )
 
 
@@ -233,6 +241,18 @@ def layout_of(
         if pairs is None
         else (plan.anchor.table_sensitivity / counter_of(table).most_records) ** 2,
     )
+
+
+def _first_laws(
+    columns: Sequence[npt.NDArray[np.float64]], table: PrivateTable | Counter, plan: Plan
+) -> list[npt.NDArray[np.float64]]:
+    assert plan.known is not None, "counts come from an anchor of tables"
+    stds = column_stds(columns, plan.known, most_records=counter_of(table).most_records)
+    return first_laws(columns, stds, _order_of(table))
+
+
+def _order_of(table: PrivateTable | Counter) -> CodeOrder:
+    return CodeOrder(ordered=table.ordered, alone=table.alone)
 
 
 def _by_class(table: PrivateTable | Counter, plan: Plan, anchor: AnchorPlan) -> bool:
@@ -279,7 +299,9 @@ def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> 
     """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
     assert plan.known is not None, "counts come from an anchor of tables"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
-    targets = moment_targets(counted, layout, plan.known, forbidden=table.forbidden())
+    targets = moment_targets(
+        counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden()
+    )
     return Anchor(
         layout=layout,
         targets=targets,

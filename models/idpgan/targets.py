@@ -25,6 +25,7 @@ from core.synthesis.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, sums_of_groups
 from models.idpgan.zeros import Forbidden, Pattern, Zeros, zeros_of
+from models.smoothing import CodeOrder
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -78,18 +79,24 @@ class MomentTargets:
 
 
 def moment_targets(
-    counted: Counted, layout: MomentLayout, anchor: AnchorPlan, *, forbidden: Forbidden = MappingProxyType({})
+    counted: Counted,
+    layout: MomentLayout,
+    anchor: AnchorPlan,
+    *,
+    order: CodeOrder | None = None,
+    forbidden: Forbidden = MappingProxyType({}),
 ) -> MomentTargets:
-    """Combine all estimates of every one-way count by inverse variance, make them laws, and shrink the pairs.
+    """Combine all estimates of every one-way count by inverse variance, smooth them, make them laws, and shrink the pairs.
 
     Args:
         counted: what was released.
         layout: of the second round.
         anchor: of the plan.
+        order: which neighbouring codes are alike; None if none are.
         forbidden: by two columns, (codes, codes) the cells that declared rules leave empty.
     """
     moments, blocks = counted.moments, layout.blocks
-    variances = (anchor.noise_std / _column_weights(counted, anchor)) ** 2
+    variances = column_stds(counted.columns, anchor, most_records=counted.most_records) ** 2
     pair_std = anchor.noise_std / layout.pair_weights
     size = max(_size(counted, layout, pair_std, variances), 1.0)
     ones, precision = _ones(moments, layout, pair_std, anchor.noise_std)
@@ -110,7 +117,11 @@ def moment_targets(
         total, of_total = ones[:, block].sum(axis=0), (1.0 / precision[:, block]).sum(axis=0)
         whole = (direct / of_direct + total / of_total) / (1.0 / of_direct + 1.0 / of_total)
         ones[:, block] += (whole - total) / layout.slices
-        columns[column] = _fine(counted.columns[column], direct, whole, groups, size)
+        counts = counted.columns[column] + ((whole - direct) / np.bincount(groups))[groups]
+        if order is not None:
+            variance = 1.0 / (1.0 / of_direct + 1.0 / of_total)
+            counts = order.smoothed(column, counts, _std_of_codes(variances[column], variance, groups))
+        columns[column] = positive_law(project_to_simplex(counts / size, total=1.0))
     ones /= size
     for column, block in zip(layout.features, blocks, strict=True):
         for index in range(layout.slices):
@@ -139,9 +150,16 @@ def moment_targets(
     )
 
 
-def _column_weights(counted: Counted, anchor: AnchorPlan) -> Floats:
-    cardinalities = tuple(len(counts) for counts in counted.columns)
-    return column_weights(cardinalities, anchor, most_records=counted.most_records)
+def column_stds(columns: Sequence[Floats], anchor: AnchorPlan, *, most_records: int) -> Floats:
+    """Return the standard deviation of the noise on a code of each column in the first round, in records; (columns,).
+
+    Args:
+        columns: noisy counts of the codes of every column.
+        anchor: of the plan.
+        most_records: how many records of a unit counted fully.
+    """
+    cardinalities = tuple(len(counts) for counts in columns)
+    return anchor.noise_std / column_weights(cardinalities, anchor, most_records=most_records)
 
 
 def project_to_simplex(values: Floats, *, total: float) -> Floats:
@@ -160,10 +178,17 @@ def positive_law(shares: Floats) -> Floats:
     return kept
 
 
-def first_laws(columns: Sequence[Floats]) -> list[Floats]:
-    """Return the shares of every column from the counts of the first round alone."""
+def first_laws(columns: Sequence[Floats], stds: Floats, order: CodeOrder) -> list[Floats]:
+    """Return the shares of every column from the counts of the first round alone.
+
+    Args:
+        columns: noisy counts of the codes of every column.
+        stds: (columns,) standard deviations of their noise.
+        order: which neighbouring codes are alike.
+    """
     size = first_size(columns)
-    return [project_to_simplex(counts / size, total=1.0) for counts in columns]
+    smoothed = [order.smoothed(place, counts, stds[place]) for place, counts in enumerate(columns)]
+    return [project_to_simplex(counts / size, total=1.0) for counts in smoothed]
 
 
 def first_size(columns: Sequence[Floats]) -> float:
@@ -207,10 +232,17 @@ def _ones(
     return ones / precision, precision
 
 
-def _fine(counts: Floats, direct: Floats, whole: Floats, groups: Groups, size: float) -> Floats:
-    """Shares of codes: their noisy counts, corrected by what is known better of the sum of their group."""
-    corrected = counts + ((whole - direct) / np.bincount(groups))[groups]
-    return positive_law(project_to_simplex(corrected / size, total=1.0))
+def _std_of_codes(variance: float, of_sums: Floats, groups: Groups) -> float:
+    """Return the root mean square error of a column's counts whose sums over groups are known better than each count.
+
+    Args:
+        variance: of the noise on a code.
+        of_sums: (groups,) variances of the sums.
+        groups: (codes,) the group of each code.
+    """
+    codes = np.bincount(groups)
+    mean = (variance * (codes - 1.0) + of_sums / codes).sum() / codes.sum()
+    return float(np.sqrt(mean))
 
 
 def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
