@@ -12,6 +12,7 @@ from core.datasets.errors import DatasetDeleted
 from core.db.session import on_commit
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.domain.document import LEARN
 from core.jobs import repository
 from core.jobs.errors import DatasetNotReady, PlanDoesNotFit
 from core.jobs.queue import Queue
@@ -22,6 +23,7 @@ from core.notifications.kinds import Kind
 from core.notifications.outbox import tell_population
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import charge_of
+from core.synthesis.plan import Plan
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.selection import OrderedPlan
 from core.tracing import current_trace_context
@@ -67,9 +69,10 @@ def place_order(
     if dataset.state != "ready":
         raise DatasetNotReady("The dataset has no rows yet.", remedy="Upload its rows first.")
     unit = plan.privacy_unit
-    bound = None if isinstance(plan, ReportPlan) else _bound(dataset.domain)
-    made_for = (plan.declared_size, plan.adjacency.value, unit.column, unit.records)
-    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit, bound):
+    declared = None if isinstance(plan, ReportPlan) else _records(dataset.domain)
+    records = LEARN if isinstance(plan, Plan) and plan.learns_records else unit.records
+    made_for = (plan.declared_size, plan.adjacency.value, unit.column, records)
+    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit, declared):
         raise PlanDoesNotFit(
             "The plan was made for another declared size, adjacency or privacy unit than the dataset's.",
             remedy="Ask for a new quote.",
@@ -108,7 +111,7 @@ def place_order(
     return job
 
 
-def _bound(domain: Mapping[str, Any]) -> int | None:
-    """Read from a stored domain document how many records of a unit count."""
+def _records(domain: Mapping[str, Any]) -> object:
+    """Read from a stored domain document how many records of a unit count: a number, `LEARN`, or None where all do."""
     units = [column for column in domain.get("columns", ()) if column["kind"] == "unit"]
     return units[0].get("records") if units else None

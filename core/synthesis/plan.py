@@ -89,13 +89,18 @@ class Plan:
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the plan's epsilon exceeds its guarantee")
 
+    @property
+    def learns_records(self) -> bool:
+        """Whether it is learnt how many records of a unit count."""
+        return self.learning is not None and any(one.learns == "records" for one in self.learning.releases)
+
     def with_learnt_records(self, records: int | None) -> "Plan":
         """Return the plan that runs after it was learnt how many records of a unit count; itself where that is not learnt.
 
         Args:
             records: what was learnt.
         """
-        if self.learning is None or all(one.learns != "records" for one in self.learning.releases):
+        if not self.learns_records:
             return self
         assert records is not None, "it was learnt"
         assert isinstance(self.anchor, AnchorPlan), "a bound is learnt for counts of tables"

@@ -74,3 +74,17 @@ def test_a_declaration_that_cannot_be_learnt_is_refused_with_its_place(world: Wo
         "learn-without-other",
         "/columns/0/other",
     )
+
+
+def test_a_job_may_learn_how_many_records_of_a_unit_count(world: World) -> None:
+    columns = [*DOMAIN["columns"][3:], {"name": "patient", "kind": "unit", "records": "learn"}]
+    rows = b"sick,patient\n" + b"".join(b"yes,p%d\n" % (number % 60) for number in range(300))
+    dataset_id = world.declare(domain=DOMAIN | {"columns": columns, "privacy_unit": "patient"})
+    world.set_budget(dataset_id)
+    assert world.upload(dataset_id, rows).status_code == 201
+    quote = world.analyst.post("/v1/quotes", body_of(dataset_id)).json()
+    assert [one["learns"] for one in quote["learning"]["releases"]] == ["records"]
+
+    ordered = world.order(dataset_id, options={})
+
+    assert ordered.status_code == 202, ordered.text

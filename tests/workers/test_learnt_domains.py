@@ -10,12 +10,14 @@ import pytest
 from core.db.tables import Dataset
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
+from core.privacy.adjacency import PrivacyUnit
 from core.privacy.charge import UNBOUNDED_MICROS
 from core.releases.bundle import unpack
 from core.settings import Settings
 from core.signing import keyring
 from core.storage.sealing import SealedWriter
 from core.storage.stored_rows import open_writer, rows_context
+from core.synthesis.learning import RECORDS
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.reports import public_side
@@ -144,3 +146,69 @@ def test_reports_read_the_rows_by_the_domain_of_their_release(workshop, monkeypa
     )
     assert workshop.store.exists(report_key(charged, 1))
     assert report_of(workshop, charged) is None, "staged, and not yet signed"
+
+
+PATIENTS = TableDomain.from_json(
+    LEARNT
+    | {
+        "privacy_unit": "patient",
+        "columns": [
+            {"name": "age", "kind": "numeric", "type": "integer", "lower": 20, "upper": 59},
+            {"name": "sick", "kind": "boolean"},
+            {"name": "patient", "kind": "unit", "records": "learn"},
+        ],
+    }
+)
+
+
+class PatientsWorkshop(Workshop):
+    """The workshop's dataset with five records of every patient, and a domain that leaves to be learnt how many count."""
+
+    def _dataset(self) -> Dataset:
+        dataset = super()._dataset()
+        dataset.domain = PATIENTS.to_json()
+        dataset.privacy_unit = "patient"
+        return dataset
+
+    def store_rows(self, rows_key: str, **_colours: Any) -> None:
+        numbers = np.random.default_rng(5).integers(20, 60, ROWS)
+        patients = [f"{CANARY}-{number // 5}" for number in range(ROWS)]
+        batch = pa.RecordBatch.from_arrays(
+            [pa.array(numbers), pa.array(numbers > 45), pa.array(patients)], schema=storage_schema(PATIENTS)
+        )
+        path = self.settings.scratch_folder / "rows.sealed"
+        with (
+            path.open("wb") as raw,
+            SealedWriter(raw, key=self.data_key, context=rows_context(rows_key)) as sealed,
+            open_writer(sealed, PATIENTS) as writer,
+        ):
+            writer.write_batch(batch)
+        self.store.put_file(rows_key, path)
+
+
+def test_a_job_learns_how_many_records_of_a_unit_count_and_its_release_verifies(settings, tmp_path):
+    workshop = PatientsWorkshop(settings)
+    declared = small_plan()
+    plan = make_plan(
+        spec=SynthesisSpec(synthesizer="idpgan", options={"critic": False, "pretraining_steps": 20}),
+        guarantee=declared.guarantee.__class__(epsilon=20.0, delta=1e-6),
+        declared_size=ROWS,
+        domain=PATIENTS,
+        adjacency=declared.adjacency,
+        privacy_unit=PrivacyUnit(column="patient"),
+    )
+    job_id = workshop.order(plan)
+    workshop.train(job_id)
+    release = workshop.release(job_id)
+    assert release is not None
+    packed = workshop.store.get_bytes(release.bundle_key)
+    (tmp_path / "bundle.zip").write_bytes(packed)
+    with workshop.database.read_only() as session:
+        keys = keyring.public_keys(session)
+    report = verify_bundle(tmp_path / "bundle.zip", public_keys=keys.values())
+    assert report.outcome is Outcome.VERIFIED, report.refusals
+    bound = TableDomain.from_json(unpack(packed).domain).records_per_unit
+    assert bound in RECORDS
+    assert bound > 1, "sixty patients have five records each, and there is little noise"
+    assert CANARY.encode() not in packed
+    workshop.close()

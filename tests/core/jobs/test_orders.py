@@ -9,6 +9,7 @@ from core.jobs.errors import DatasetNotReady, JobNotFound, PlanDoesNotFit
 from core.jobs.orders import place_order
 from core.ledger.reservation import EntryKind
 from core.privacy.adjacency import PrivacyUnit
+from core.synthesis.learning import LearningPlan, LearningRelease
 from core.synthesis.plan import Plan
 from tests.core.jobs.support import STEPS, cost, plan
 
@@ -82,6 +83,22 @@ def test_a_plan_counts_as_many_records_of_a_unit_as_the_dataset_declares(desk, d
     desk.dataset.domain = {"columns": [{"name": "age", "kind": "numeric"}, column]}
     with nullcontext() if fits else pytest.raises(PlanDoesNotFit):
         desk.order(replace(plan(), privacy_unit=PrivacyUnit(column="patient", records=planned)))
+
+
+@pytest.mark.parametrize(
+    ("declared", "learns", "fits"),
+    [("learn", True, True), ("learn", False, False), (4, True, False), (None, True, False)],
+)
+def test_a_plan_learns_how_many_records_of_a_unit_count_where_the_dataset_says_so(
+    desk, declared, learns, fits
+):
+    column = {"name": "patient", "kind": "unit"} | ({} if declared is None else {"records": declared})
+    desk.dataset.privacy_unit = "patient"
+    desk.dataset.domain = {"columns": [{"name": "age", "kind": "numeric"}, column]}
+    releases = (LearningRelease(column=None, learns="records", sensitivity=1.0),)
+    learning = LearningPlan(noise_multiplier=100.0, delta=0.0, releases=releases) if learns else None
+    with nullcontext() if fits else pytest.raises(PlanDoesNotFit):
+        desk.order(replace(plan(), privacy_unit=PrivacyUnit(column="patient"), learning=learning))
 
 
 def test_an_unknown_job(desk):
