@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from core.access.roles import Role
-from core.db.tables import Job, Release
+from core.access.roles import Principal, Role
+from core.db.tables import Dataset, Job, Release
 from core.domain.table import TableDomain
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
@@ -15,10 +15,12 @@ from core.releases.bundle import pack
 from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
+from service.datasets.facts import DatasetFacts
+from service.quotes.reuse import StoredCounts, stored_counts
 from tests.core.releases.certified import Certified, certified_plan, counts_for
 from tests.core.releases.stand_in import DOMAIN
 from tests.service.test_obtaining import wired
-from tests.service.world import NOON, World, require_problem
+from tests.service.world import CSV, NOON, World, require_problem
 from understudy.known_counts import known_lines
 from understudy.quote_text import quote_lines
 
@@ -161,10 +163,65 @@ def test_a_release_whose_bundle_is_gone_is_left_out(world: World, dataset_id: st
     assert "reused" not in quote(world, dataset_id)
 
 
-def test_an_analyst_who_may_not_read_a_release_may_not_order_with_it(world: World, dataset_id: str) -> None:
+def test_counts_of_an_earlier_version_are_never_taken_over(world: World, dataset_id: str) -> None:
+    """One population and one domain, and other rows."""
+    publish(world, dataset_id)
+    version = world.ready(parent_dataset_id=dataset_id)
+    assert world.analyst.get(f"/v1/datasets/{version}/known-counts").json() == {"releases": []}
+    assert "reused" not in quote(world, version)
+    assert plan_of(world, world.order(version, options=COUNTED).json()["id"]).reused == ()
+    assert "reused" in quote(world, dataset_id)
+
+
+def test_an_analyst_who_may_not_see_a_dataset_gets_no_quote_that_reuses_its_counts(
+    world: World, dataset_id: str
+) -> None:
     publish(world, dataset_id)
     body = {"dataset_id": dataset_id, "epsilon": 1.0, "delta": 1e-6, "options": COUNTED}
     require_problem(world.caller(Role.ANALYST).post("/v1/quotes", body), status=404, code="dataset-not-found")
+
+
+def test_an_analyst_who_may_not_read_a_release_neither_sees_nor_reuses_its_counts(
+    world: World, dataset_id: str
+) -> None:
+    """An analyst of a new version alone may not read what was released of the version before, nor who has left the dataset."""
+    release_id = publish(world, dataset_id)
+    version = world.declare(parent_dataset_id=dataset_id)
+    assert world.upload(version, CSV).status_code == 201
+    colleague = world.caller(Role.ANALYST)
+    for one in (dataset_id, version):
+        world.admit(one, colleague)
+    world.give(version, colleague)
+    body = {"dataset_id": version, "epsilon": 0.5, "delta": 1e-6, "options": COUNTED}
+
+    def reusable() -> list[StoredCounts]:
+        with world.database.read_only() as session:
+            facts = DatasetFacts.of(session.get_one(Dataset, UUID(dataset_id)))
+            return list(stored_counts(session, facts, principal))
+
+    roles = frozenset({Role.ANALYST})
+    principal = Principal(id=colleague.principal_id, key_id=colleague.principal_id, roles=roles)
+    assert [one.counts.release_id for one in reusable()] == [release_id], "whoever reads it may reuse it"
+    left = world.owner.delete(f"/v1/datasets/{dataset_id}/members/{colleague.principal_id}")
+    assert left.status_code == 200, left.text
+
+    require_problem(colleague.get(f"/v1/releases/{release_id}"), status=404, code="release-not-found")
+    assert reusable() == []
+    require_problem(
+        colleague.get(f"/v1/datasets/{dataset_id}/known-counts"), status=404, code="dataset-not-found"
+    )
+    assert colleague.get(f"/v1/datasets/{version}/known-counts").json() == {"releases": []}
+    told = colleague.post("/v1/quotes", body)
+    assert told.status_code == 200, told.text
+    assert release_id not in told.text
+    ordered = world.order(version, caller=colleague, epsilon=0.5, options=COUNTED)
+    assert ordered.status_code == 202, ordered.text
+    assert plan_of(world, ordered.json()["id"]).reused == ()
+    for answer in (
+        colleague.post("/v1/quotes", body | {"dataset_id": dataset_id}),
+        world.order(dataset_id, caller=colleague, options=COUNTED),
+    ):
+        require_problem(answer, status=404, code="dataset-not-found")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
-from core.db.tables import Release
+from core.db.tables import Dataset, Release
 from core.domain.table import TableDomain
 from core.ledger.reservation import EntryKind
 from core.releases.bundle import COUNTS, unpack
@@ -105,7 +105,24 @@ def test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_c
         workshop.store.delete(key)
         return first
 
-    for harm in (lambda: replace(first, counts_sha256="0" * 64), damage, delete):
+    def of_another_version() -> EarlierCounts:
+        """The same counts, published of other rows."""
+        workshop.store.put_bytes(key, content)
+        with workshop.database.transaction() as session:
+            ordinary = session.get_one(Dataset, workshop.dataset_id)
+            columns = {column.key: getattr(ordinary, column.key) for column in Dataset.__table__.columns}
+            version = Dataset(**columns | {"id": uuid4()})
+            session.add(version)
+            session.flush()
+            session.get_one(Release, UUID(first.release_id)).dataset_id = version.id
+        return first
+
+    for harm in (
+        lambda: replace(first, counts_sha256="0" * 64),
+        damage,
+        delete,
+        of_another_version,
+    ):
         job_id = workshop.order(with_reuse(plain(), [harm()], DOMAIN))
         workshop.train(job_id)
         job = workshop.job(job_id)
