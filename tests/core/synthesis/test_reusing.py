@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.privacy.adjacency import PrivacyUnit
 from core.synthesis.errors import InvalidPlan
+from core.synthesis.learning import LearningPlan, LearningRelease
 from core.synthesis.plan import Plan
 from core.synthesis.quote import expected_error_in
 from core.synthesis.reusing import MOST_REUSED, EarlierCounts, epsilon_as_if, told_of, with_reuse
@@ -153,6 +154,15 @@ def test_what_counted_otherwise_is_left_out():
     assert with_reuse(plan(), [left(plan_of(), 1)], SHAPE).reused != (), (
         "a critic beside the anchor does not matter"
     )
+
+
+def test_counts_of_a_learnt_domain_are_left_out():
+    """Codes of bins that one job learnt are not those of another's."""
+    bins = LearningRelease(column=0, learns="bins", sensitivity=2.0)
+    learning = LearningPlan(noise_multiplier=1000.0, delta=0.0, releases=(bins,))
+    learnt = dataclasses.replace(plan(0.9), guarantee=plan().guarantee, learning=learning)
+    assert with_reuse(plan(), [left(learnt, 1)], SHAPE).reused == ()
+    assert with_reuse(learnt, [left(plan(), 1)], SHAPE).reused == ()
 
 
 def test_one_job_reads_so_many_bundles_and_no_more():

@@ -14,6 +14,7 @@ from tests.mutants.catalogue import (
     ledger,
     measurement,
     noise,
+    reuse,
     sampling,
     tables,
 )
@@ -27,6 +28,7 @@ CHAPTERS: dict[str, tuple[Mutant, ...]] = {
     "Label histogram and anchor": measurement.MUTANTS,
     "Graphical models": graphical.MUTANTS,
     "Learnt domains": learning.MUTANTS,
+    "Reuse of counts": reuse.MUTANTS,
     "Images and selections": images.MUTANTS,
     "Charged reports": charged.MUTANTS,
     "Accounting": accounting.MUTANTS,

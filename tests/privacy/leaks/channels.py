@@ -128,7 +128,8 @@ CHANNELS: Final = (
 
 LIMITS: Final = """\
 * **The operator** reads logs and traces, which tell how long requests with rows took and how many parts an upload had, and has the disks, which
-  tell how large sealed objects are. The operator is trusted with more than that ([threat-model.md](threat-model.md)).
+  tell how large sealed objects are. Where helpers count, the broker sees how many shards there are. The operator is trusted with more than that
+  ([threat-model.md](threat-model.md)).
 * **The moment of an upload** is the owner's own act; the audit log tells it to auditors and admins, and how long it took where it came
   in parts.
 * **Whether an upload closed the dataset** is told by its state. It depends on the share of refused rows, as it always did on whether any row was
