@@ -65,6 +65,12 @@ the API it is `reused` of a quote. The quote's expected error of counts is that 
 that are right and narrower. The certificate lists the releases in `plan.reused`; `understudy verify` derives the noise of every table
 from the plan, refuses a release that is counted twice, and holds the charge against the job's own noise.
 
+## What a certificate promises then
+
+The epsilon of a certificate is of what its release adds. A bundle that reuses counts holds those of the earlier releases, so whoever
+has it alone knows what they told as well: of all of them together the epsilons and deltas add up. `privacy_parameters_description`,
+the README of the bundle and `understudy verify` say so. The ledger was charged for each of them, so the cap of the dataset holds for all.
+
 ## Before you ask for a budget
 
 `understudy known DATASET` (`GET /v1/datasets/{dataset_id}/known-counts`, `client.read_known_counts`, and the pages where a

@@ -89,7 +89,7 @@ def make_certificate(
         | ({} if plan.privacy_unit.records is None else {"records": plan.privacy_unit.records}),
         "declared_size": plan.declared_size,
         "privacy_parameters": plan.guarantee.to_json(),
-        "privacy_parameters_description": say.READING,
+        "privacy_parameters_description": _reading(plan),
         "epsilon": plan.epsilons.to_json(),
         "charge": charge_of(plan.mechanism, delta=plan.guarantee.delta).to_json(),
         "data_domain": {
@@ -125,6 +125,10 @@ def make_certificate(
         "not_covered": list(say.NOT_COVERED),
         **looked,
     }
+
+
+def _reading(plan: Plan) -> str:
+    return say.READING_BESIDE_EARLIER if plan.reused else say.READING
 
 
 def _preprocessing(plan: Plan) -> list[str]:
@@ -259,6 +263,7 @@ def _derived(plan: Plan, executed: Executed) -> dict[str, Any]:
         "plan_digest": plan.digest(),
         "mechanisms": mechanism_rows(plan),
         "privacy_parameters": asdict(plan.guarantee),
+        "privacy_parameters_description": _reading(plan),
         "declared_size": plan.declared_size,
         "preprocessing": _preprocessing(plan),
         "epsilon": plan.epsilons.to_json(),

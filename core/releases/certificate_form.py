@@ -244,7 +244,7 @@ class CertificateForm(Form):
     privacy_unit: Unit
     declared_size: Count
     privacy_parameters: Parameters
-    privacy_parameters_description: Literal[say.READING]  # type: ignore[valid-type]
+    privacy_parameters_description: Literal[say.READING, say.READING_BESIDE_EARLIER]  # type: ignore[valid-type]
     epsilon: Epsilon
     charge: ChargeForm
     data_domain: DataDomain

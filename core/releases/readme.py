@@ -1,6 +1,6 @@
 """The README inside every bundle: how to sample without this service. A test runs the program it prints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from core.releases.image_readme import image_text
@@ -106,6 +106,10 @@ _UNSIGNED = {
         "signed\nthis bundle: it was made without a service, and is worth the word of whoever handed it to you."
     ),
 }
+_BESIDE_EARLIER = (
+    "The figure below is for what this bundle adds to {told}, whose counts it holds: "
+    "{named}. Whoever has this bundle knows these counts too, so of all of them together the epsilons and deltas add up."
+)
 _MADE_WITHOUT_A_SERVICE = "understudy.local-certificate/"
 
 
@@ -144,7 +148,17 @@ def render_readme(
     match manifest:
         case TableManifest():
             words = words | {"counts_row": _COUNTS_ROW * counted, "counts_text": _COUNTS_TEXT * counted}
-            words |= {"notes": "".join(f"> {note}\n\n" for note in notes)}
+            told = (*notes, *_earlier(certificate))
+            words |= {"notes": "".join(f"> {note}\n\n" for note in told)}
             return _table_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)
         case ImageManifest():
             return image_text(manifest, epsilon=epsilon, delta=delta, unit=unit, **words)
+
+
+def _earlier(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """What to know of a release that holds the counts of earlier ones."""
+    reused = (certificate.get("plan") or {}).get("reused", ())
+    releases = sorted({release for one in reused for release in (one["release_id"], *one["holds"])})
+    if releases:
+        told = "the earlier release" if len(releases) == 1 else f"{len(releases)} earlier releases"
+        yield _BESIDE_EARLIER.format(told=told, named=", ".join(f"`{release}`" for release in releases))

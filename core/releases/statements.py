@@ -11,6 +11,13 @@ READING: Final = (
     "probability of the set under one dataset is at most exp(epsilon) times that under the other, plus delta. This "
     "holds for the generator and for everything ever drawn from it."
 )
+READING_BESIDE_EARLIER: Final = (
+    "For every pair of datasets that differ by all records of one privacy unit, every outcome of the earlier releases that the "
+    "plan's member 'reused' names, and every set of outputs, the probability of the set given that outcome is at most "
+    "exp(epsilon) times that under the other dataset, plus delta. This holds for what the generator, and everything ever drawn "
+    "from it, adds to these releases. It holds their counts too: of it and them together their epsilons and deltas add up."
+)
+"""Of a release that reuses counts: alone it tells what the earlier ones told as well, which its own epsilon does not cover."""
 UNIT_OF_RECORD: Final = "one record, present in one dataset and absent from the other"
 UNIT_OF_COLUMN: Final = "all records that share one value of the named column, however many they are"
 ACTORS: Final = (

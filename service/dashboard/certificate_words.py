@@ -80,7 +80,8 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
         told = "1 earlier release" if earlier == 1 else f"{count(earlier)} earlier releases"
         yield (
             f"Its counts are combined with those of {told} of the same data, which were paid for then: "
-            f"{', '.join(str(one['release_id']) for one in reused)}."
+            f"{', '.join(str(one['release_id']) for one in reused)}. Epsilon is of what this release adds; of all of them "
+            f"together the epsilons add up."
         )
     if candidates := _candidates(certificate):
         yield (

@@ -37,6 +37,17 @@ def reused_problems(plan: Json) -> Iterator[str]:
         yield "plan/reused: pairs that are taken over are not screened"
 
 
+def says_what_is_reused(reading: str, plan: Json) -> bool:
+    """Whether the promise in words is the one of a plan that reuses counts, or of one that does not; the schema has both."""
+    return ("earlier releases" in reading) == ("reused" in plan)
+
+
+def beside(plan: Json) -> str:
+    """In words, which releases a figure says nothing of, though their counts are in the release; nothing where there are none."""
+    count = sum(1 + len(one["holds"]) for one in plan.get("reused", ()))
+    return f"; beside {count} earlier release{'s' * (count > 1)} whose counts it holds" if count else ""
+
+
 def combined(plan: Json) -> dict[str, Any]:
     """The anchor of a plan, with the noise that its counts have together with those that it takes over."""
     anchor, reused = plan["anchor"], plan.get("reused")

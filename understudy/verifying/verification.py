@@ -20,6 +20,7 @@ from understudy.verifying import (
     planned,
     records,
     renyi,
+    reused,
     selections,
     signatures,
 )
@@ -279,6 +280,8 @@ def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
     yield from (name for name, value in derived.items() if not planned.same(certificate[name], value))
     if not learning.says_what_is_learnt(certificate["preprocessing"], plan):
         yield "preprocessing"
+    if not reused.says_what_is_reused(certificate["privacy_parameters_description"], plan):
+        yield "privacy_parameters_description"
     stated = {name: value for name, value in unit.items() if name != "description"}
     if stated != plan["privacy_unit"] or not unit["description"].startswith(described):
         yield "privacy_unit"
@@ -309,7 +312,8 @@ def _epsilon(certificate: Mapping[str, Any], found: accounting.Recomputed) -> Ch
         accounting.epsilon_problems(certificate, found),
         f"{_enclosed(found)} at delta {certificate['privacy_parameters']['delta']:g}; "
         f"stated {certificate['epsilon']['reported']:.6g}, "
-        f"promised {certificate['privacy_parameters']['epsilon']:g}",
+        f"promised {certificate['privacy_parameters']['epsilon']:g}"
+        f"{reused.beside(certificate['plan'])}",
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
-from core.synthesis.reusing import EarlierCounts, with_reuse
+from core.synthesis.reusing import EarlierCounts, epsilon_as_if, with_reuse
 from tests.core.releases.certified import (
     SIGNER,
     Certified,
@@ -167,3 +167,24 @@ def test_pairs_that_are_counted_differently_are_refused(tmp_path: Path) -> None:
     stated["plan"]["reused"].append(other)
     stated["plan_digest"] = canonical_digest(stated["plan"])
     assert "counted differently" in str(verified(tmp_path, stated).refusals)
+
+
+def test_the_promise_of_a_release_that_reuses_counts_is_said_of_what_it_adds(tmp_path: Path) -> None:
+    """Its counts are as precise as those of a larger epsilon, so alone it keeps no promise of its own epsilon."""
+    plan = Plan.from_json(made().certificate["plan"])
+    assert epsilon_as_if(plan) > 1.3 * plan.guarantee.epsilon
+    reading = made().certificate["privacy_parameters_description"]
+    assert "every outcome of the earlier releases that the plan's member 'reused' names" in reading
+    assert "together their epsilons and deltas add up" in reading
+    assert "whose counts it holds" in made().readme
+    (figure,) = [one for one in verified(tmp_path, made().certificate).checks if one.name == "epsilon"]
+    assert "beside 1 earlier release" in figure.detail
+
+    alone = certified_plan(plan_for({"critic": False}), counts_for(plan_for({"critic": False})))
+    stated = copy.deepcopy(made().certificate)
+    stated["privacy_parameters_description"] = alone.certificate["privacy_parameters_description"]
+    report = verified(tmp_path, stated)
+    assert report.outcome is Outcome.REFUSED
+    assert "privacy_parameters_description" in str(report.refusals)
+    assert "earlier" not in alone.certificate["privacy_parameters_description"]
+    assert "whose counts it holds" not in alone.readme
