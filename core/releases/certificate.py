@@ -132,7 +132,9 @@ def _reading(plan: Plan) -> str:
 
 
 def _preprocessing(plan: Plan) -> list[str]:
-    return list(say.PREPROCESSING if plan.learning is None else say.LEARNT_PREPROCESSING)
+    if plan.privacy_unit.records is None and not plan.learns_records:
+        return list(say.PREPROCESSING if plan.learning is None else say.LEARNT_PREPROCESSING)
+    return list(say.BOUNDED_PREPROCESSING if plan.learning is None else say.LEARNT_BOUNDED_PREPROCESSING)
 
 
 def sign_certificate(certificate: Mapping[str, Any], signer: Signer) -> SignedDocument:

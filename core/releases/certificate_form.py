@@ -256,7 +256,17 @@ class CertificateForm(Form):
     plan_digest: Digest
     executed: ExecutedForm
     preprocessing: Annotated[
-        list[str], Field(json_schema_extra={"enum": [[*say.PREPROCESSING], [*say.LEARNT_PREPROCESSING]]})
+        list[str],
+        Field(
+            json_schema_extra={
+                "enum": [
+                    [*say.PREPROCESSING],
+                    [*say.LEARNT_PREPROCESSING],
+                    [*say.BOUNDED_PREPROCESSING],
+                    [*say.LEARNT_BOUNDED_PREPROCESSING],
+                ]
+            }
+        ),
     ]
     post_processing: Literal[say.POST_PROCESSING]  # type: ignore[valid-type]
     composition: Composition

@@ -52,6 +52,17 @@ LEARNT_PREPROCESSING: Final = (
     "A unit with several records counts once: by one record, at random or the first, or by their average.",
 )
 """Of a training that learns its domain, where the first sentence on columns would be untrue."""
+_BOUNDED = (
+    "Of the records of a unit so many count as 'privacy_unit' states, or domain.json where that was learnt, drawn at random, each "
+    "of them fully; sensitivity and noise are those of so many."
+)
+BOUNDED_PREPROCESSING: Final = (*PREPROCESSING[:3], _BOUNDED)
+"""Of a training with a bound on the records of a unit, where the last sentence would be untrue."""
+LEARNT_BOUNDED_PREPROCESSING: Final = (
+    *LEARNT_PREPROCESSING[:3],
+    f"To learn the domain a unit with several records counts once: by its first record, or by their average. Then: {_BOUNDED}",
+)
+"""Of a training that learns its domain and has such a bound, declared or learnt."""
 POST_PROCESSING: Final = "Pre-training, the generator's updates, averaging of weights, export and sampling see released values only."
 COMPOSITION_WITHIN: Final = (
     "All mechanisms of the job are composed with parameters fixed beforehand, by privacy loss distributions and by "

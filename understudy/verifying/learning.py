@@ -69,6 +69,12 @@ def says_what_is_learnt(preprocessing: list[str], plan: Json) -> bool:
     )
 
 
+def says_how_many_count(preprocessing: list[str], plan: Json) -> bool:
+    """Whether the sentence on units is the one of a plan with a bound on their records, declared or learnt, or of one without."""
+    bounded = plan["privacy_unit"].get("records") is not None or learns_records(plan)
+    return any("each of them fully" in said for said in preprocessing) == bounded
+
+
 def learning_problems(plan: Json, columns: int) -> Iterator[str]:
     """Say where learning is not what the guarantee and the number of releases give.
 

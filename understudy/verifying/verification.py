@@ -278,7 +278,8 @@ def _statement_problems(certificate: Mapping[str, Any]) -> Iterator[str]:
         "plan_digest": planned.canonical_digest(plan),
     }
     yield from (name for name, value in derived.items() if not planned.same(certificate[name], value))
-    if not learning.says_what_is_learnt(certificate["preprocessing"], plan):
+    said = certificate["preprocessing"]
+    if not (learning.says_what_is_learnt(said, plan) and learning.says_how_many_count(said, plan)):
         yield "preprocessing"
     if not reused.says_what_is_reused(certificate["privacy_parameters_description"], plan):
         yield "privacy_parameters_description"

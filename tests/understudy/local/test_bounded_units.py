@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import understudy
+from core.releases.statements import PREPROCESSING
 from tests.core.releases.stand_in import DOMAIN
 from tests.understudy.local.test_fitting import frame
 from understudy.local import set_cap
@@ -44,9 +45,17 @@ def test_a_bound_on_the_records_of_a_unit_is_kept_stated_and_checked(tmp_path: P
         "not 60, not 300"
     )
     assert "of one 'patient' at most 2" in answer.counted
+    said = trained.certificate["preprocessing"]
+    assert "counts once" not in " ".join(said), "two records of a unit count"
+    assert "so many count" in said[3]
     opened = open_bundle(trained.save(tmp_path / "bundle.zip"))
     report = verify_opened(opened, allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals
+    other = verify_opened(
+        replace(opened, certificate=opened.certificate | {"preprocessing": [*PREPROCESSING]}),
+        allow_unsigned=True,
+    )
+    assert "preprocessing" in str(other.refusals)
     for forged in (1, 3, None):
         changed = copy.deepcopy(opened.certificate)
         changed["privacy_unit"]["records"] = forged

@@ -37,6 +37,9 @@ def test_a_learnt_bound_on_the_records_of_a_unit_stands_in_the_release_and_is_ch
     assert "records" not in trained.certificate["privacy_unit"]
     assert "learning-records" in [row["name"] for row in trained.certificate["mechanisms"]]
     assert f"of one 'patient' at most {bound}" in trained.ask("ward").counted
+    said = trained.certificate["preprocessing"]
+    assert "counts once: by its first record, or by their average" in said[3], "while the domain is learnt"
+    assert "so many count" in said[3]
     report = verify_opened(opened, allow_unsigned=True)
     assert report.outcome is Outcome.VERIFIED, report.refusals
 
