@@ -46,7 +46,7 @@ class SharedCounter:
         key: Tells units apart; of the job.
         bound: How many records of a unit count, each fully; None: all count, and one together at most.
         board: Where questions and counts are exchanged.
-        call: Sends a message that asks for help.
+        call: Sends a message that asks for help, and says whether it was sent.
         helpers: How many messages to send for a round.
     """
 
@@ -58,7 +58,7 @@ class SharedCounter:
         key: bytes,
         bound: int | None,
         board: CountBoard,
-        call: Callable[[], None],
+        call: Callable[[], bool],
         helpers: int,
     ) -> None:
         self.cardinalities = domain.cardinalities
@@ -91,7 +91,8 @@ class SharedCounter:
         with machinery():
             self._board.ask(asked)
         for _ in range(min(self._helpers, len(self._shards) - 1)):
-            self._call()
+            if not self._call():
+                break  # a line in the log for every further shard would tell how many there are
         sums = [np.zeros(question.shape, np.int64) for question in questions]
         for shard in range(len(self._shards)):
             with machinery():

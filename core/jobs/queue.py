@@ -75,13 +75,13 @@ class CeleryQueue:
         """The same for a sealed report."""
         self._send(REPORT_TASK, report_id, named="report_id")
 
-    def enqueue_counting(self, job_id: UUID, fence: int) -> None:
-        """Ask for help with an attempt's counts; nothing depends on it."""
-        self._send(COUNTING_TASK, job_id, named="job_id", more=[fence], queue=COUNTING_QUEUE)
+    def enqueue_counting(self, job_id: UUID, fence: int) -> bool:
+        """Ask for help with an attempt's counts; nothing depends on it. Returns whether the message was sent."""
+        return self._send(COUNTING_TASK, job_id, named="job_id", more=[fence], queue=COUNTING_QUEUE)
 
     def _send(
         self, task: str, subject: UUID, *, named: str, more: Sequence[int] = (), queue: str | None = None
-    ) -> None:
+    ) -> bool:
         request_id = current_request_id()
         try:
             self._app.send_task(
@@ -95,6 +95,8 @@ class CeleryQueue:
             )
         except (KombuError, RedisError, OSError) as error:
             get_logger().warning("broker-away", kind=type(error).__name__, **{named: str(subject)})
+            return False
+        return True
 
     def close(self) -> None:
         """Close the connections to the broker."""

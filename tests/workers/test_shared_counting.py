@@ -120,7 +120,7 @@ def shared(
 ) -> SharedCounter:
     return SharedCounter(
         shards_of(workshop), DOMAIN, key=KEY, bound=None, board=board_of(workshop, job_id),
-        call=lambda: (call(), None)[1], helpers=helpers,
+        call=lambda: call() is not False, helpers=helpers,
     )  # fmt: skip
 
 
@@ -242,13 +242,14 @@ def test_helpers_weigh_records_as_the_training_does(workshop):
     for bound in (None, 2):
         board = CountBoard(workshop.store, job_id=UUID(int=9), fence=1, randomness_key=RANDOMNESS)
 
-        def help_with_two(board: CountBoard = board) -> None:
+        def help_with_two(board: CountBoard = board) -> bool:
             asked = board.asked()
             assert asked is not None
             assert asked.weighted
             for shard in (0, 2):
                 counts = count_shard(shards.read(shard), declared, asked.questions, board.weights(shard))
                 board.put_counts(asked, shard, counts)
+            return True
 
         counter = SharedCounter(
             shards, declared, key=KEY, bound=bound, board=board, call=help_with_two, helpers=1
@@ -265,9 +266,10 @@ def test_a_release_is_the_same_with_and_without_help(several, monkeypatch):
         job_id = claimed(several, number)
 
         class Helping(CeleryQueue):
-            def enqueue_counting(self, job_id: UUID, fence: int) -> None:
+            def enqueue_counting(self, job_id: UUID, fence: int) -> bool:
                 assert fence == 1
                 helped.append(helper(several, job_id)())
+                return True
 
         monkeypatch.setattr("core.jobs.queue.CeleryQueue", Helping)
         settings = several.settings.model_copy(update={"counting_helpers": helpers})
@@ -278,11 +280,21 @@ def test_a_release_is_the_same_with_and_without_help(several, monkeypatch):
     assert (made[0].weights, made[0].counts) == (made[1].weights, made[1].counts)
 
 
+def test_a_broker_that_is_away_is_called_once_a_round_however_many_shards_there_are(several, capsys):
+    """As many lines in the log as shards would tell how long the table is."""
+    job_id, queue = claimed(several), CeleryQueue("redis://127.0.0.1:1/0")
+    counter = shared(several, job_id, partial(queue.enqueue_counting, job_id, 1), helpers=BATCHES - 1)
+    require_equal(counter.count(ASKED), StreamedCounter(shards_of(several), DOMAIN, key=KEY).count(ASKED))
+    queue.close()
+    said = "".join(capsys.readouterr())
+    assert said.count("broker-away") == 1
+
+
 def test_calls_for_help_have_a_queue_of_their_own(monkeypatch):
     sent = []
     queue = CeleryQueue("memory://")
     monkeypatch.setattr(queue._app, "send_task", lambda task, **how: sent.append((task, how)))
-    queue.enqueue_counting(UUID(int=5), 3)
+    assert queue.enqueue_counting(UUID(int=5), 3)
     queue.enqueue_training(UUID(int=5))
     (task, how), (_training, other) = sent
     assert (task, how["queue"], how["args"]) == (COUNTING_TASK, COUNTING_QUEUE, [str(UUID(int=5)), 3])
