@@ -135,4 +135,13 @@ MUTANTS = (
         source="inputs checked after the budget is spent",
         killed_by=MISSING,
     ),
+    Mutant(
+        name="reused-counts-promised-as-its-own",
+        path="core/releases/certificate.py",
+        before="return say.READING_BESIDE_EARLIER if plan.reused else say.READING",
+        after="return say.READING",
+        bug="a certificate promises its epsilon of a bundle that also tells what earlier releases told",
+        source="a price taken for a promise",
+        killed_by="tests/understudy/verifying/test_reused.py::test_the_promise_of_a_release_that_reuses_counts_is_said_of_what_it_adds",
+    ),
 )

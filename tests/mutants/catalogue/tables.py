@@ -87,8 +87,8 @@ MUTANTS = (
     Mutant(
         name="plan-of-another-declared-size",
         path="core/jobs/orders.py",
-        before="    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit, bound):",
-        after="    if made_for[1:] != (dataset.adjacency, dataset.privacy_unit, bound):",
+        before="    if made_for != (dataset.declared_size, dataset.adjacency, dataset.privacy_unit, declared):",
+        after="    if made_for[1:] != (dataset.adjacency, dataset.privacy_unit, declared):",
         bug="a plan made for a larger population runs on a smaller one, with its smaller sampling rate",
         source="n as a free parameter of the caller",
         killed_by="tests/core/jobs/test_orders.py::test_a_plan_of_another_dataset_is_refused",
@@ -96,8 +96,8 @@ MUTANTS = (
     Mutant(
         name="plan-of-another-bound-on-records",
         path="core/jobs/orders.py",
-        before="made_for = (plan.declared_size, plan.adjacency.value, unit.column, unit.records)",
-        after="made_for = (plan.declared_size, plan.adjacency.value, unit.column, bound)",
+        before="made_for = (plan.declared_size, plan.adjacency.value, unit.column, records)",
+        after="made_for = (plan.declared_size, plan.adjacency.value, unit.column, records and declared)",
         bug="a plan that counts more records of a unit than the dataset declares is taken",
         source="K as a free parameter of the caller",
         killed_by="tests/core/jobs/test_orders.py::test_a_plan_counts_as_many_records_of_a_unit_as_the_dataset_declares",
