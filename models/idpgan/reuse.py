@@ -4,18 +4,22 @@ Earlier counts are public and were fixed when the job was ordered. Each cell bec
 inverse variance. Within one round all tables of a release share one noise multiplier, so one weight a release is enough.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from core.releases.counts import ReleasedCounts
+from core.synthesis.counting_rules import column_weights
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
 from models.anchor import MomentLayout, Moments, Pair
 from models.grouping import Groups, group_counts
 
 _PAIR = 2
+_ROUNDED = 1e-6
+"""Relative, of standard deviations."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -35,7 +39,7 @@ def require_usable(
         target_index: the target, or None.
 
     Raises:
-        ValueError: one is missing, of other columns or other groups, or lacks a table.
+        ValueError: one is missing, of other columns or other groups, lacks a table, or has another precision than the plan says.
     """
     if len(earlier) != len(plan.reused):
         raise ValueError("not as many earlier counts as the plan takes over")
@@ -45,17 +49,46 @@ def require_usable(
             (place,) not in columns for place in range(len(cardinalities))
         ):
             raise ValueError("the earlier counts are of other columns")
+    own, most_records = _own(plan), plan.privacy_unit.most_records
+    weights = column_weights(cardinalities, own, most_records=most_records).tolist()
+    of_columns = {(place,): own.column_sensitivity / weight for place, weight in enumerate(weights)}
+    for one, counts in zip(plan.reused, earlier, strict=True):
+        _require_precision(counts, of_columns, one.columns_noise_multiplier)
     groups, kept = kept_groups(plan, earlier), plan.kept_groups
     if groups is None or kept is None:
         return
+    pairs = kept_pairs(plan, earlier, target_index=target_index)
     layout = MomentLayout(
         cardinalities=group_counts(groups),
         target_index=target_index,
         by_class=kept.by_class,
-        pairs=kept_pairs(plan, earlier, target_index=target_index),
+        pairs=pairs,
+        squares=None if pairs is None else (own.table_sensitivity / most_records) ** 2,
     )
-    for _noise, counts in _with_tables(plan, earlier):
+    sliced = (target_index,) if layout.by_class and target_index is not None else ()
+    of_tables = {
+        tuple(sorted((*sliced, *columns))): own.table_sensitivity / weight
+        for columns, weight in layout.weights.items()
+    }
+    for noise, counts in _with_tables(plan, earlier):
         _moments(counts, layout)
+        _require_precision(counts, of_tables, noise)
+
+
+def _require_precision(
+    counts: ReleasedCounts, units: Mapping[tuple[int, ...], float], noise_multiplier: float
+) -> None:
+    """Hold the stated noise of tables against what the plan says of it; the units are the noise of a multiplier of one.
+
+    Raises:
+        ValueError: a table has another.
+    """
+    for table in counts.tables:
+        wanted = units.get(table.columns)
+        if wanted is not None and not math.isclose(
+            table.noise_std, wanted * noise_multiplier, rel_tol=_ROUNDED
+        ):
+            raise ValueError("the earlier counts are of another precision")
 
 
 def with_columns(

@@ -208,6 +208,20 @@ def test_a_job_that_was_killed_leaves_the_same_bytes(options):
     assert generator_bytes(alone) != whole
 
 
+@pytest.mark.parametrize("place", [0, -1], ids=["column", "pair"])
+def test_counts_that_are_less_precise_than_the_plan_says_are_refused(place):
+    """As those would be of a version of the software that shares noise out otherwise."""
+    first = plan_of(epsilon=8.0)
+    before = counts_of(TABLE, first, 1)
+    plan = reusing(TABLE, first, (first, before))
+    facts = {"cardinalities": TABLE.cardinalities, "target_index": TABLE.target_index}
+    require_usable(plan, [before], **facts)
+    tables = list(before.tables)
+    tables[place] = dataclasses.replace(tables[place], noise_std=1.01 * tables[place].noise_std)
+    with pytest.raises(ValueError, match="another precision"):
+        require_usable(plan, [dataclasses.replace(before, tables=tuple(tables))], **facts)
+
+
 def test_counts_that_are_not_those_of_the_plan_are_refused():
     first = plan_of(epsilon=8.0)
     before = counts_of(TABLE, first, 1)
