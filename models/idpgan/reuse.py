@@ -51,7 +51,9 @@ def require_usable(
             raise ValueError("the earlier counts are of other columns")
     own, most_records = _own(plan), plan.privacy_unit.most_records
     weights = column_weights(cardinalities, own, most_records=most_records).tolist()
-    of_columns = {(place,): own.column_sensitivity / weight for place, weight in enumerate(weights)}
+    of_columns: dict[tuple[int, ...], float] = {
+        (place,): own.column_sensitivity / weight for place, weight in enumerate(weights)
+    }
     for one, counts in zip(plan.reused, earlier, strict=True):
         _require_precision(counts, of_columns, one.columns_noise_multiplier)
     groups, kept = kept_groups(plan, earlier), plan.kept_groups

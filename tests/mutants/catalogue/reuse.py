@@ -144,4 +144,13 @@ MUTANTS = (
         source="a price taken for a promise",
         killed_by="tests/understudy/verifying/test_reused.py::test_the_promise_of_a_release_that_reuses_counts_is_said_of_what_it_adds",
     ),
+    Mutant(
+        name="reused-precision-not-held-against-the-counts",
+        path="models/idpgan/reuse.py",
+        before='            raise ValueError("the earlier counts are of another precision")',
+        after="            pass",
+        bug="counts that state more noise than the plan weighs them by are taken over",
+        source="metadata trusted over data",
+        killed_by="tests/models/idpgan/test_reuse.py::test_counts_that_are_less_precise_than_the_plan_says_are_refused",
+    ),
 )
