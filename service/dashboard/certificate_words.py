@@ -63,7 +63,8 @@ def _rows(certificate: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
 
 
 def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
-    promised = certificate.get("privacy_parameters")
+    promised, plan = certificate.get("privacy_parameters"), certificate.get("plan")
+    reused = plan.get("reused", ()) if isinstance(plan, Mapping) else ()
     if promised:
         stated = certificate.get("epsilon", {}).get("reported", promised["epsilon"])
         yield (
@@ -72,16 +73,18 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
             f"(delta)."
         )
         yield f"Worked out again from what ran, epsilon is {epsilon_up(stated)}."
-        yield "This holds for the generator and for everything ever drawn from it, whoever holds it and whatever they know."
-    plan = certificate.get("plan")
-    reused = plan.get("reused", ()) if isinstance(plan, Mapping) else ()
+        held = (
+            "what this release adds to earlier ones"
+            if reused
+            else "the generator and for everything ever drawn from it"
+        )
+        yield f"This holds for {held}, whoever holds it and whatever they know."
     if reused:
         earlier = sum(1 + len(one["holds"]) for one in reused)
         told = "1 earlier release" if earlier == 1 else f"{count(earlier)} earlier releases"
         yield (
             f"Its counts are combined with those of {told} of the same data, which were paid for then: "
-            f"{', '.join(str(one['release_id']) for one in reused)}. Epsilon is of what this release adds; of all of them "
-            f"together the epsilons add up."
+            f"{', '.join(str(one['release_id']) for one in reused)}. Of all of them together the epsilons add up."
         )
     if candidates := _candidates(certificate):
         yield (

@@ -61,4 +61,9 @@ def test_a_certificate_names_what_was_reused(world: World, dataset_id: str) -> N
     ]
     assert len(told) == 1
     assert release_id in told[0]
+    promised = {"privacy_parameters": plan.guarantee.to_json()}
+    assert not any(
+        "the generator and for everything" in line for line in in_words(promised | {"plan": plan.to_json()})
+    )
+    assert any("the generator and for everything" in line for line in in_words(promised))
     assert not any("combined" in line for line in in_words({"plan": Plan.to_json(plan) | {"reused": []}}))
