@@ -29,26 +29,27 @@ class Row:
     Attributes:
         values: what the columns of the answer hold.
         estimate: clipped to what is possible; None of a ratio over what is within noise of nothing.
-        low: lower end of the 95 % interval.
-        high: upper end of it.
-        standard_error: of the estimate before it is clipped; None likewise.
+        low: lower end of the 95 % interval; None where there is no interval.
+        high: upper end of it; None likewise.
+        standard_error: of the estimate before it is clipped; None of a ratio over noise, and of an assumption.
         unbiased: the estimate before it is clipped, for adding up; None likewise.
     """
 
     values: tuple[str, ...]
     estimate: float | None
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     standard_error: float | None
     unbiased: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with 95 % intervals.
+    """An answer, with 95 % intervals where there are any.
 
     Attributes:
         measure: "count", "mean" or "share".
+        basis: "counted"; or "assumed" of columns that were not counted together: the first note says what was assumed.
         columns: what the rows are of.
         rows: one for each combination of the columns' values.
         counted: what a count counts.
@@ -59,6 +60,7 @@ class Answer:
     """
 
     measure: str
+    basis: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     counted: str
@@ -74,6 +76,7 @@ class Answer:
         )
         return cls(
             measure=measure,
+            basis=document.get("basis", "counted"),  # services of earlier versions answer from counts alone
             columns=tuple(columns),
             rows=tuple(_row(row) for row in rows),
             counted=counted,
@@ -99,17 +102,25 @@ class Answer:
             ]
             yield "  ".join(words).rstrip()
         yield ""
-        yield f"95 % intervals; counted are {one_line(self.counted)}."
+        yield f"{self._intervals()}; counted are {one_line(self.counted)}."
         yield from map(one_line, self.notes)
+
+    def _intervals(self) -> str:
+        if self.basis == "counted":
+            return "95 % intervals"
+        if all(row.low is None for row in self.rows):
+            return "No intervals"
+        return "Intervals hold in 95 % of releases at least"
 
     def to_csv(self) -> str:
         """Give the rows as CSV with a header."""
         target = io.StringIO()
         writer = csv.writer(target, lineterminator="\n")
-        writer.writerow([*self.columns, "estimate", "low", "high", "standard_error", "unbiased"])
+        writer.writerow([*self.columns, "estimate", "low", "high", "standard_error", "unbiased", "basis"])
         for row in self.rows:
             numbers = (row.estimate, row.low, row.high, row.standard_error, row.unbiased)
-            writer.writerow([*row.values, *("" if number is None else repr(number) for number in numbers)])
+            shown = ("" if number is None else repr(number) for number in numbers)
+            writer.writerow([*row.values, *shown, self.basis])
         return target.getvalue()
 
 
@@ -136,7 +147,7 @@ def ask(bundle: Path | str | bytes, question: str) -> Answer:
     Raises:
         InputUnusable: there is no such bundle.
         InvalidInput: the question cannot be read, or names what is not declared; or the bundle is damaged.
-        Conflict: the bundle holds no counts, or these columns were not counted together.
+        Conflict: the bundle holds no counts, or nothing can be said of these columns together.
         NotInstalled: the engine is missing.
     """
     try:

@@ -5,21 +5,34 @@ errors. A mean or a share is a ratio of two jointly Gaussian sums N / D; its int
 within 1.96 of its standard deviations of zero (Fieller 1954), which is exact too. Where D itself is within noise of zero
 that is everything possible. What is shown is clipped to what can be: counts at zero, shares at zero and one, means at the
 smallest and largest value. The truth lies there, so clipping takes no coverage.
+
+Two or three columns that were not counted together are answered by assumption (`core.asking.assumed`), and the answer says so. The
+interval of two such columns is what the counts of each column alone allow; means, and answers of three, have none.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO, Final, Self
+from typing import BinaryIO, Final, Self
 
 import numpy as np
 
 from core.asking import codes
+from core.asking.assumed import (
+    MOST_CELLS,
+    Limits,
+    assumed_table,
+    assumption_in_words,
+    limits_of_rows,
+    limits_of_share,
+    path_between,
+)
 from core.asking.errors import AnswerTooLong, NoCounts, NotCounted, QuestionInvalid
-from core.asking.estimates import CONFIDENCE, DEVIATIONS, Estimates, Weights
-from core.asking.question import Condition, Measure, Question, read_question
+from core.asking.estimates import DEVIATIONS, Estimates, Weights
+from core.asking.question import Condition, Question, read_question
+from core.asking.result import Answer, Basis, Row
 from core.asking.rules_check import RulesCheck, check_rules
 from core.domain.columns import Modelled, NumericColumn
 from core.domain.images import SCHEMA as IMAGES
@@ -31,55 +44,6 @@ from core.releases.errors import BundleInvalid
 MOST_ROWS: Final = 10_000
 _NAMED: Final = 20
 """Columns that an error names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One row of an answer.
-
-    Attributes:
-        values: what the columns of the answer hold.
-        estimate: clipped to what is possible; None of a ratio over what is within noise of nothing.
-        low: lower end of the 95 % interval.
-        high: upper end of it.
-        standard_error: of the estimate before it is clipped; None likewise.
-        unbiased: the estimate before it is clipped, for adding up; None likewise.
-    """
-
-    values: tuple[str, ...]
-    estimate: float | None
-    low: float
-    high: float
-    standard_error: float | None
-    unbiased: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An answer.
-
-    Attributes:
-        measure: what was asked for.
-        columns: names of what the rows are of.
-        rows: in the order of the columns' codes, the last column fastest.
-        counted: what one of the counts is.
-        drawn_rows: how many rows would have to be drawn for their sampling error alone to be as small as the standard error of
-            the largest group; None where it is not known.
-        notes: what to know before the numbers are used.
-    """
-
-    measure: Measure
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    counted: str
-    drawn_rows: int | None
-    notes: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        facts = asdict(self) | {"schema": "understudy.answer/1", "confidence": CONFIDENCE}
-        rows = [asdict(row) | {"values": list(row.values)} for row in self.rows]
-        return facts | {"columns": list(self.columns), "rows": rows, "notes": list(self.notes)}
 
 
 @dataclass(frozen=True)
@@ -121,7 +85,7 @@ class OpenedCounts:
 
         Raises:
             QuestionInvalid: it cannot be read, or names what is not declared.
-            NotCounted: its columns were not counted together.
+            NotCounted: its columns were not counted together, and no assumption gives an answer.
             AnswerTooLong: the answer has too many rows.
         """
         return _Asked(self, read_question(text)).answer()
@@ -150,6 +114,7 @@ class _Asked:
         self._columns = list(self._rows)
         self._columns += [place for place in self._kept if place not in self._columns]
         self._groups: dict[int, Groups] = {}
+        self._basis: Basis = "counted"
 
     def answer(self) -> Answer:
         """Answer it."""
@@ -163,6 +128,7 @@ class _Asked:
             rows, drawn = self._count()
         return Answer(
             measure=question.measure,
+            basis=self._basis,
             columns=tuple(self._column(place).name for place in self._rows),
             rows=rows,
             counted=codes.counted_by(self._domain),
@@ -172,8 +138,10 @@ class _Asked:
 
     def _count(self) -> tuple[tuple[Row, ...], int | None]:
         self._settle()
-        self._require_counted()
+        self._require_answerable()
         estimates = self._sums(self._kept)
+        if self._basis == "assumed":
+            return self._within(estimates, self._limits(self._kept)), None
         error = math.sqrt(self._covariance(self._kept, self._kept))
         rows = tuple(
             Row(
@@ -197,6 +165,12 @@ class _Asked:
         self._settle()
         held = dict(self._kept)
         self._restrict(held, place, self._merged(place, codes_of))
+        self._require_answerable()
+        if self._basis == "assumed":
+            rest = self._kept | {place: self._kept.get(place, np.ones(len(held[place]))) - held[place]}
+            parts, rests = self._limits(held), self._limits(rest)
+            found = [limits_of_share(*both) for both in zip(parts, rests, strict=True)] if parts else []
+            return self._within(self._assumed_ratios(held, self._kept), found), None
         rows, wholes = self._ratios(held, self._kept, low=0.0, high=1.0)
         best = int(np.argmax(wholes))
         error, share = rows[best].standard_error, rows[best].estimate
@@ -227,6 +201,9 @@ class _Asked:
             )
         kept = numbers[held[place] > 0]
         weighted = held | {place: held[place] * numbers}
+        self._require_answerable()
+        if self._basis == "assumed":
+            return self._within(self._assumed_ratios(weighted, held), []), None
         rows, wholes = self._ratios(weighted, held, low=float(kept.min()), high=float(kept.max()))
         best = int(np.argmax(wholes))
         error, mean = rows[best].standard_error, rows[best].estimate
@@ -240,7 +217,6 @@ class _Asked:
         self, above: Weights, below: Weights, *, low: float, high: float
     ) -> tuple[tuple[Row, ...], list[float]]:
         """Ratios of two sums in every row, and the sums below."""
-        self._require_counted()
         parts, wholes = self._sums(above), self._sums(below)
         variances = (
             self._covariance(above, above),
@@ -253,9 +229,42 @@ class _Asked:
         )
         return rows, wholes
 
+    def _assumed_ratios(self, above: Weights, below: Weights) -> list[float | None]:
+        sums = zip(self._sums(above), self._sums(below), strict=True)
+        return [part / whole if whole > 0 else None for part, whole in sums]
+
+    def _within(self, estimates: Sequence[float | None], found: Sequence[Limits]) -> tuple[Row, ...]:
+        """Rows of an assumption, each clipped to its limits where there are any."""
+        rows = []
+        for place, (values, estimate) in enumerate(zip(self._labels(), estimates, strict=True)):
+            low, high = found[place] if found else (None, None)
+            shown = estimate
+            if estimate is not None and low is not None and high is not None:
+                shown = min(max(estimate, low), high)
+            rows.append(
+                Row(values=values, estimate=shown, low=low, high=high, standard_error=None, unbiased=None)
+            )
+        return tuple(rows)
+
+    def _limits(self, weights: Weights) -> list[Limits]:
+        """What the counts of each column alone allow in every row of two columns; empty of three."""
+        if len(self._columns) != 2:  # noqa: PLR2004
+            return []
+        alone = []
+        for place in self._columns:
+            kept = weights.get(place, self._codes(place))
+            alone.append([kept] if place not in self._rows else list(np.diag(kept)[kept > 0]))
+        return limits_of_rows(self._estimates, self._columns, alone)
+
+    @cached_property
+    def _table(self) -> codes.Floats:
+        if self._basis == "assumed":
+            return assumed_table(self._estimates, self._columns, target=self._domain.target_index)
+        return self._estimates.table(self._columns)
+
     def _sums(self, weights: Weights) -> list[float]:
         """A weighted sum in every row of the answer."""
-        table = self._estimates.table(self._columns)
+        table = self._table
         for axis in range(len(self._columns) - 1, -1, -1):
             place = self._columns[axis]
             if axis >= len(self._rows):
@@ -362,12 +371,19 @@ class _Asked:
             )
         return names.index(name)
 
-    def _require_counted(self) -> None:
+    def _require_answerable(self) -> None:
+        """Find out whether the columns were counted together, and refuse what no assumption answers either."""
         names = [self._column(place).name for place in self._columns]
         rows = math.prod(int(self._codes(place).sum()) for place in self._rows)
         if rows > MOST_ROWS:
             raise AnswerTooLong(most=MOST_ROWS)
         if len(names) <= MOST_COLUMNS and self._estimates.are_counted(self._columns):
+            return
+        cells = math.prod(int(self._groups[place].max()) + 1 for place in self._columns)
+        each = all(self._estimates.are_counted((place,)) for place in self._columns)
+        if len(names) <= MOST_COLUMNS and cells <= MOST_CELLS and each:
+            self._basis = "assumed"
+            self._notes.insert(0, self._assumption())
             return
         target = self._domain.target_index
         pairs = self._counted_pairs()
@@ -375,9 +391,18 @@ class _Asked:
         possible = f"{pairs}, and any three of which '{self._domain.target}' is one" if three else pairs
         raise NotCounted(
             f"The columns {', '.join(names)} were not counted together.",
-            remedy=f"Counted together were {possible}. For more columns draw rows with `understudy sample`.",
+            remedy=f"Counted together were {possible}. For more than three columns draw rows with `understudy sample`.",
             columns=names,
         )
+
+    def _assumption(self) -> str:
+        target, measure = self._domain.target_index, self._question.measure
+        path = (
+            path_between(self._estimates, *self._columns, target=target) if len(self._columns) == 2 else ()  # noqa: PLR2004
+        )
+        names = [self._column(place).name for place in self._columns]
+        between = [self._column(place).name for place in path[1:-1]]
+        return assumption_in_words(names, between, has_interval=len(names) == 2 and measure != "mean")  # noqa: PLR2004
 
     def _counted_pairs(self) -> str:
         """Say which one or two columns were counted together."""

@@ -6,7 +6,7 @@ UnderstudyError
     x AnswerTooLong     the answer would have more rows than one answer holds
   * Conflict
     x NoCounts          the release holds no counts
-    x NotCounted        the columns were not counted together
+    x NotCounted        the columns were not counted together, and nothing can be said of them
 """
 
 from core.errors import Conflict, InvalidInput
@@ -48,7 +48,7 @@ class NoCounts(Conflict):
 
 
 class NotCounted(Conflict):
-    """The columns were not counted together."""
+    """The columns were not counted together, and no assumption gives an answer: more than three, or too many combinations."""
 
     code = "not-counted"
     title = "These columns were not counted together"

@@ -78,6 +78,33 @@ class Estimates:
             return False
         return any(len(table.columns) > 2 for table in self._by_group.tables((column,)))  # noqa: PLR2004
 
+    def counted_with(self, column: int) -> set[int]:
+        """Return the places of the columns that were counted together with one."""
+        return {other for table in self._by_group.tables((column,)) for other in table.columns} - {column}
+
+    def margin(self, column: int) -> Floats:
+        """Estimate the counts of a column's groups, in records, from what was counted of it.
+
+        Args:
+            column: place of a column that was counted.
+        """
+        if self._by_group.tables((column,)):
+            return self._by_group.table((column,))
+        merged: Floats = np.zeros(int(self._groups[column].max()) + 1)
+        np.add.at(merged, self._groups[column], self._by_code.table((column,)))
+        return merged
+
+    def margin_variance(self, column: int, weights: Floats) -> float:
+        """Variance of a weighted sum over `margin`, in squared records.
+
+        Args:
+            column: place of a column that was counted.
+            weights: of every group.
+        """
+        if self._by_group.tables((column,)):
+            return self._by_group.variance((column,), weights)
+        return self._by_code.variance((column,), weights[self._groups[column]])
+
     def table(self, columns: Sequence[int]) -> Floats:
         """Estimate the counts of every combination of groups, in records; one axis a column, in the given order.
 

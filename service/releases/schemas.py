@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from core.asking.answer import Answer
+from core.asking.result import Answer
 from core.asking.rules_check import Finding, RulesCheck
 from core.db.tables.release import Release
 from service.wire import coarse
@@ -61,9 +61,13 @@ class AnswerRow(BaseModel):
     estimate: float | None = Field(
         description="Clipped to what is possible; null for a ratio over what is within noise of nothing."
     )
-    low: float = Field(description="Lower end of the 95 % interval.")
-    high: float = Field(description="Upper end of it.")
-    standard_error: float | None = Field(description="Of the estimate before it is clipped; null likewise.")
+    low: float | None = Field(
+        description="Lower end of the 95 % interval; null where there is no interval, of an assumption."
+    )
+    high: float | None = Field(description="Upper end of it; null likewise.")
+    standard_error: float | None = Field(
+        description="Of the estimate before it is clipped; null for a ratio over noise, and for an assumption."
+    )
     unbiased: float | None = Field(
         description="The estimate before it is clipped, for adding up; null likewise."
     )
@@ -74,6 +78,9 @@ class AnswerView(BaseModel):
 
     schema_: Literal["understudy.answer/1"] = Field(alias="schema")
     measure: Literal["count", "mean", "share"]
+    basis: Literal["counted", "assumed"] = Field(
+        description="assumed: the columns were not counted together, and the first note says what was assumed of them."
+    )
     columns: list[str] = Field(description="What the rows are of.")
     rows: list[AnswerRow]
     counted: str = Field(description="What a count counts.")

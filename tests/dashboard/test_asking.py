@@ -38,10 +38,22 @@ def test_a_question_that_cannot_be_answered_is_refused_in_its_place(
     page = analyst.page(f"{path}?question={quote('<b>ward</b>')}")
     assert "question-invalid" in page
     assert "<b>ward" not in page
-    page = analyst.page(f"{path}?question={quote('ward by age by seen')}")
+    page = analyst.page(f"{path}?question={quote('ward by age by seen by sick')}")
     assert "not-counted" in page
     assert "any one or two columns" in page
     assert "Ask its counts" in page
+
+
+def test_an_answer_by_assumption_is_marked_and_says_what_was_assumed(
+    sign_in: Callable[..., Visitor], path: str
+) -> None:
+    analyst = sign_in("analyst")
+    page = analyst.page(f"{path}?question={quote('ward by age by seen')}")
+    assert page.count(">Estimated count</th>") == 1
+    assert page.count("ward, age and seen were not counted together. They are taken to depend") == 1
+    assert '<td class="number">–</td><td class="number">–</td>' in page, "neither interval nor standard error"
+    assert "None" not in page
+    assert "Estimated" not in analyst.page(f"{path}?question={quote('ward by age')}")
 
 
 def test_there_is_no_panel_without_counts_or_for_who_may_not_ask(

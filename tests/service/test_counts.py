@@ -33,7 +33,6 @@ def test_an_answer_is_what_the_bundle_says(world: World, path: str) -> None:
     [
         ("wrad", 422, "question-invalid"),
         ("ward where sick = perhaps", 422, "question-invalid"),
-        ("ward by age by seen", 409, "not-counted"),
         ("ward by age by seen by sick", 409, "not-counted"),
         ("", 422, "invalid-input"),
         ("x" * 2001, 422, "invalid-input"),
@@ -48,6 +47,18 @@ def test_what_cannot_be_answered_is_refused(
     told = require_problem(answer, status=status, **({} if code is None else {"code": code}))
     assert "perhaps" not in answer.text
     assert told["remedy"]
+
+
+def test_an_answer_by_assumption_says_so(world: World, path: str) -> None:
+    answer = world.analyst.get(path, params={"question": "ward by age by seen"}).json()
+    assert answer["basis"] == "assumed"
+    assert answer["notes"][0].startswith(
+        "Estimated, not counted: ward, age and seen were not counted together."
+    )
+    assert {(row["low"], row["high"], row["standard_error"]) for row in answer["rows"]} == {
+        (None, None, None)
+    }
+    assert world.analyst.get(path, params={"question": "ward by age"}).json()["basis"] == "counted"
 
 
 def test_a_release_without_counts_says_so(world: World) -> None:

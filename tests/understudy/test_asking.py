@@ -54,6 +54,19 @@ def test_the_command_writes_a_table_csv_or_json(file: Path) -> None:
         run(file, "ward", "--json", "--csv")
 
 
+def test_an_answer_by_assumption_says_so_in_every_form(file: Path) -> None:
+    told = run(file, "ward by age by seen")
+    assert "No intervals; counted are records." in told
+    assert "Estimated, not counted: ward, age and seen were not counted together." in told
+    assert json.loads(run(file, "ward by age by seen", "--json"))["basis"] == "assumed"
+    rows = list(csv.DictReader(io.StringIO(run(file, "ward by age by seen", "--csv"))))
+    assert {(row["low"], row["high"], row["basis"]) for row in rows} == {("", "", "assumed")}
+    counted = understudy.ask(file, "ward by age")
+    assert counted.basis == "counted"
+    earlier = {name: value for name, value in counted.document.items() if name != "basis"}
+    assert understudy.Answer.from_json(earlier).basis == "counted", "services of earlier versions"
+
+
 def test_what_cannot_be_answered_is_the_services_refusal(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         understudy.ask(file, "wrad")

@@ -24,8 +24,9 @@ def ask(
 ) -> None:
     """Answer a question from the noisy counts in a bundle, offline, with 95 % intervals. It costs nothing.
 
-    Up to two columns of any kind are answered together, and three with the target where it was counted per class. For
-    single numbers this is better than counting synthetic rows; the answer says how many rows would be worse.
+    Up to three columns are answered together. Those that were not counted together are estimated by a stated assumption, and
+    the answer says so. For single numbers this is better than counting synthetic rows; the answer says how many rows would be
+    worse.
     """
     if as_csv and as_json:
         raise InputUnusable("--csv and --json exclude each other")

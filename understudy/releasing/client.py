@@ -49,7 +49,7 @@ class Releasing(Charging):
 
         Raises:
             InvalidInput: the question cannot be read, or names what is not declared.
-            Conflict: the release holds no counts, or these columns were not counted together.
+            Conflict: the release holds no counts, or nothing can be said of these columns together.
         """
         return self.run(calls.ask_counts(release_id, question))
 
