@@ -261,6 +261,7 @@ OPERATIONS: Final[Mapping[str, Fields]] = {
     "ask_counts": {
         "schema": C, "measure": W, "columns[]": W, "rows[].values[]": M, "rows[].estimate": M, "rows[].low": M, "rows[].high": M,
         "rows[].standard_error": M, "rows[].unbiased": M, "counted": D, "confidence": C, "drawn_rows": M, "notes[]": M,
+        "basis": M,
     },
     "check_rules": {
         "schema": C, "code": M, "rules": D, "rules[].pointer": D, "rules[].kind": D, "rules[].columns[]": D, "rules[].finding": M,
