@@ -113,9 +113,9 @@ class GeneratorOrder(BaseModel):
     report: ReportOrder | None = Field(
         None, description="What to measure of a release, instead of making a generator."
     )
-
     reuse: bool = Field(
         default=True,
+        strict=True,
         description="Combine the noisy counts of earlier releases of the dataset with the generator's own, by precision. It "
         "costs nothing. A selection and a report reuse nothing.",
     )

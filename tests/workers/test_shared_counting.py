@@ -8,6 +8,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pytest
+from structlog.testing import capture_logs
 
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
@@ -280,14 +281,14 @@ def test_a_release_is_the_same_with_and_without_help(several, monkeypatch):
     assert (made[0].weights, made[0].counts) == (made[1].weights, made[1].counts)
 
 
-def test_a_broker_that_is_away_is_called_once_a_round_however_many_shards_there_are(several, capsys):
+def test_a_broker_that_is_away_is_called_once_a_round_however_many_shards_there_are(several):
     """As many lines in the log as shards would tell how long the table is."""
     job_id, queue = claimed(several), CeleryQueue("redis://127.0.0.1:1/0")
     counter = shared(several, job_id, partial(queue.enqueue_counting, job_id, 1), helpers=BATCHES - 1)
-    require_equal(counter.count(ASKED), StreamedCounter(shards_of(several), DOMAIN, key=KEY).count(ASKED))
+    with capture_logs() as said:
+        require_equal(counter.count(ASKED), StreamedCounter(shards_of(several), DOMAIN, key=KEY).count(ASKED))
     queue.close()
-    said = "".join(capsys.readouterr())
-    assert said.count("broker-away") == 1
+    assert [one["event"] for one in said].count("broker-away") == 1
 
 
 def test_calls_for_help_have_a_queue_of_their_own(monkeypatch):
