@@ -11,8 +11,7 @@ The counts are `y_i = level_i + N(0, s^2)` with known `s`. They are replaced by 
   likeliest: empirical Bayes (Efron and Morris 1973).
 
 Neither prior is true of real columns, which costs more than it saves once the noise is small. So the posterior mean and the counts are
-averaged, the former with the weight `1 / (1 + (r / 5)^2)` where `r` is the mean count of a code in standard deviations of
-noise (docs/rules-study.md has the measurements).
+averaged, the former with a weight that falls as the mean count of a code grows (`smoothed_weight`).
 
 Post-processing of a release, free of charge.
 """
@@ -24,8 +23,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-RAW_FROM: Final = 5.0
-"""Mean count of a code, in standard deviations of its noise, where smoothed and raw counts have the same weight."""
+from core.synthesis.counting_rules import smoothed_weight
+
 LONGEST_SEGMENT: Final = 128
 """Codes of a segment at most: time grows with codes times this."""
 FEWEST_CODES, MOST_CODES = 3, 2**12
@@ -64,8 +63,7 @@ class CodeOrder:
         if not FEWEST_CODES <= len(places) <= MOST_CODES:
             return counts
         own = counts[places]
-        signal = max(float(own.mean()), 0.0) / std
-        weight = 1.0 / (1.0 + (signal / RAW_FROM) ** 2)
+        weight = smoothed_weight(float(own.mean()) / std)
         smoothed = counts.copy()
         posterior = mean_of_segments if self.ordered[column] else mean_of_scales
         smoothed[places] = weight * posterior(own, std) + (1.0 - weight) * own
@@ -84,12 +82,17 @@ def mean_of_scales(counts: Floats, std: float) -> Floats:
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares = np.full(len(squares), 1.0 / len(squares))
     for _ in range(_ROUNDS):
-        posterior = likely * shares
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        shares = posterior.sum(axis=0) + _PRIOR_CODES
+        shares = _of_scales(likely, shares).sum(axis=0) + _PRIOR_CODES
         shares /= shares.sum()
-    levels: Floats = counts * (posterior @ (squares / (1.0 + squares)))
+    levels: Floats = counts * (_of_scales(likely, shares) @ (squares / (1.0 + squares)))
     return levels
+
+
+def _of_scales(likely: Floats, shares: Floats) -> Floats:
+    """(codes, scales) posterior probabilities of the scale of every code's level."""
+    posterior = likely * shares
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    return posterior
 
 
 def mean_of_segments(counts: Floats, std: float) -> Floats:

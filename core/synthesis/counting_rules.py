@@ -13,17 +13,19 @@ from core.synthesis.stages import AnchorPlan
 
 MOST_CLASSES = 16
 """Classes of the target up to which pairs are counted by class."""
-SIGNAL_PER_CLASS = 100.0
-"""Least declared units per class, in standard deviations of one count's noise, for counts by class: S classes make the noise on a pair
-larger by the root of S (docs/rules-study.md)."""
+SIGNAL_PER_CLASS = 150.0
+"""Least declared units per class for counts by class, in standard deviations of the noise on a count that is summed over the classes
+(docs/rules-study.md)."""
 TARGET_WEIGHT = 2.0
 """Squared weight of a pair with the target over that of another pair of as many cells, where counts are not by class."""
 COLUMN_POWER, TABLE_POWER = 2.0 / 3.0, 0.5
 """A column's and a table's squared weight grows by this power of its cells. 2/3 has the least sum of absolute errors where every
 cell's error is its noise; tables are shrunk, so less is better there (docs/rules-study.md)."""
-GROUPS_FACTOR = 0.6
+GROUPS_FACTOR = 0.8
 """Groups of a column over the root of the records that stand above the noise of one table's cell (docs/rules-study.md)."""
 FEWEST_GROUPS = 2
+RAW_FROM = 5.0
+"""Mean count of a code, in standard deviations of its noise, where smoothed and raw counts have the same weight (docs/rules-study.md)."""
 MOST_GROUP_CELLS = 2048
 """Groups of all columns together: memory grows with their square."""
 
@@ -96,7 +98,17 @@ def counts_by_class(
     if target_index is None or len(cardinalities) == 1:
         return False
     classes = cardinalities[target_index]
-    return classes <= MOST_CLASSES and declared_size >= SIGNAL_PER_CLASS * noise_std * classes
+    noise_of_sums = noise_std * math.sqrt(classes)
+    return classes <= MOST_CLASSES and declared_size / classes >= SIGNAL_PER_CLASS * noise_of_sums
+
+
+def smoothed_weight(signal: float) -> float:
+    """Return the weight of a column's smoothed counts beside the raw ones, between 0 and 1.
+
+    Args:
+        signal: mean count of a code, in standard deviations of its noise.
+    """
+    return 1.0 / (1.0 + (max(signal, 0.0) / RAW_FROM) ** 2)
 
 
 def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1) -> float:

@@ -22,7 +22,7 @@ Merging codes into `g` groups hides `(2 / g)^2` of it on each side. The rest, `V
 
 Where a screening chooses pairs, noise is that of a typical part of them, `CHOSEN_PAIRS`; what the others lose is taken to be no more.
 
-`SKEW`, `DEPENDENCE`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md has what was predicted beside
+`SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md has what was predicted beside
 what was measured). The counts as they are released depend on nothing private: their error is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
 """
@@ -42,6 +42,7 @@ from core.synthesis.counting_rules import (
     counts_by_class,
     groups_wanted,
     noise_of_tables,
+    smoothed_weight,
     table_weights,
 )
 from core.synthesis.reused import ReusedTables
@@ -51,6 +52,8 @@ SKEW = 1.5
 """The power of its rank by which the share of a code falls in a typical column."""
 DEPENDENCE = 0.03
 """Total variation distance of a typical pair of columns from independence, over the binary logarithm of the fewer codes."""
+SMOOTHED = 0.25
+"""Part of the error of a column that smoothing takes off where the noise hides most of its counts (`smoothed_weight`)."""
 SEEN = 2.0
 """Dependence of which half is kept (of its squares), over the root of the squares of the noise of all free cells of a pair."""
 CHOSEN_PAIRS = 0.3
@@ -260,7 +263,10 @@ class _Counting:
     def law_errors(self) -> Floats:
         """(columns,) of typical laws."""
         kinds, places = np.unique(np.stack([self.codes, self._law_stds()]), axis=1, return_inverse=True)
-        errors = [_law_error(int(codes), std) for codes, std in kinds.T.tolist()]
+        errors = [
+            _law_error(int(codes), std) * (1.0 - SMOOTHED * smoothed_weight(1.0 / (codes * std)))
+            for codes, std in kinds.T.tolist()
+        ]
         return np.array(errors)[places.reshape(-1)]
 
     def _law_stds(self) -> Floats:

@@ -299,9 +299,7 @@ def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> 
     """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
     assert plan.known is not None, "counts come from an anchor of tables"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
-    targets = moment_targets(
-        counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden()
-    )
+    targets = moment_targets(counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden())
     return Anchor(
         layout=layout,
         targets=targets,

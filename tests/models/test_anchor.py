@@ -302,8 +302,8 @@ def test_the_layout_is_chosen_by_public_facts_alone():
     assert by_class()
     assert not by_class(target_index=None)
     assert not by_class(cardinalities=(2,), target_index=0), "nothing but the classes to count"
-    assert not by_class(declared_size=9_999), "too few units for a class's counts to show above the noise"
-    assert by_class(declared_size=10_000)
+    assert not by_class(declared_size=21_213), "too few units for a class's counts to show above the noise"
+    assert by_class(declared_size=21_214)  # 150 * 50 * 2 sqrt(2)
     assert not by_class(cardinalities=(3, 4, 17), declared_size=10**9), "too many classes"
 
 

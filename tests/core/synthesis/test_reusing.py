@@ -114,9 +114,10 @@ def test_of_releases_with_groups_of_their_own_the_most_precise_gives_pairs_and_t
 
 def test_pairs_of_all_releases_line_up_where_every_code_is_its_own_group():
     releases = [
-        left(plan(epsilon, shape=FEW_CODES), number) for number, epsilon in enumerate((0.5, 1.0, 2.0))
+        left(plan(epsilon, shape=FEW_CODES, declared_size=500_000), number)
+        for number, epsilon in enumerate((0.5, 1.0, 2.0))
     ]
-    made = with_reuse(plan(shape=FEW_CODES), releases, FEW_CODES)
+    made = with_reuse(plan(shape=FEW_CODES, declared_size=500_000), releases, FEW_CODES)
     assert [one.tables is not None for one in made.reused] == [True] * 3
 
 
