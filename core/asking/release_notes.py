@@ -1,4 +1,4 @@
-"""What whoever reads a release should know before using it, from its noisy counts and its declared domain alone: free."""
+"""Notes for the reader of a release: declared rules that its noisy counts contradict. Post-processing, free of charge."""
 
 from core.asking.estimates import Estimates
 from core.asking.rules_check import check_rules
