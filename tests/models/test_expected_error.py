@@ -69,7 +69,7 @@ def exact(table: PrivateTable, columns: tuple[int, ...], counts: ReleasedCounts)
     [
         Shape(cardinalities=(3, 8, 5, 8, 2, 7, 4), target_index=0),
         Shape(cardinalities=(30, 8, 5, 8, 2, 7, 4), target_index=0),
-        Shape(cardinalities=(60, 8, 90, 8, 2, 33), target_index=None),
+        Shape(cardinalities=(75, 8, 100, 8, 2, 50), target_index=None),
     ],
     ids=["by class", "too many classes", "merged codes"],
 )
