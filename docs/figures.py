@@ -11,7 +11,7 @@ from docs.cost_figures import cost
 from docs.gpu_figures import gpu_step
 from docs.image_figures import images
 from docs.load_figures import pages, polling, recovery, reservations, streams
-from docs.peer_figures import comparison, trials
+from docs.peer_figures import trials
 from docs.tables import machine, table
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -31,7 +31,6 @@ def benchmarks_page() -> str:
         ),
         _section("adult", "Adult: train on synthetic rows, test on real ones", _adult),
         _section("poker", "Poker Hand", _poker),
-        _section("tables", "Tables of many shapes, beside AIM and MST", comparison),
         _section("table_trials", "Trials of engines for tables", trials),
         _section("charged", "Charged reports", charged),
         _section("images", "Images", images),

@@ -35,6 +35,7 @@ from docs.image_figures import image_plots
 from docs.large_tables_page import large_tables_page, unit_records_page
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
+from docs.peer_figures import peers_page
 from docs.reuse_page import reuse_page
 from docs.wide_tables_page import wide_tables_page
 from service.app import create_app
@@ -154,6 +155,7 @@ PAGES = {
     "../unit-records.md": unit_records_page,
     "../reuse.md": reuse_page,
     "../wide-tables.md": wide_tables_page,
+    "../tables-beside-peers.md": peers_page,
 }
 # Documents for programs: nothing may stand before them.
 DOCUMENTS = {

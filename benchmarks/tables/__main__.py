@@ -23,7 +23,7 @@ from models.coding import codes_alone, ordered_columns
 NAME = "tables"
 KIND = "cells"
 DELTA = 1e-6
-EPSILONS = (1.0,)
+EPSILONS = (0.2, 1.0, 4.0, 10.0)
 SEEDS = (0, 1, 2)
 
 

@@ -26,6 +26,7 @@ GENERATED = {
     "ablations.md",
     "kill-matrix.md",
     "large-tables.md",
+    "tables-beside-peers.md",
     "wide-tables.md",
     "unit-records.md",
     "reuse.md",

@@ -1,4 +1,4 @@
-from docs.peer_figures import comparison
+from docs.peer_figures import comparison, summary
 
 MACHINE = {"processor": "a processor", "cores": 2, "python": "3.11.7", "date": "2026-11-23"}
 SCORES = {
@@ -8,12 +8,19 @@ SCORES = {
 
 
 def cell(method: str, rows: int, seed: int = 0, facts: dict | None = None, **scores: float) -> dict:
-    head = {"table": "taxi", "columns": 12, "codes": 168, "epsilon": 1.0, "machine": MACHINE}
+    head = {
+        "table": "taxi",
+        "size": "full" if rows == 5147 else str(rows),
+        "columns": 12,
+        "codes": 168,
+        "epsilon": 1.0,
+        "machine": MACHINE,
+    }
     return head | SCORES | scores | {"method": method, "rows": rows, "seed": seed, "facts": facts or {}}
 
 
 def page(*cells: dict) -> list[str]:
-    return list(comparison({"cells": {str(number): one for number, one in enumerate(cells)}}))
+    return list(comparison(cells))
 
 
 def test_methods_stand_in_one_order_and_seeds_are_averaged():
@@ -40,3 +47,19 @@ def test_the_limit_of_aim_s_models_is_told():
         cell("aim", 5147, facts={"most_megabytes": 10.0, "megabytes": 3.14}),
     )
     assert "AIM's models were allowed 10, 80 MB and grew to at most 3.1 MB.\n" in lines
+
+
+def test_ratios_are_to_the_better_peer_where_both_ran():
+    cells = [
+        cell("understudy", 500, two_way=0.03, auroc_trees=0.8), cell("independent", 500, two_way=0.06, auroc_trees=0.5),
+        cell("aim", 500, two_way=0.05, auroc_trees=0.85), cell("mst", 500, two_way=0.04, auroc_trees=0.7),
+        cell("understudy", 5147, two_way=0.08), cell("mst", 5147, two_way=0.04),
+        cell("understudy", 500, seed=1, two_way=9.0),
+    ]  # fmt: skip
+    lines = list(summary(cells))
+    assert "| Two-way counts | better peer | 1 | 0.750 | 0.750 | taxi, 500, epsilon 1 | 1 |" in lines
+    assert "| Two-way counts | MST | 2 | 1.225 | 2.000 | taxi, full, epsilon 1 | 1 |" in lines
+    assert "| Two-way counts | independent columns | 1 | 0.500 | 0.500 | taxi, 500, epsilon 1 | 1 |" in lines
+    assert "| AUROC of trees | better peer | 1 | -0.050 | -0.050 | taxi, 500, epsilon 1 | 0 |" in lines
+    assert "| taxi | 500 | 0.0300 / 0.0500 / 0.0400 / 0.0600 |" in lines
+    assert "| taxi | 5,147 | 0.0800 / - / 0.0400 / - |" in lines
