@@ -41,7 +41,7 @@ def summary(cells: Sequence[Cell]) -> Iterable[str]:
     """How often we are nearer than the better peer, and every cell of the grid with the first seed."""
     yield (
         "Same declared codes, splits (four fifths train) and decoding for every method; delta 1e-6, one row added or removed; epsilon and rows vary "
-        "(`make bench-tables`). Every option is left at its default, for every table. Not every peer was run everywhere: AIM takes minutes to hours.\n"
+        "(`make bench-tables`). Every option is left at its default, for every table. A peer without a figure was not run there, or broken off after 400 to 700 seconds.\n"
     )
     first = {
         (one["table"], one["size"], one["epsilon"], one["method"]): one for one in cells if not one["seed"]

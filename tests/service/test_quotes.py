@@ -40,6 +40,13 @@ def test_a_quote_says_how_far_off_counts_will_be(world: World) -> None:
     assert (without["expected_error"], without["expected_error_missing"]) == (None, "no-anchor")
 
 
+@pytest.mark.parametrize("neither", [0, 1, "no", "true"])
+def test_whether_counts_are_reused_is_true_or_false(world: World, neither: object) -> None:
+    dataset_id = world.declare()
+    answer = world.analyst.post("/v1/quotes", body_of(dataset_id, reuse=neither))
+    require_problem(answer, status=422, code="invalid-input")
+
+
 def test_a_quote_says_when_it_does_not_fit(world: World) -> None:
     dataset_id = world.declare()
     world.set_budget(dataset_id, epsilon=0.5)

@@ -304,8 +304,13 @@ def test_calls_for_help_have_a_queue_of_their_own(monkeypatch):
 
 
 @pytest.mark.usefixtures("worker_environment")
-@pytest.mark.parametrize("job_id", ["not a uuid", "00000000-0000-0000-0000-000000000000"])
-def test_a_call_for_help_that_makes_no_sense_breaks_nothing(job_id):
+@pytest.mark.parametrize(
+    ("job_id", "told"),
+    [("not a uuid", ["task-broke-off"]), ("00000000-0000-0000-0000-000000000000", [])],
+)
+def test_a_call_for_help_that_makes_no_sense_is_dropped(job_id, told):
     counting._settings.cache_clear()
-    counting.count_by_message(job_id, 1)
+    with capture_logs() as said:
+        counting.count_by_message(job_id, 1)
     counting._settings.cache_clear()
+    assert [one["event"] for one in said] == told
