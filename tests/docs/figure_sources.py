@@ -1,9 +1,11 @@
 """Where the figures of pages that are written by hand come from."""
 
 import json
+import re
 from typing import Any
 
 from benchmarks.results_file import RESULTS
+from docs.peer_figures import summary
 
 SOURCES = {
     "idpgan.md": ("images", "adult", "degenerate"),
@@ -186,7 +188,14 @@ def _rules_study() -> set[str]:
     return found
 
 
+def _comparison() -> set[str]:
+    """How our errors stand beside those of AIM, MST and independent columns."""
+    standing = " ".join(summary(list(_result("tables")["cells"].values())))
+    return {f"{ratio} score" for ratio in re.findall(r"[01]\.[0-9]{3}\b", standing)}
+
+
 COMPUTED = {
+    "comparison.md": _comparison,
     "gpu.md": _gpu,
     "decisions/gpu-path.md": _gpu,
     "idpgan.md": _idpgan,

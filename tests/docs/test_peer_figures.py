@@ -1,4 +1,7 @@
-from docs.peer_figures import comparison, summary
+import json
+from pathlib import Path
+
+from docs.peer_figures import RESULTS, comparison, summary
 
 MACHINE = {"processor": "a processor", "cores": 2, "python": "3.11.7", "date": "2026-11-23"}
 SCORES = {
@@ -63,3 +66,12 @@ def test_ratios_are_to_the_better_peer_where_both_ran():
     assert "| AUROC of trees | better peer | 1 | -0.050 | -0.050 | taxi, 500, epsilon 1 | 0 |" in lines
     assert "| taxi | 500 | 0.0300 / 0.0500 / 0.0400 / 0.0600 |" in lines
     assert "| taxi | 5,147 | 0.0800 / - / 0.0400 / - |" in lines
+
+
+def test_the_comparison_repeats_the_standing_of_the_results():
+    cells = list(json.loads(RESULTS.read_text())["cells"].values())
+    lines = "\n".join(summary(cells)).splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.startswith("| measure |"))
+    standing = lines[begin : next(at for at in range(begin, len(lines)) if not lines[at].startswith("|"))]
+    assert len(standing) > 10
+    assert "\n".join(standing) in (Path(__file__).parents[2] / "docs" / "comparison.md").read_text()
