@@ -46,11 +46,12 @@ from service.auditing import endpoints as auditing
 from service.auth import endpoints as auth
 from service.auth import enrolment_endpoints as enrolments
 from service.auth import session_endpoints as browser_sessions
-from service.auth.doorkeeper import Doorkeeper
+from service.auth.authenticator import Authenticator
 from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
 from service.charged_reports import endpoints as charged_reports
+from service.context import AppContext
 from service.dashboard.error_pages import shown_last
 from service.dashboard.pages import install_pages
 from service.datasets import deleting
@@ -60,7 +61,7 @@ from service.dossier import endpoints as dossier
 from service.edge.access_log import AccessLog
 from service.edge.audit_trail import AuditTrail
 from service.edge.body_limit import MAX_DOMAIN_BYTES, MAX_JSON_BYTES, BodyLimit
-from service.edge.gate import Gate
+from service.edge.concurrency import ConcurrencyLimit
 from service.edge.head import HeadAsGet
 from service.edge.last_resort import LastResort
 from service.edge.proxies import TrustedProxies
@@ -80,7 +81,6 @@ from service.metrics import endpoints as metrics
 from service.metrics.recording import Recorder
 from service.notifications import endpoints as notifications
 from service.openapi import complete_document
-from service.parts import Parts
 from service.principals import endpoints as principals
 from service.principals import people_endpoints as people
 from service.problem import install_problems, problems
@@ -160,16 +160,16 @@ def create_app(
         pepper: Of the API keys' digests; where not given, what it is on a master key that was never rotated.
     """
     pepper = pepper or pepper_from(settings.master_key_bytes)
-    parts = _make_parts(settings, database, queue, store, clock or SystemClock(), entropy, pepper)
+    context = _make_context(settings, database, queue, store, clock or SystemClock(), entropy, pepper)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         remove_leftovers(settings.scratch_folder)
-        with on_termination(parts.job_watch.close):
+        with on_termination(context.job_watch.close):
             yield
-        await parts.job_watch.finish()
-        parts.rates.close()
-        parts.database.close()
+        await context.job_watch.finish()
+        context.rates.close()
+        context.database.close()
 
     app = FastAPI(
         title="understudy",
@@ -183,7 +183,7 @@ def create_app(
         telemetry=_NO_TELEMETRY,
         lifespan=lifespan,
     )
-    app.state.parts = parts
+    app.state.context = context
     everywhere = problems(*_EVERYWHERE)
     for domain in (
         jobs,  # first: routes are tried in order, and jobs are polled
@@ -216,8 +216,8 @@ def create_app(
         app.include_router(domain.router, prefix="/v1", responses=everywhere)
     app.include_router(health.router)
     app.include_router(metrics.router)
-    app.state.readiness = health.ReadinessProbe(parts)
-    app.state.deployment = metrics.remembered_deployment(parts)
+    app.state.readiness = health.ReadinessProbe(context)
+    app.state.deployment = metrics.cached_deployment(context)
     install_problems(app)
     install_pages(app)
     complete_document(app)
@@ -230,9 +230,9 @@ def create_app(
         larger={"/v1/datasets": MAX_DOMAIN_BYTES},
     )
     app.add_middleware(LastResort, shown=shown_last)
-    app.add_middleware(AuditTrail, database=parts.database, clock=parts.clock)
+    app.add_middleware(AuditTrail, database=context.database, clock=context.clock)
     app.add_middleware(AccessLog)
-    app.add_middleware(RequestMetrics, answered=parts.recorder.answered)
+    app.add_middleware(RequestMetrics, answered=context.recorder.answered)
     app.add_middleware(RequestSpans, tracer=tracer or tracer_for(role="api", endpoint=settings.otlp_endpoint))
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestId)
@@ -240,7 +240,7 @@ def create_app(
     return app
 
 
-def _make_parts(
+def _make_context(
     settings: Settings,
     database: Database | None,
     queue: Queue | None,
@@ -248,7 +248,7 @@ def _make_parts(
     clock: Clock,
     entropy: Entropy,
     pepper: bytes,
-) -> Parts:
+) -> AppContext:
     database = database or Database(settings.database_url)
     store = store or open_store(settings.storage_url)
     keys = KeyDirectory(pepper=pepper, clock=clock, entropy=entropy)
@@ -259,7 +259,7 @@ def _make_parts(
         longest=timedelta(seconds=settings.session_seconds),
         idle=timedelta(seconds=settings.session_idle_seconds),
     )
-    return Parts(
+    return AppContext(
         settings=settings,
         database=database,
         queue=queue or CeleryQueue(settings.broker_url),
@@ -278,7 +278,7 @@ def _make_parts(
         ),
         sessions=sessions,
         throttle=LoginThrottle(pepper=pepper, clock=clock),
-        doorkeeper=Doorkeeper(
+        authenticator=Authenticator(
             database,
             keys=keys,
             sessions=sessions,
@@ -289,8 +289,8 @@ def _make_parts(
         job_watch=JobWatch(
             database,
             clock=clock,
-            seats=settings.event_streams,
-            seats_of_one=settings.event_streams_per_principal,
+            subscriptions=settings.event_streams,
+            subscriptions_per_key=settings.event_streams_per_principal,
         ),
         planner=Planner(
             capacity=PLANS_KEPT,
@@ -300,9 +300,9 @@ def _make_parts(
         ),
         samplers=OpenedCache(SAMPLERS_KEPT),
         counts=OpenedCache(COUNTS_KEPT),
-        streams=Streams(places=PIECES_AT_ONCE, streams=settings.sampling_streams),
-        uploads=Gate(UPLOADS_AT_ONCE, what="uploads", share=UPLOADS_OF_ONE),
-        intakes=Gate(INTAKES_AT_ONCE, what="intakes of uploads", share=INTAKES_OF_ONE),
+        streams=Streams(workers=PIECES_AT_ONCE, streams=settings.sampling_streams),
+        uploads=ConcurrencyLimit(UPLOADS_AT_ONCE, what="uploads", share=UPLOADS_OF_ONE),
+        intakes=ConcurrencyLimit(INTAKES_AT_ONCE, what="intakes of uploads", share=INTAKES_OF_ONE),
         transactions=Semaphore(_connections_kept(database)),
         recorder=Recorder(),
     )

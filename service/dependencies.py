@@ -28,6 +28,7 @@ from core.access.errors import (
     ScopeMissing,
 )
 from core.access.roles import Principal
+from service.auth.authenticator import Proof
 from service.auth.cookie import (
     COOKIE,
     SAFE_METHODS,
@@ -35,10 +36,9 @@ from service.auth.cookie import (
     presented_cookie,
     require_proof_of_origin,
 )
-from service.auth.doorkeeper import Proof
 from service.auth.table import TABLE
+from service.context import AppContext
 from service.edge.audit_trail import current_trail
-from service.parts import Parts
 
 _bearer = HTTPBearer(
     auto_error=False,
@@ -53,31 +53,31 @@ _session = APIKeyCookie(
 )
 
 
-def parts_of(request: Request) -> Parts:
-    """The parts of this process."""
-    parts: Parts = request.app.state.parts
-    return parts
+def context_of(request: Request) -> AppContext:
+    """This process's application context."""
+    context: AppContext = request.app.state.context
+    return context
 
 
-async def get_parts(request: Request) -> Parts:
+async def get_context(request: Request) -> AppContext:
     """The same for signatures; on the event loop, because a plain function would be sent to a thread and back."""
-    return parts_of(request)
+    return context_of(request)
 
 
-InjectedParts = Annotated[Parts, Depends(get_parts)]
+InjectedContext = Annotated[AppContext, Depends(get_context)]
 
 
-async def hold_place(parts: InjectedParts) -> AsyncIterator[None]:
+async def hold_place(context: InjectedContext) -> AsyncIterator[None]:
     """One of the places for requests with a transaction, given back after the commit."""
-    async with parts.transactions:
+    async with context.transactions:
         yield
 
 
 def get_session(
-    parts: InjectedParts, _place: Annotated[None, Depends(hold_place, scope="function")]
+    context: InjectedContext, _place: Annotated[None, Depends(hold_place, scope="function")]
 ) -> Iterator[Session]:
     """The transaction of this request; commits when the endpoint returns, rolls back when it raises."""
-    with parts.database.transaction() as session:
+    with context.database.transaction() as session:
         yield session
 
 
@@ -96,7 +96,7 @@ async def present(request: Request, credentials: Credentials, _cookie: Cookie) -
     """
     if credentials is not None:
         return Proof(credentials.credentials)
-    cookie = presented_cookie(request, parts_of(request).settings)
+    cookie = presented_cookie(request, context_of(request).settings)
     if cookie is None:
         raise KeyMissing
     return Proof(cookie, is_cookie=True)
@@ -123,18 +123,18 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
         ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
         RecoveryHold: It is sealed to the principal, who was recovered a short while ago.
     """
-    parts = parts_of(request)
+    context = context_of(request)
     proof = await present(request, credentials, _cookie)
-    principal = await recognise(parts, proof)
+    principal = await recognise(context, proof)
     if proof.is_cookie and request.method not in SAFE_METHODS:
-        require_proof_of_origin(request, parts.settings)
-        if not parts.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
+        require_proof_of_origin(request, context.settings)
+        if not context.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
             raise CsrfRefused
-    require_access(principal, request.scope["route"].name, at=parts.clock.now())
+    require_access(principal, request.scope["route"].name, at=context.clock.now())
     return principal
 
 
-async def recognise(parts: Parts, proof: Proof) -> Principal:
+async def recognise(context: AppContext, proof: Proof) -> Principal:
     """Recognise who asks, count the request, and note for the audit log whose it is.
 
     Raises:
@@ -142,9 +142,9 @@ async def recognise(parts: Parts, proof: Proof) -> Principal:
         IssuerUnavailable: A token cannot be checked.
         RateExceeded: The key has sent too many requests.
     """
-    principal = parts.doorkeeper.recall(proof)
-    if principal is None or not parts.rates.spend(principal.key_id):
-        principal = await run_in_threadpool(_recognise_and_count, parts, proof)
+    principal = context.authenticator.recall(proof)
+    if principal is None or not context.rates.spend(principal.key_id):
+        principal = await run_in_threadpool(_recognise_and_count, context, proof)
     current_trail().principal = principal
     return principal
 
@@ -168,9 +168,9 @@ def require_access(principal: Principal, endpoint: str, *, at: datetime) -> None
         raise RecoveryHold(whose="caller", until=principal.held_until)
 
 
-def _recognise_and_count(parts: Parts, proof: Proof) -> Principal:
-    principal = parts.doorkeeper.recognise(proof)
-    parts.rates.count(principal.key_id)
+def _recognise_and_count(context: AppContext, proof: Proof) -> Principal:
+    principal = context.authenticator.recognise(proof)
+    context.rates.count(principal.key_id)
     return principal
 
 

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from service import probes
-from service.parts import Parts
+from service.context import AppContext
 from service.probes import Probes, Verdict
-from service.remembered import Remembered
+from service.ttl_cache import TtlCache
 
 router = APIRouter(tags=["health"])
 
 UNREADY: Final = 503
-REMEMBERED_SECONDS: Final = 1.0
+CACHE_SECONDS: Final = 1.0
 ANSWER_SECONDS: Final = 1.2
 
 
@@ -41,17 +41,17 @@ class ReadinessProbe:
         parts: What to ask.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, context: AppContext) -> None:
         probe = Probes(
             {
-                "database": lambda: probes.database_answers(parts.database),
-                "migrations": lambda: probes.schema_is_ours(parts.database),
-                "broker": lambda: probes.broker_answers(parts.settings.broker_url),
-                "storage": lambda: probes.storage_answers(parts.store),
+                "database": lambda: probes.database_answers(context.database),
+                "migrations": lambda: probes.schema_is_ours(context.database),
+                "broker": lambda: probes.broker_answers(context.settings.broker_url),
+                "storage": lambda: probes.storage_answers(context.store),
             },
             seconds=ANSWER_SECONDS,
         )
-        self._checks = Remembered(probe, seconds=REMEMBERED_SECONDS)
+        self._checks = TtlCache(probe, seconds=CACHE_SECONDS)
         # Apart from the threads of requests, which may all wait for the database.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="readiness")
 

@@ -181,7 +181,7 @@ def _example_of(error: type[UnderstudyError]) -> dict[str, Any]:
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, UnderstudyError)
-    request.app.state.parts.recorder.refused(error)
+    request.app.state.context.recorder.refused(error)
     if error.status >= FIRST_SERVER_ERROR:
         get_logger().error("request-failed", code=error.code)
     return response_to(error)

@@ -25,7 +25,7 @@ from service.auditing.endpoints import BeforeSequence
 from service.auditing.schemas import TrailEvent, TrailPage
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound
-from service.dependencies import CurrentPrincipal, InjectedParts
+from service.dependencies import CurrentPrincipal, InjectedContext
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, PageSize
@@ -51,7 +51,7 @@ router = APIRouter(prefix="/datasets", tags=["audit"], route_class=StrictRoute)
 def list_dataset_audit_events(
     dataset_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     limit: PageSize = DEFAULT_PAGE,
     before: BeforeSequence = None,
 ) -> TrailPage:
@@ -60,7 +60,7 @@ def list_dataset_audit_events(
     For the dataset's owner, admins and auditors; what was done with sealed reports for the owner alone. Refused attempts are
     among them. From which address and with which key is in the whole audit log only.
     """
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         dataset = datasets.overseen(session, dataset_id, principal)
         is_owner = principal.has(Role.OWNER) and dataset.owner_id == principal.id
         hanging = (*_OF_DATASET, _SEALED) if is_owner else _OF_DATASET

@@ -16,8 +16,8 @@ from core.witness.places import Witnesses
 from service.audit import record
 from service.auditing.exporting import MEDIA_TYPES, ExportFormat, export_pieces
 from service.auditing.schemas import AuditEventView, AuditPage, AuditVerification
-from service.dependencies import CurrentPrincipal, InjectedParts
-from service.edge.gate import ServiceBusy
+from service.dependencies import CurrentPrincipal, InjectedContext
+from service.edge.concurrency import ServiceBusy
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Moment, PageSize
@@ -56,14 +56,14 @@ BeforeSequence = Annotated[
 @router.get("", summary="Search the audit log")
 def list_audit_events(
     _principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     wanted: WantedEvents,
     limit: PageSize = DEFAULT_PAGE,
     before: BeforeSequence = None,
 ) -> AuditPage:
     """Events, newest first, each with its place in the chain of hashes."""
-    link_waiting(parts.database)
-    with parts.database.read_only() as session:
+    link_waiting(context.database)
+    with context.database.read_only() as session:
         rows = repository.page(session, wanted, limit=limit + 1, before=before)
         items = [AuditEventView.of(event, link) for event, link in rows[:limit]]
     return AuditPage(items=items, next_before=items[-1].sequence if len(rows) > limit else None)
@@ -77,23 +77,23 @@ def list_audit_events(
 )
 def export_audit_log(
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     wanted: WantedEvents,
     file_format: Annotated[
         ExportFormat, Query(alias="format", description="jsonl or csv.")
     ] = ExportFormat.JSONL,
 ) -> StreamingResponse:
     """The events asked for as a file, in the order of the chain, ended by a signed trailer. The export is logged too."""
-    with parts.database.transaction() as session:
-        record(session, principal, action="audit.export", object_id="audit-log", clock=parts.clock)
-    link_waiting(parts.database)
-    with parts.database.transaction() as session:
-        signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=parts.clock)
+    with context.database.transaction() as session:
+        record(session, principal, action="audit.export", object_id="audit-log", clock=context.clock)
+    link_waiting(context.database)
+    with context.database.transaction() as session:
+        signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
         head = repository.head(session)
     pieces = export_pieces(
-        parts.database, wanted, head=head, signer=signer, file_format=file_format, at=parts.clock.now()
+        context.database, wanted, head=head, signer=signer, file_format=file_format, at=context.clock.now()
     )
-    return parts.streams.answer(
+    return context.streams.answer(
         pieces,
         media_type=MEDIA_TYPES[file_format],
         headers={"Content-Disposition": f'attachment; filename="audit-log.{file_format.value}"'},
@@ -101,14 +101,14 @@ def export_audit_log(
 
 
 @router.get("/verification", summary="Verify the audit log")
-def verify_audit_log(_principal: CurrentPrincipal, parts: InjectedParts) -> AuditVerification:
+def verify_audit_log(_principal: CurrentPrincipal, context: InjectedContext) -> AuditVerification:
     """Recompute the whole chain, and compare it with the heads that were noted outside the database."""
-    link_waiting(parts.database)
-    with parts.database.transaction() as session:
-        signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=parts.clock)
+    link_waiting(context.database)
+    with context.database.transaction() as session:
+        signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
         public_keys = keyring.public_keys(session)
-    witnesses = Witnesses.of(parts.settings, parts.store)
-    with parts.database.read_only() as session:
+    witnesses = Witnesses.of(context.settings, context.store)
+    with context.database.read_only() as session:
         found = check_audit(session, witnesses=witnesses, public_keys=public_keys)
-    head = signed_audit_head(signer, found.head, at=parts.clock.now()).to_json() if found.intact else None
+    head = signed_audit_head(signer, found.head, at=context.clock.now()).to_json() if found.intact else None
     return AuditVerification.of(found, head)

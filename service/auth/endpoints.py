@@ -20,8 +20,8 @@ from core.access.roles import Role
 from core.db.session import on_commit
 from service.audit import record
 from service.auth.schemas import KeyList, KeyOrder, KeyView, NewKey, RotatedKey
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
-from service.parts import Parts
+from service.context import AppContext
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.problem import problems
 from service.strict_route import StrictRoute
 
@@ -35,7 +35,7 @@ router = APIRouter(prefix="/keys", tags=["keys"], route_class=StrictRoute)
     responses=problems(KeyForAnother, KeyBeyondMaker, TokenMakesNoKeys, ExpiryRefused),
 )
 def create_key(
-    order: KeyOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    order: KeyOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewKey:
     """Make a further key for oneself, within the roles, the scopes and the life of the key in use.
 
@@ -44,23 +44,23 @@ def create_key(
     """
     if order.principal_id not in {None, principal.id} or order.principal_name is not None:
         raise KeyForAnother
-    row, key = parts.keys.make(
+    row, key = context.keys.make(
         session,
         by=principal,
         name=order.name,
         roles=order.roles,
         scopes=order.scopes,
-        expires_at=order.end(now=parts.clock.now(), lifetime_days=parts.settings.key_lifetime_days),
+        expires_at=order.end(now=context.clock.now(), lifetime_days=context.settings.key_lifetime_days),
         shortened=order.expires_at is None,
     )
-    record(session, principal, action="key.create", object_id=row.id, clock=parts.clock)
+    record(session, principal, action="key.create", object_id=row.id, clock=context.clock)
     return NewKey.with_secret(row, key, names_of(session, [row.principal_id]))
 
 
 @router.get("", summary="List the API keys")
-def list_keys(principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> KeyList:
+def list_keys(principal: CurrentPrincipal, context: InjectedContext, session: OpenSession) -> KeyList:
     """One's own keys, and for an admin everybody's; revoked ones too, without their secrets."""
-    rows = parts.keys.list_keys(session, principal_id=None if principal.has(Role.ADMIN) else principal.id)
+    rows = context.keys.list_keys(session, principal_id=None if principal.has(Role.ADMIN) else principal.id)
     names = names_of(session, [row.principal_id for row in rows])
     return KeyList(items=[KeyView.of(row, names) for row in rows])
 
@@ -72,16 +72,16 @@ def list_keys(principal: CurrentPrincipal, parts: InjectedParts, session: OpenSe
     responses=problems(KeyNotFound, KeyEnded),
 )
 def rotate_key(
-    key_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    key_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> RotatedKey:
     """Make a successor with the same rights; the old secret works on for the stated overlap, then no more.
 
     A key rotates itself and no other, and the successor ends when the old key would have.
     """
-    overlap = timedelta(seconds=parts.settings.key_overlap_seconds)
-    old, new, key = parts.keys.rotate(session, key_id, by=principal, overlap=overlap)
-    record(session, principal, action="key.rotate", object_id=old.id, clock=parts.clock)
-    _forget(session, parts, key_id)
+    overlap = timedelta(seconds=context.settings.key_overlap_seconds)
+    old, new, key = context.keys.rotate(session, key_id, by=principal, overlap=overlap)
+    record(session, principal, action="key.rotate", object_id=old.id, clock=context.clock)
+    _forget(session, context, key_id)
     assert old.expires_at is not None
     made = NewKey.with_secret(new, key, names_of(session, [new.principal_id]))
     return RotatedKey(**made.model_dump(), old_key_ends_at=old.expires_at)
@@ -89,7 +89,7 @@ def rotate_key(
 
 @router.delete("/{key_id}", summary="Revoke an API key", responses=problems(KeyNotFound, RecoveryHold))
 def revoke_key(
-    key_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    key_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> KeyView:
     """Make a key and its sessions useless, here at once and in all processes within two seconds.
 
@@ -97,11 +97,11 @@ def revoke_key(
     of its own and stays. After a recovery the caller's keys of other enrolments cannot be revoked until the hold is over:
     with one of them the person can cancel the recovery.
     """
-    row = parts.keys.revoke(session, key_id, by=principal)
-    record(session, principal, action="key.revoke", object_id=row.id, clock=parts.clock)
-    _forget(session, parts, key_id)
+    row = context.keys.revoke(session, key_id, by=principal)
+    record(session, principal, action="key.revoke", object_id=row.id, clock=context.clock)
+    _forget(session, context, key_id)
     return KeyView.of(row, names_of(session, [row.principal_id]))
 
 
-def _forget(session: Session, parts: Parts, key_id: UUID) -> None:
-    on_commit(session, lambda: parts.doorkeeper.forget(key_id))
+def _forget(session: Session, context: AppContext, key_id: UUID) -> None:
+    on_commit(session, lambda: context.authenticator.forget(key_id))

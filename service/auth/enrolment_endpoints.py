@@ -19,10 +19,10 @@ from core.access.roles import Role
 from core.db.session import on_commit
 from core.db.tables.enrolment import Enrolment
 from service.audit import record
+from service.auth.authenticator import Proof
 from service.auth.cookie import require_own_page
-from service.auth.doorkeeper import Proof
 from service.auth.schemas import NewKey, end_of
-from service.dependencies import Credentials, CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import Credentials, CurrentPrincipal, InjectedContext, OpenSession
 from service.principals.people_schemas import Acceptance, AcceptedEnrolment, EnrolmentList, EnrolmentView
 from service.problem import problems
 from service.strict_route import StrictRoute
@@ -37,7 +37,7 @@ router = APIRouter(prefix="/enrolments", tags=["people"], route_class=StrictRout
     responses=problems(EnrolmentRefused, CsrfRefused, ExpiryRefused, LoginThrottled),
 )
 def accept_enrolment(
-    acceptance: Acceptance, request: Request, parts: InjectedParts, credentials: Credentials
+    acceptance: Acceptance, request: Request, context: InjectedContext, credentials: Credentials
 ) -> AcceptedEnrolment:
     """Make a person's first key with the token of an enrolment. The answer holds the secret, once.
 
@@ -45,44 +45,48 @@ def accept_enrolment(
     narrowed, in `Authorization` holds nothing: the person was there. Tokens that are refused make their address and
     their prefix wait, longer with each.
     """
-    require_own_page(request, parts.settings)
+    require_own_page(request, context.settings)
     text = acceptance.token.get_secret_value()
     token = parse_enrolment_token(text)
-    subjects = parts.throttle.subjects(
+    subjects = context.throttle.subjects(
         address=request.client.host if request.client else "", prefix=token.prefix if token else None
     )
     # Counted as a failure before the token is looked at, in a transaction of its own: what follows may be refused.
-    with parts.database.transaction() as session:
-        parts.throttle.begin(session, subjects)
-    shown = None if credentials is None else parts.doorkeeper.recognise(Proof(credentials.credentials))
-    now = parts.clock.now()
-    with parts.database.transaction() as session:
-        accepted = parts.enrolments.accept(
+    with context.database.transaction() as session:
+        context.throttle.begin(session, subjects)
+    shown = None if credentials is None else context.authenticator.recognise(Proof(credentials.credentials))
+    now = context.clock.now()
+    with context.database.transaction() as session:
+        accepted = context.enrolments.accept(
             session,
             text,
             name=acceptance.name,
-            expires_at=end_of(acceptance.expires_at, now=now, lifetime_days=parts.settings.key_lifetime_days),
+            expires_at=end_of(
+                acceptance.expires_at, now=now, lifetime_days=context.settings.key_lifetime_days
+            ),
             shown=shown,
         )
-        parts.throttle.succeed(session, subjects)
+        context.throttle.succeed(session, subjects)
         row = accepted.key
         record(
             session,
             principal_of(row),
             action=_action("accept", accepted.enrolment),
             object_id=accepted.enrolment.id,
-            clock=parts.clock,
+            clock=context.clock,
         )
         made = NewKey.with_secret(row, accepted.text, names_of(session, [row.principal_id]))
         return AcceptedEnrolment(**made.model_dump(), held_until=accepted.enrolment.held_until)
 
 
 @router.get("", summary="List enrolments")
-def list_enrolments(principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> EnrolmentList:
+def list_enrolments(
+    principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+) -> EnrolmentList:
     """The enrolments of the caller, newest first; everybody's for admins and auditors. At most 1,000."""
     sees_all = principal.has(Role.ADMIN, Role.AUDITOR)
-    rows = parts.enrolments.of(session, None if sees_all else principal.id)
-    now = parts.clock.now()
+    rows = context.enrolments.of(session, None if sees_all else principal.id)
+    now = context.clock.now()
     return EnrolmentList(items=[EnrolmentView.of(row, at=now) for row in rows])
 
 
@@ -92,21 +96,21 @@ def list_enrolments(principal: CurrentPrincipal, parts: InjectedParts, session: 
     responses=problems(EnrolmentNotFound, EnrolmentEnded),
 )
 def cancel_enrolment(
-    enrolment_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    enrolment_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EnrolmentView:
     """Take back an enrolment that waits, or a recovery that is still held: the keys that came of it are revoked.
 
     For admins, and for the person with any key that did not come of this enrolment.
     """
-    row, ended = parts.enrolments.cancel(session, enrolment_id, by=principal)
-    record(session, principal, action=_action("cancel", row), object_id=row.id, clock=parts.clock)
+    row, ended = context.enrolments.cancel(session, enrolment_id, by=principal)
+    record(session, principal, action=_action("cancel", row), object_id=row.id, clock=context.clock)
 
     def forget() -> None:
         for key_id in ended:
-            parts.doorkeeper.forget(key_id)
+            context.authenticator.forget(key_id)
 
     on_commit(session, forget)
-    return EnrolmentView.of(row, at=parts.clock.now())
+    return EnrolmentView.of(row, at=context.clock.now())
 
 
 def _action(what: str, row: Enrolment) -> str:

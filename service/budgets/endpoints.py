@@ -15,7 +15,7 @@ from service.budgets.outlook import look
 from service.budgets.schemas import BudgetOrder, BudgetView, Reason, WhatIf, WhatIfView
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.problem import problems
 from service.strict_route import StrictRoute
 
@@ -31,7 +31,7 @@ def set_budget(
     dataset_id: UUID,
     order: BudgetOrder,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
 ) -> BudgetView:
     """Set or change the cap that binds everybody together.
@@ -46,16 +46,16 @@ def set_budget(
         delta=order.delta,
         by=str(principal.id),
         reason=order.reason,
-        clock=parts.clock,
+        clock=context.clock,
     )
-    record(session, principal, action="budget.set", object_id=dataset.population_id, clock=parts.clock)
+    record(session, principal, action="budget.set", object_id=dataset.population_id, clock=context.clock)
     return _view(session, dataset.population_id)
 
 
 @router.get("/budget", summary="Read the budget", responses=problems(DatasetNotFound))
-def read_budget(dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> BudgetView:
+def read_budget(dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> BudgetView:
     """The cap, what is spent and reserved, what each filter has left, and how large one more job may be."""
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
         summary = book.summary(session, dataset.population_id)
     return BudgetView.of(summary)
@@ -67,14 +67,14 @@ def read_budget(dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedPa
     responses=problems(DatasetNotFound, BudgetNotSet, GrantNotFound, InvalidGuarantee),
 )
 def ask_what_if(
-    dataset_id: UUID, order: WhatIf, principal: CurrentPrincipal, parts: InjectedParts
+    dataset_id: UUID, order: WhatIf, principal: CurrentPrincipal, context: InjectedContext
 ) -> WhatIfView:
     """Whether one more job of this epsilon and delta fits, which filter carries it, and what remains after it.
 
     For analysts also under the grant that an order would draw on. The job is taken as one Gaussian release, which the
     typical plan is close to; a quote says it for a plan to the letter. Nothing is reserved.
     """
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
         delta = order.delta or _default_delta(session, dataset.population_id)
         found = look(
@@ -83,47 +83,57 @@ def ask_what_if(
             principal,
             gaussian_charge(order.epsilon, delta),
             grant_id=order.grant_id,
-            at=parts.clock.now(),
+            at=context.clock.now(),
         )
     return WhatIfView(epsilon=order.epsilon, delta=delta, **found.to_json())
 
 
 @router.post("/freeze", summary="Freeze a dataset", responses=problems(DatasetNotFound))
 def freeze_dataset(
-    dataset_id: UUID, order: Reason, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    dataset_id: UUID,
+    order: Reason,
+    principal: CurrentPrincipal,
+    context: InjectedContext,
+    session: OpenSession,
 ) -> BudgetView:
     """Let nothing be ordered, granted or started on the dataset's population, for its owner or an admin.
 
     Trainings that run go on, queued jobs wait, and what was released stays released. Freezing again changes nothing.
     """
     population_id = repository.governed(session, dataset_id, principal).population_id
-    frozen = book.freeze(session, population_id, by=str(principal.id), reason=order.reason, clock=parts.clock)
+    frozen = book.freeze(
+        session, population_id, by=str(principal.id), reason=order.reason, clock=context.clock
+    )
     if frozen:
-        record(session, principal, action="budget.freeze", object_id=population_id, clock=parts.clock)
+        record(session, principal, action="budget.freeze", object_id=population_id, clock=context.clock)
     return _view(session, population_id)
 
 
 @router.post("/unfreeze", summary="Unfreeze a dataset", responses=problems(DatasetNotFound, LedgerBroken))
 def unfreeze_dataset(
-    dataset_id: UUID, order: Reason, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    dataset_id: UUID,
+    order: Reason,
+    principal: CurrentPrincipal,
+    context: InjectedContext,
+    session: OpenSession,
 ) -> BudgetView:
     """Take orders again, for admins alone: who may stop everything at once need not be who lets it go on."""
     population_id = repository.visible(session, dataset_id, principal).population_id
     unfrozen = book.unfreeze(
-        session, population_id, by=str(principal.id), reason=order.reason, clock=parts.clock
+        session, population_id, by=str(principal.id), reason=order.reason, clock=context.clock
     )
     if unfrozen:
-        record(session, principal, action="budget.unfreeze", object_id=population_id, clock=parts.clock)
+        record(session, principal, action="budget.unfreeze", object_id=population_id, clock=context.clock)
     return _view(session, population_id)
 
 
 @router.get("/ledger", summary="Read the ledger statement", responses=problems(DatasetNotFound))
-def read_ledger(dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> dict[str, Any]:
+def read_ledger(dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> dict[str, Any]:
     """Every entry with its link in the chain of hashes: movements of jobs with their mechanisms, decisions of people.
 
     Entries are about mechanisms and decisions, never about data.
     """
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
         return book.statement(session, dataset.population_id).to_json()
 

@@ -128,9 +128,9 @@ def place(release_id: UUID, visit: CurrentVisit) -> Response:
 def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
     """One report: score and errors as bars, each with its interval and what it is to be read against."""
     visit.require(read_charged_report)
-    with visit.parts.database.read_only() as session:
-        row = repository.visible(session, report_id, visit.principal)
-        document: dict[str, Any] = dict(row.document)
+    document: dict[str, Any] = visit.read(
+        lambda session: dict(repository.visible(session, report_id, visit.principal).document)
+    )
     results = document["results"]
     dataset_id = UUID(document["dataset_id"])
     pairs = sorted(results["pairs"], key=lambda pair: -pair["estimate"])

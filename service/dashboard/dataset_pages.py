@@ -8,7 +8,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 
-from core.db.session import Database
 from core.errors import NotFound
 from core.governance.states import RequestState
 from core.ledger import glances
@@ -24,11 +23,10 @@ from service.budgets.endpoints import (
     unfreeze_dataset,
 )
 from service.budgets.schemas import WhatIf
-from service.dashboard.called import called
 from service.dashboard.forms import order
+from service.dashboard.labels import short
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
-from service.dashboard.words import short
 from service.datasets.deleting import delete_dataset
 from service.datasets.endpoints import accept_rows, read_dataset, read_intake_report, upload_rows
 from service.datasets.schemas import DatasetView
@@ -65,7 +63,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
     )
     report = _report(visit, dataset_id) if dataset.state == "declared" else None
     visit.require(read_ledger)
-    steps = _steps(visit.parts.database, dataset.population_id)
+    steps = visit.read(lambda session: glances.newest_steps(session, dataset.population_id))
     jobs = visit.ask(list_jobs, dataset_id=dataset_id, limit=NEWEST_JOBS) if visit.may(list_jobs) else None
     return page(
         visit,
@@ -75,7 +73,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         budget=budget,
         waiting=waiting,
         rows_wait=report is not None and report["waiting"],
-        people=called(visit, [request.requested_by for request in waiting]),
+        people=visit.names_of([request.requested_by for request in waiting]),
         curve=json.dumps(_curve(steps)) if steps else None,
         steps=steps[-NEWEST_JOBS:][::-1],
         is_cut=len(steps) == glances.NEWEST_STEPS,
@@ -119,7 +117,7 @@ def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) ->
         tabs=tabs(visit, dataset),
         members=members,
         grants=grants,
-        people=called(visit, shown),
+        people=visit.names_of(shown),
         requests=requests.items,
         next_before=requests.next_before,
         is_first=before is None,
@@ -139,8 +137,9 @@ def ledger_page(
     """The statement, newest entries first; with the check of the whole chain where it is asked for."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     visit.require(read_ledger)
-    with visit.parts.database.read_only() as session:
-        entries, next_before = glances.page(session, dataset.population_id, limit=ENTRIES, before=before)
+    entries, next_before = visit.read(
+        lambda session: glances.page(session, dataset.population_id, limit=ENTRIES, before=before)
+    )
     return page(
         visit,
         "ledger.html",
@@ -202,11 +201,6 @@ def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
         return visit.ask(read_intake_report, dataset_id=dataset_id)
     except NotFound:
         return None
-
-
-def _steps(database: Database, population_id: UUID) -> Sequence[glances.Step]:
-    with database.read_only() as session:
-        return glances.newest_steps(session, population_id)
 
 
 def _curve(steps: Sequence[glances.Step]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Response
 from core.governance.states import RequestState
 from service.budgets.endpoints import ask_what_if, freeze_dataset, read_budget, set_budget, unfreeze_dataset
 from service.budgets.schemas import BudgetOrder, Reason, WhatIf
-from service.dashboard.called import called
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
 from service.dashboard.overview import dataset_names
@@ -101,7 +100,7 @@ def requests_page(visit: CurrentVisit, state: RequestState | None = None, before
         "requests.html",
         requests=found.items,
         names=dataset_names(visit, [item.dataset_id for item in found.items]),
-        people=called(visit, [item.requested_by for item in found.items]),
+        people=visit.names_of([item.requested_by for item in found.items]),
         next_before=found.next_before,
         is_first=before is None,
         state=None if state is None else state.value,
@@ -124,7 +123,7 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
         visit,
         "request.html",
         asked=asked,
-        people=called(visit, [asked.requested_by, asked.decided_by]),
+        people=visit.names_of([asked.requested_by, asked.decided_by]),
         dataset=visit.ask(read_dataset, dataset_id=asked.dataset_id),
         budget=budget,
         outlook=outlook,

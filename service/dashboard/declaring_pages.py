@@ -96,7 +96,7 @@ def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         visit,
         "upload.html",
         dataset=visit.ask(read_dataset, dataset_id=dataset_id),
-        hours=f"{visit.parts.settings.upload_hours:g}",
+        hours=f"{visit.context.settings.upload_hours:g}",
     )
 
 

@@ -10,12 +10,12 @@ from core.access.errors import KeyRefused, LoginThrottled
 from service.auth.cookie import presented_cookie, require_proof_of_origin
 from service.auth.schemas import Login
 from service.auth.session_endpoints import close_session, create_session
-from service.dashboard import words
+from service.dashboard import labels
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
 from service.dashboard.rendering import open_page, sent_on
 from service.dashboard.visit import CurrentVisit
-from service.dependencies import InjectedParts, parts_of
+from service.dependencies import InjectedContext, context_of
 from service.edge.audit_trail import current_trail
 
 HOME: Final = "/overview"
@@ -53,26 +53,28 @@ def way_in(back_to: str) -> str:
 @router.get("/")
 def root(request: Request) -> Response:
     """The first page, or the way to it."""
-    signed_in = presented_cookie(request, parts_of(request).settings) is not None
+    signed_in = presented_cookie(request, context_of(request).settings) is not None
     return sent_on(HOME if signed_in else SIGN_IN)
 
 
 @router.get(SIGN_IN)
 def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query's word
     """The form that takes an API key."""
-    return open_page(request, "sign_in.html", back_to=own_path(next), done=words.DONE.get(done), problem=None)
+    return open_page(
+        request, "sign_in.html", back_to=own_path(next), done=labels.DONE.get(done), problem=None
+    )
 
 
 @router.post(SIGN_IN)
-async def sign_in(request: Request, parts: InjectedParts) -> Response:
+async def sign_in(request: Request, context: InjectedContext) -> Response:
     """Open a browser's session with an API key, by the API's own operation: throttled and logged as there."""
-    require_proof_of_origin(request, parts.settings)
+    require_proof_of_origin(request, context.settings)
     form = await read_form(request)
     back_to = own_path(form.text("next") or HOME)
     answer = sent_on(back_to)
     try:
         login = order(Login, key=form.required("key"))
-        await run_in_threadpool(create_session, login, request, answer, parts)
+        await run_in_threadpool(create_session, login, request, answer, context)
     except (KeyRefused, LoginThrottled, FormInvalid) as refusal:
         current_trail().refusal = refusal
         shown = open_page(request, "sign_in.html", status=refusal.status, back_to=back_to, problem=refusal)

@@ -18,7 +18,7 @@ from core.errors import UnderstudyError
 from service.auth.cookie import SAFE_METHODS, presented_cookie
 from service.dashboard.entrance import HOME, own_path, way_in
 from service.dashboard.rendering import open_page, sent_on
-from service.dependencies import parts_of
+from service.dependencies import context_of
 from service.problem import document_of, response_to
 
 NOTICE: Final = "#notice"
@@ -62,7 +62,7 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
     kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
     if is_fragment:
         kept |= {"HX-Retarget": NOTICE, "HX-Reswap": "innerHTML"}
-    signed_in = presented_cookie(request, parts_of(request).settings) is not None
+    signed_in = presented_cookie(request, context_of(request).settings) is not None
     shown = open_page(
         request,
         "problem.html" if is_fragment else "problem_page.html",

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from core.errors import NotFound
 from core.ledger.decisions import GrantState
-from service.dashboard.called import called
 from service.dashboard.forms import Form
 from service.dashboard.overview import dataset_names
 from service.dashboard.rendering import page, sent_on
@@ -47,16 +46,15 @@ def grants_page(
 ) -> Response:
     """Every grant the visitor may see, newest first."""
     found = visit.ask(list_all_grants, wanted=wanted, limit=GRANTS, before=before)
-    with visit.parts.database.read_only() as session:
-        datasets = granted_datasets(session, visit.principal, limit=CHOICES)
-        holding = holders(session, visit.principal, limit=CHOICES)
+    datasets = visit.read(lambda session: granted_datasets(session, visit.principal, limit=CHOICES))
+    holding = visit.read(lambda session: holders(session, visit.principal, limit=CHOICES))
     asked = _asked(wanted)
     return page(
         visit,
         "grants.html",
         grants=found.items,
         names=dataset_names(visit, [one for grant in found.items for one in grant.dataset_ids]),
-        people=called(visit, [*holding, *(grant.holder_id for grant in found.items)]),
+        people=visit.names_of([*holding, *(grant.holder_id for grant in found.items)]),
         datasets=datasets,
         holders=holding,
         states=[known.value for known in GrantState],
@@ -77,7 +75,7 @@ def grant_page(grant_id: UUID, visit: CurrentVisit) -> Response:
         "grant.html",
         grant=grant,
         names=dataset_names(visit, grant.dataset_ids),
-        people=called(visit, [grant.holder_id]),
+        people=visit.names_of([grant.holder_id]),
         may_revoke=grant.state == GrantState.OPEN and visit.may(revoke_grant) and _governs(visit, grant_id),
     )
 
@@ -92,8 +90,7 @@ def end_grant(grant_id: UUID, visit: CurrentVisit) -> Response:
 def _governs(visit: Visit, grant_id: UUID) -> bool:
     """Whether the revocation is the visitor's: of who is an owner elsewhere, and a holder here, it is not."""
     try:
-        with visit.parts.database.read_only() as session:
-            governed(session, grant_id, visit.principal)
+        visit.read(lambda session: governed(session, grant_id, visit.principal))
     except NotFound:
         return False
     return True

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Response
 
 from core.synthesis.selection import MOST_CANDIDATES
 from service.budgets.endpoints import read_budget
-from service.dashboard import order_words
-from service.dashboard.called import called
+from service.dashboard import order_form
 from service.dashboard.dataset_pages import tabs
 from service.dashboard.forms import Form, order
 from service.dashboard.overview import dataset_names
@@ -68,7 +67,7 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
         job=job,
         live=live,
         names=dataset_names(visit, [job.dataset_id]),
-        people=called(visit, [job.ordered_by]),
+        people=visit.names_of([job.ordered_by]),
         may_read_note=visit.may(read_failure_note),
         may_cancel=live and visit.may(cancel_job) and not job.cancel_requested,
     )
@@ -93,7 +92,7 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         dataset=dataset,
         tabs=tabs(visit, dataset),
         budget=visit.ask(read_budget, dataset_id=dataset_id),
-        options=order_words.known_options(),
+        options=order_form.known_options(),
         known_counts=visit.ask(read_known_counts, dataset_id=dataset_id)
         if visit.may(read_known_counts)
         else None,
@@ -117,7 +116,7 @@ def quote(dataset_id: UUID, visit: CurrentVisit) -> Response:
         dataset=dataset,
         tabs=tabs(visit, dataset),
         wanted=wanted,
-        written=() if wanted.selection is None else order_words.written(wanted.selection),
+        written=() if wanted.selection is None else order_form.written(wanted.selection),
         sent={name: visit.form.text(name) for name in ORDERED},
         quote=priced,
         once=uuid4(),
@@ -144,7 +143,7 @@ def _order(dataset_id: UUID, form: Form) -> GeneratorOrder:
         epsilon=form.number("epsilon"),
         delta=form.number("delta"),
         grant_id=form.identity("grant_id"),
-        options=order_words.options_of(form.text("options")),
-        selection=order_words.selection_of(form),
+        options=order_form.options_of(form.text("options")),
+        selection=order_form.selection_of(form),
         reuse=form.text("fresh") is None,
     )

@@ -3,17 +3,17 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Response
 
-from core.db.session import Database
 from core.domain.spreadsheet import plain_cell
 from core.ledger import glances
 from core.ledger.statement import entry_json
 from service.budgets.endpoints import read_ledger
-from service.dashboard.visit import CurrentVisit
+from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
 from service.releases.streaming import Pieces
 
@@ -30,19 +30,19 @@ def ledger_file(dataset_id: UUID, visit: CurrentVisit) -> Response:
     """Every entry, for spreadsheets; the JSON statement holds more, and is what the hashes cover."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     visit.require(read_ledger)
-    return visit.parts.streams.answer(
-        _pieces(visit.parts.database, dataset.population_id),
+    return visit.context.streams.answer(
+        _pieces(visit, dataset.population_id),
         media_type="text/csv",
         headers={"Content-Disposition": f'attachment; filename="ledger-{dataset_id}.csv"'},
     )
 
 
-def _pieces(database: Database, population_id: UUID) -> Pieces:
+def _pieces(visit: Visit, population_id: UUID) -> Pieces:
     yield ",".join(COLUMNS).encode() + b"\n"
-    before = None
+    before: int | None = None
     while True:
-        with database.read_only() as session:
-            entries, before = glances.page(session, population_id, limit=BATCH, before=before)
+        newest = partial(glances.page, population_id=population_id, limit=BATCH, before=before)
+        entries, before = visit.read(newest)
         yield _lines(entry_json(entry) for entry in entries)
         if before is None:
             return

@@ -46,8 +46,8 @@ def notifications_page(visit: CurrentVisit) -> Response:
         "notifications.html",
         endpoints=visit.ask(list_endpoints).items,
         kinds=[(kind.value, WORDS[kind]) for kind in CHOSEN],
-        sends_mail=visit.parts.settings.smtp_host is not None,
-        digest_minutes=round(visit.parts.settings.notify_digest_minutes),
+        sends_mail=visit.context.settings.smtp_host is not None,
+        digest_minutes=round(visit.context.settings.notify_digest_minutes),
         may_add=visit.may(create_endpoint),
     )
 

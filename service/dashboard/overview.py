@@ -12,7 +12,6 @@ from core.ledger import glances
 from service.auth.enrolment_endpoints import list_enrolments
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
-from service.dashboard.called import called
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import create_dataset, list_datasets
@@ -57,7 +56,7 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
         waiting=waiting,
         recoveries=own_recoveries(visit) if before is None else [],
         names=dataset_names(visit, [request.dataset_id for request in waiting]),
-        people=called(visit, [request.requested_by for request in waiting]),
+        people=visit.names_of([request.requested_by for request in waiting]),
         decides=visit.may(approve_budget_request),
         may_declare=visit.may(create_dataset),
         may_file=visit.may(file_budget_request),
@@ -68,7 +67,7 @@ def own_recoveries(visit: Visit) -> Sequence[EnrolmentView]:
     """The enrolments by which somebody can speak for the visitor: those that wait, and recoveries that are held."""
     if not visit.may(list_enrolments):
         return []
-    now = visit.parts.clock.now()
+    now = visit.context.clock.now()
     return [
         item
         for item in visit.ask(list_enrolments).items
@@ -84,15 +83,13 @@ def dataset_names(visit: Visit, dataset_ids: Sequence[UUID]) -> Mapping[UUID, st
     """The names of those of these datasets that the visitor sees."""
     if not dataset_ids or not visit.may(list_datasets):
         return {}
-    with visit.parts.database.read_only() as session:
-        return names_of(session, dataset_ids, visit.principal)
+    return visit.read(lambda session: names_of(session, dataset_ids, visit.principal))
 
 
 def _budgets(visit: Visit, population_ids: Sequence[UUID]) -> Mapping[UUID, BudgetView]:
     if not visit.may(read_budget):
         return {}
-    with visit.parts.database.read_only() as session:
-        found = glances.summaries(session, population_ids)
+    found = visit.read(lambda session: glances.summaries(session, population_ids))
     return {population_id: BudgetView.of(summary) for population_id, summary in found.items()}
 
 

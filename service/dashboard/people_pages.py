@@ -11,12 +11,11 @@ from core.access.errors import EnrolmentRefused, KeyRefused, LoginThrottled, Tok
 from core.access.roles import Role
 from service.auth.cookie import require_proof_of_origin
 from service.auth.enrolment_endpoints import accept_enrolment, cancel_enrolment, list_enrolments
-from service.dashboard.called import called
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order, read_form
 from service.dashboard.rendering import open_page, page, sent_on
 from service.dashboard.visit import CurrentVisit
-from service.dependencies import InjectedParts
+from service.dependencies import InjectedContext
 from service.edge.audit_trail import current_trail
 from service.principals.people_endpoints import create_enrolment, create_person, list_people
 from service.principals.people_schemas import Acceptance, PersonOrder
@@ -36,8 +35,8 @@ def people_page(visit: CurrentVisit) -> Response:
         "principals.html",
         people=people,
         enrolments=enrolments,
-        names=called(visit, [enrolment.principal_id for enrolment in enrolments]),
-        now=visit.parts.clock.now(),
+        names=visit.names_of([enrolment.principal_id for enrolment in enrolments]),
+        now=visit.context.clock.now(),
         known_roles=[role.value for role in Role],
         may_create=visit.may(create_person),
         may_cancel=visit.may(cancel_enrolment) and Role.ADMIN in visit.principal.roles,
@@ -59,7 +58,7 @@ def enrol_again(principal_id: UUID, visit: CurrentVisit) -> Response:
     """Make a new enrolment for a person."""
     made = visit.ask(create_enrolment, principal_id=principal_id)
     return page(
-        visit, "new_enrolment.html", enrolment=made, name=called(visit, [principal_id]).get(principal_id)
+        visit, "new_enrolment.html", enrolment=made, name=visit.names_of([principal_id]).get(principal_id)
     )
 
 
@@ -77,15 +76,15 @@ def enrol_form(request: Request) -> Response:
 
 
 @router.post(ENROL)
-async def enrol(request: Request, parts: InjectedParts) -> Response:
+async def enrol(request: Request, context: InjectedContext) -> Response:
     """Make a first key by the API's own operation: throttled and logged as there. It is in this one answer."""
-    require_proof_of_origin(request, parts.settings)
+    require_proof_of_origin(request, context.settings)
     form = await read_form(request)
     try:
         key = form.text("key")
         shown = None if key is None else HTTPAuthorizationCredentials(scheme="Bearer", credentials=key)
         wanted = order(Acceptance, token=form.required("token"), name=form.required("name"))
-        made = await run_in_threadpool(accept_enrolment, wanted, request, parts, shown)
+        made = await run_in_threadpool(accept_enrolment, wanted, request, context, shown)
     except (EnrolmentRefused, KeyRefused, TokenRefused, LoginThrottled, FormInvalid) as refusal:
         current_trail().refusal = refusal
         answer = open_page(request, "enrol.html", status=refusal.status, problem=refusal)

@@ -40,16 +40,16 @@ def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
         UnderstudyError: As the operation of the API.
     """
     visit.require(upload_rows)
-    parts, request = visit.parts, visit.request
+    context, request = visit.context, visit.request
     boundary = boundary_of(request.headers.get("content-type", ""))
     if boundary is None:
         raise CsrfRefused
-    upload = RowsUpload(parts, visit.principal, dataset_id)
-    with parts.uploads.pass_through(visit.principal.id):
-        body = BodyStream(request, max_bytes=parts.settings.max_upload_bytes + MOST_HEADERS)
+    upload = RowsUpload(context, visit.principal, dataset_id)
+    with context.uploads.hold(visit.principal.id):
+        body = BodyStream(request, max_bytes=context.settings.max_upload_bytes + MOST_HEADERS)
         form = FileForm(iter(body), boundary)
         token = form.fields().get(TOKEN_FIELD, "")
-        if not parts.sessions.proves(token, cookie=presented_cookie(request, parts.settings) or ""):
+        if not context.sessions.proves(token, cookie=presented_cookie(request, context.settings) or ""):
             raise CsrfRefused
         kind = KINDS.get(form.file_name.rpartition(".")[2].lower())
         if kind is None:

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Final, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
+from sqlalchemy.orm import Session
 
 from core.asking.question import LONGEST
 from core.errors import Conflict, InvalidInput, UnderstudyError
 from core.releases.bundle import COUNTS
 from core.releases.generator_check import MEMBER
-from service.dashboard import certificate_words, domain_words
+from service.dashboard import certificate_text, domain_text
 from service.dashboard.charged_report_pages import charged_part
 from service.dashboard.overview import dataset_names
 from service.dashboard.release_drawing import ROWS, Pictures
@@ -66,8 +67,9 @@ def release_page(
     """One release, with the answer to a question where one is asked."""
     release = visit.ask(read_release, release_id=release_id)
     visit.require(read_certificate)
-    with visit.parts.database.read_only() as session:
-        certificate = repository.visible(session, release_id, visit.principal).certificate
+    certificate = visit.read(
+        lambda session: repository.visible(session, release_id, visit.principal).certificate
+    )
     dataset = visit.ask(read_dataset, dataset_id=release.dataset_id) if visit.may(read_dataset) else None
     pictures = _pictures(visit, release_id) if visit.may(draw_samples) and dataset is not None else None
     return page(
@@ -83,9 +85,9 @@ def release_page(
         sealed=sealed_part(visit, release_id, dataset),
         rows=ROWS,
         answer_rows=ANSWER_ROWS,
-        sentences=certificate_words.in_words(certificate),
-        mechanisms=certificate_words.mechanisms(certificate),
-        not_covered=certificate_words.not_covered(certificate),
+        sentences=certificate_text.in_words(certificate),
+        mechanisms=certificate_text.mechanisms(certificate),
+        not_covered=certificate_text.not_covered(certificate),
         may_download=visit.may(download_bundle),
         may_draw=visit.may(draw_samples),
         may_see_job=visit.may(read_job),
@@ -165,7 +167,7 @@ def _checked(
     if not declared or COUNTS not in certificate.get("artefacts", {}) or not visit.may(check_rules):
         return None
     check = visit.ask(check_rules, release_id=release_id)
-    told = [(domain_words.rule(one), rule) for one, rule in zip(declared, check.rules, strict=True)]
+    told = [(domain_text.rule(one), rule) for one, rule in zip(declared, check.rules, strict=True)]
     return Checked(
         check=check,
         contradicted=[ContradictedRule.of(words, rule) for words, rule in told if rule.contradictions],
@@ -188,9 +190,11 @@ def sheet(release_id: UUID, visit: CurrentVisit) -> Response:
 
 
 def _pictures(visit: Visit, release_id: UUID) -> Pictures:
-    with visit.parts.database.read_only() as session:
+    def found(session: Session) -> tuple[str, UUID]:
         release = repository.visible(session, release_id, visit.principal)
-        bundle_key, dataset_id = release.bundle_key, release.dataset_id
+        return release.bundle_key, release.dataset_id
+
+    bundle_key, dataset_id = visit.read(found)
     domain = visit.ask(read_dataset, dataset_id=dataset_id).domain
     kept: PictureCache = visit.request.app.state.pictures
-    return kept.get(visit.parts, release_id, bundle_key=bundle_key, domain=domain)
+    return kept.get(visit.context, release_id, bundle_key=bundle_key, domain=domain)

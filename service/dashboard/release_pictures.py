@@ -6,9 +6,9 @@ from typing import Final
 from uuid import UUID
 
 from core.releases.samples import Samples, open_samples
+from service.context import AppContext
 from service.dashboard.release_drawing import Pictures, draw
-from service.edge.gate import Gate
-from service.parts import Parts
+from service.edge.concurrency import ConcurrencyLimit
 
 KEPT: Final = 32
 _AT_ONCE: Final = 2
@@ -26,9 +26,13 @@ class PictureCache:
         self._capacity = capacity
         self._lock = threading.Lock()
         self._kept: OrderedDict[UUID, Pictures] = OrderedDict()
-        self._gate = Gate(_AT_ONCE, what="pictures of releases", patience_seconds=_PATIENCE_SECONDS)
+        self._limit = ConcurrencyLimit(
+            _AT_ONCE, what="pictures of releases", patience_seconds=_PATIENCE_SECONDS
+        )
 
-    def get(self, parts: Parts, release_id: UUID, *, bundle_key: str, domain: dict[str, object]) -> Pictures:
+    def get(
+        self, context: AppContext, release_id: UUID, *, bundle_key: str, domain: dict[str, object]
+    ) -> Pictures:
         """The pictures of a release; whether the caller may draw from it, the caller has asked.
 
         Raises:
@@ -39,8 +43,8 @@ class PictureCache:
             if release_id in self._kept:
                 self._kept.move_to_end(release_id)
                 return self._kept[release_id]
-        with self._gate.pass_through():
-            samples = parts.samplers.get(release_id, lambda: _open(parts, bundle_key))
+        with self._limit.hold():
+            samples = context.samplers.get(release_id, lambda: _open(context, bundle_key))
             drawn = draw(samples, domain)
         with self._lock:
             self._kept[release_id] = drawn
@@ -49,5 +53,5 @@ class PictureCache:
         return drawn
 
 
-def _open(parts: Parts, bundle_key: str) -> Samples:
-    return open_samples(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)
+def _open(context: AppContext, bundle_key: str) -> Samples:
+    return open_samples(context.store.get_bytes(bundle_key), threads=context.settings.sampling_threads)

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from service.dashboard import deeds, domain_words, words
+from service.dashboard import domain_text, labels
 from service.dashboard.assets import path_of
 from service.dashboard.budget_bar import bar_of
 from service.dashboard.navigation import menu
@@ -40,7 +40,7 @@ def page(visit: Visit, template: str, *, status: int = 200, **facts: object) -> 
         "roles": sorted(visit.principal.roles),
         "me": visit.principal.id,
         "held_until": visit.held_until,
-        "done": words.DONE.get(visit.request.query_params.get("done", "")),
+        "done": labels.DONE.get(visit.request.query_params.get("done", "")),
     }
     return rendered(template, status=status, **shown, **facts)
 
@@ -85,19 +85,18 @@ def environment() -> Environment:
     )
     made.globals |= {
         "asset": path_of,
-        "words": words,
-        "domain_words": domain_words,
+        "labels": labels,
+        "domain_text": domain_text,
         "bar_of": bar_of,
-        "deeds": deeds,
     }
     made.filters |= {
-        "moment": words.moment,
-        "day": words.day,
-        "epsilon": words.epsilon,
-        "share": words.share,
-        "delta": words.delta,
-        "count": words.count,
-        "short": words.short,
-        "seconds": words.seconds,
+        "moment": labels.moment,
+        "day": labels.day,
+        "epsilon": labels.epsilon,
+        "share": labels.share,
+        "delta": labels.delta,
+        "count": labels.count,
+        "short": labels.short,
+        "seconds": labels.seconds,
     }
     return made

@@ -19,11 +19,11 @@ from service.auditing.endpoints import (
 )
 from service.auth.endpoints import create_key, list_keys, revoke_key, rotate_key
 from service.auth.schemas import KeyOrder
-from service.dashboard.called import called, principal_in
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import order
 from service.dashboard.overview import own_recoveries
 from service.dashboard.rendering import page, sent_on
+from service.dashboard.trail_page import principal_in
 from service.dashboard.visit import CurrentVisit
 from service.diagnosis.endpoints import only_one, read_health_report
 from service.principals.endpoints import name_principal
@@ -48,7 +48,7 @@ def keys_page(visit: CurrentVisit) -> Response:
         "keys.html",
         keys=keys,
         principals=principals,
-        now=visit.parts.clock.now(),
+        now=visit.context.clock.now(),
         own_key=visit.principal.key_id,
         enrolments=own_recoveries(visit),
         may_create=visit.may(create_key),
@@ -108,13 +108,16 @@ def end_key(key_id: UUID, visit: CurrentVisit) -> Response:
 @router.get("/system")
 def system_page(visit: CurrentVisit) -> Response:
     """Findings, workers, queue and chores."""
-    report = visit.ask(read_health_report, door=only_one())
-    now = visit.parts.clock.now()
-    with visit.parts.database.read_only() as session:
-        workers = figures.worker_figures(session, at=now)
-        jobs = figures.job_figures(session, at=now)
-        chores = figures.chore_figures(session)
-    return page(visit, "system.html", report=report, workers=workers, jobs=jobs, chores=chores)
+    report = visit.ask(read_health_report, limit=only_one())
+    now = visit.context.clock.now()
+    return page(
+        visit,
+        "system.html",
+        report=report,
+        workers=visit.read(lambda session: figures.worker_figures(session, at=now)),
+        jobs=visit.read(lambda session: figures.job_figures(session, at=now)),
+        chores=visit.read(figures.chore_figures),
+    )
 
 
 async def _wanted(
@@ -148,7 +151,7 @@ def audit_page(
         visit,
         "audit.html",
         events=found.items,
-        people=called(visit, [principal_in(event.actor) for event in found.items]),
+        people=visit.names_of([principal_in(event.actor) for event in found.items]),
         principal_in=principal_in,
         asked=asked,
         query=urlencode(asked),

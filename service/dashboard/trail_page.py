@@ -7,7 +7,6 @@ from fastapi import APIRouter, Response
 
 from service.auditing.dataset_trail import list_dataset_audit_events
 from service.auditing.endpoints import BeforeSequence, list_audit_events
-from service.dashboard.called import called, principal_in
 from service.dashboard.dataset_pages import tabs
 from service.dashboard.rendering import page
 from service.dashboard.visit import CurrentVisit
@@ -30,9 +29,17 @@ def trail_page(dataset_id: UUID, visit: CurrentVisit, before: BeforeSequence = N
         dataset=dataset,
         tabs=tabs(visit, dataset),
         events=found.items,
-        people=called(visit, [*members, *(principal_in(event.actor) for event in found.items)]),
+        people=visit.names_of([*members, *(principal_in(event.actor) for event in found.items)]),
         principal_in=principal_in,
         next_before=found.next_before,
         is_first=before is None,
         may_see_all=visit.may(list_audit_events),
     )
+
+
+def principal_in(actor: str) -> UUID | None:
+    """The principal of an actor of the audit log; None for a process or for nobody."""
+    try:
+        return UUID(actor.partition("/")[0])
+    except ValueError:
+        return None

@@ -1,26 +1,30 @@
-"""Somebody before a page: who it is, and what of the API a page may do in their name.
+"""A visitor of the dashboard: the principal, and the API operations that a page calls in the principal's name.
 
-Pages have no rights and no SQL of their own. Whatever one shows or changes is an operation of the API, called as a
-function, behind the operation's own row of the table of who may do what; a change is one operation and so one
-transaction, committed before the browser is sent on.
+Pages have no rights, sessions or SQL of their own. A page shows and changes things through API operations, called as
+functions behind their rows in the table of rights. A change is one operation, so it is one transaction, committed
+before the browser is redirected.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
+from uuid import UUID
 
 from fastapi import Depends, Request
+from sqlalchemy.orm import Session
 
 from core.access.errors import CsrfRefused, KeyMissing
+from core.access.names import names_of
 from core.access.roles import Principal
 from core.errors import Forbidden
+from service.auth.authenticator import Proof
 from service.auth.cookie import SAFE_METHODS, presented_cookie, require_proof_of_origin
-from service.auth.doorkeeper import Proof
+from service.context import AppContext
 from service.dashboard.forms import Form, read_form
-from service.dependencies import parts_of, recognise, require_access
-from service.parts import Parts
+from service.dependencies import context_of, recognise, require_access
+from service.principals.endpoints import list_principal_names
 
 TOKEN_FIELD = "csrf_token"  # noqa: S105 - the name of a field
 
@@ -45,14 +49,14 @@ class Visit:
         self.form = form
 
     @property
-    def parts(self) -> Parts:
-        """The parts of this process."""
-        return parts_of(self.request)
+    def context(self) -> AppContext:
+        """This process's application context."""
+        return context_of(self.request)
 
     @property
     def held_until(self) -> datetime | None:
         """Until when what is sealed to the visitor stays shut after a recovery; None where nothing is held."""
-        return self.principal.held_until if self.principal.is_held(self.parts.clock.now()) else None
+        return self.principal.held_until if self.principal.is_held(self.context.clock.now()) else None
 
     @property
     def is_fragment(self) -> bool:
@@ -75,7 +79,22 @@ class Visit:
             ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
             RecoveryHold: It is sealed to the visitor, who was recovered a short while ago.
         """
-        require_access(self.principal, operation.__name__, at=self.parts.clock.now())
+        require_access(self.principal, operation.__name__, at=self.context.clock.now())
+
+    def read(self, query: Callable[[Session], Result]) -> Result:
+        """Run a repository's query in a read-only transaction; call `require` first.
+
+        Rows of the database expire when it ends, so the query returns plain values.
+        """
+        with self.context.database.read_only() as session:
+            return query(session)
+
+    def names_of(self, principal_ids: Iterable[UUID | None]) -> Mapping[UUID, str]:
+        """The names of those principals that have one; empty for a visitor who may not see names."""
+        wanted = {principal_id for principal_id in principal_ids if principal_id is not None}
+        if not wanted or not self.may(list_principal_names):
+            return {}
+        return self.read(lambda session: names_of(session, wanted))
 
     def ask(self, operation: Operation[Result], /, **arguments: object) -> Result:
         """Do what the API does, in a transaction of its own where it needs one.
@@ -88,12 +107,12 @@ class Visit:
         given: dict[str, object] = {
             "principal": self.principal,
             "_principal": self.principal,
-            "parts": self.parts,
+            "context": self.context,
             "request": self.request,
         }
         with ExitStack() as transaction:
             if "session" in names:
-                given["session"] = transaction.enter_context(self.parts.database.transaction())
+                given["session"] = transaction.enter_context(self.context.database.transaction())
             return operation(**{name: value for name, value in given.items() if name in names}, **arguments)
 
 
@@ -105,15 +124,15 @@ async def _visit(request: Request) -> Visit:
         RateExceeded: The key has sent too many requests.
         CsrfRefused: Another site may have caused a change.
     """
-    parts = parts_of(request)
+    context = context_of(request)
     cookie, principal = await _recognised(request)
     form = Form({})
     if request.method not in SAFE_METHODS:
-        require_proof_of_origin(request, parts.settings)
+        require_proof_of_origin(request, context.settings)
         form = await read_form(request)
-        if not parts.sessions.proves(form.text(TOKEN_FIELD) or "", cookie=cookie):
+        if not context.sessions.proves(form.text(TOKEN_FIELD) or "", cookie=cookie):
             raise CsrfRefused
-    return Visit(request, principal, csrf_token=parts.sessions.csrf_token(cookie), form=form)
+    return Visit(request, principal, csrf_token=context.sessions.csrf_token(cookie), form=form)
 
 
 async def _streaming_visit(request: Request) -> Visit:
@@ -122,18 +141,18 @@ async def _streaming_visit(request: Request) -> Visit:
     Raises:
         KeyMissing, SessionRefused, RateExceeded, CsrfRefused: As for every visit.
     """
-    parts = parts_of(request)
+    context = context_of(request)
     cookie, principal = await _recognised(request)
-    require_proof_of_origin(request, parts.settings)
-    return Visit(request, principal, csrf_token=parts.sessions.csrf_token(cookie), form=Form({}))
+    require_proof_of_origin(request, context.settings)
+    return Visit(request, principal, csrf_token=context.sessions.csrf_token(cookie), form=Form({}))
 
 
 async def _recognised(request: Request) -> tuple[str, Principal]:
-    parts = parts_of(request)
-    cookie = presented_cookie(request, parts.settings)
+    context = context_of(request)
+    cookie = presented_cookie(request, context.settings)
     if cookie is None:
         raise KeyMissing
-    return cookie, await recognise(parts, Proof(cookie, is_cookie=True))
+    return cookie, await recognise(context, Proof(cookie, is_cookie=True))
 
 
 CurrentVisit = Annotated[Visit, Depends(_visit)]

@@ -10,7 +10,7 @@ from service.audit import record
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.datasets.tombstone import Tombstone
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.problem import problems
 from service.strict_route import StrictRoute
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=StrictRout
 
 @router.delete("/{dataset_id}", summary="Delete a dataset", responses=problems(DatasetNotFound))
 def delete_dataset(
-    dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> Tombstone:
     """Destroy the key of the rows, for the owner, or for an admin at the owner's request. It cannot be undone.
 
@@ -29,11 +29,11 @@ def delete_dataset(
     nothing.
     """
     row = repository.governed_for_update(session, dataset_id, principal)
-    if mark_deleted(session, row, by=principal.id, clock=parts.clock):
-        record(session, principal, action="dataset.delete", object_id=row.id, clock=parts.clock)
-    on_commit(session, lambda: _finish(parts))
+    if mark_deleted(session, row, by=principal.id, clock=context.clock):
+        record(session, principal, action="dataset.delete", object_id=row.id, clock=context.clock)
+    on_commit(session, lambda: _finish(context))
     return Tombstone.of(row)
 
 
-def _finish(parts: InjectedParts) -> None:
-    finish_deletions(parts.database, parts.store, clock=parts.clock)
+def _finish(context: InjectedContext) -> None:
+    finish_deletions(context.database, context.store, clock=context.clock)

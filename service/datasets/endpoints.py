@@ -26,9 +26,9 @@ from service.datasets.errors import (
 )
 from service.datasets.schemas import DatasetList, DatasetOrder, DatasetView, DeclaredDataset, MaxRefused
 from service.datasets.upload import RowsUpload
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.edge.body_stream import BodyStream, UploadInterrupted
-from service.edge.gate import ServiceBusy, ShareUsedUp
+from service.edge.concurrency import ServiceBusy, ShareUsedUp
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
@@ -77,11 +77,11 @@ _ROWS_BODY = {
     responses=problems(DomainInvalid, DomainUnconfirmed, DatasetNotFound, UnitDiffers, QuotaExceeded),
 )
 def create_dataset(
-    order: DatasetOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    order: DatasetOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> DeclaredDataset:
     """Declare what a table or a set of images may hold, and its size. All of it is public; no row is involved yet."""
-    row = declare(session, order, principal, quota=parts.settings.quota_datasets, clock=parts.clock)
-    record(session, principal, action="dataset.declare", object_id=row.id, clock=parts.clock)
+    row = declare(session, order, principal, quota=context.settings.quota_datasets, clock=context.clock)
+    record(session, principal, action="dataset.declare", object_id=row.id, clock=context.clock)
     return DeclaredDataset.just_now(row, rule=repository.rules_of(session, [row])[row.population_id])
 
 
@@ -122,7 +122,7 @@ def upload_rows(
     dataset_id: UUID,
     request: Request,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     max_refused: MaxRefused = MAX_REFUSED,
 ) -> dict[str, Any]:
     """Send the rows once, as the raw body. They are checked row by row, encrypted and never shown again.
@@ -134,10 +134,10 @@ def upload_rows(
     Where more than `max_refused` of the rows are refused, the report says `waiting`: the dataset stays declared until the
     owner accepts the rows, or sends them again, which replaces those that wait.
     """
-    upload = RowsUpload(parts, principal, dataset_id, max_refused=max_refused)
-    with parts.uploads.pass_through(principal.id):
+    upload = RowsUpload(context, principal, dataset_id, max_refused=max_refused)
+    with context.uploads.hold(principal.id):
         domain, units = upload.require_open()
-        body = BodyStream(request, max_bytes=parts.settings.max_upload_bytes)
+        body = BodyStream(request, max_bytes=context.settings.max_upload_bytes)
         return upload.receive(
             body, domain=domain, units=units, content_type=request.headers.get("content-type", "")
         )
@@ -165,7 +165,7 @@ def read_intake_report(dataset_id: UUID, principal: CurrentPrincipal, session: O
     responses=problems(DatasetNotFound, NoRowsWaiting, RecoveryHold),
 )
 def accept_rows(
-    dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> dict[str, Any]:
     """Make the waiting rows those of the dataset, although many were refused. It is final; doing it again changes nothing.
 
@@ -173,7 +173,7 @@ def accept_rows(
     """
     dataset = repository.owned_for_update(session, dataset_id, principal)
     if waiting.accept(session, dataset):
-        record(session, principal, action="dataset.rows", object_id=dataset.id, clock=parts.clock)
+        record(session, principal, action="dataset.rows", object_id=dataset.id, clock=context.clock)
     if dataset.intake_report is None:
         raise NoRowsWaiting
     return dataset.intake_report | {"waiting": False}
@@ -186,7 +186,7 @@ def accept_rows(
     responses=problems(DatasetNotFound, RowsAlreadyStored, RecoveryHold),
 )
 def discard_rows(
-    dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> None:
     """Destroy the key of the waiting rows and remove them. The dataset takes rows as before; without waiting rows nothing changes."""
     dataset = repository.owned_for_update(session, dataset_id, principal)
@@ -194,7 +194,7 @@ def discard_rows(
         raise RowsAlreadyStored
     rows_key = waiting.take_away(session, dataset.id)
     if rows_key is not None:
-        on_commit(session, lambda: parts.store.delete(rows_key))
+        on_commit(session, lambda: context.store.delete(rows_key))
 
 
 def _view(session: Session, row: Dataset) -> DatasetView:

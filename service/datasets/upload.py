@@ -27,9 +27,9 @@ from core.storage.sealing import new_data_key
 from core.storage.unit_limit import UnitLimit
 from core.storage.unpacking import IntakeLimits
 from service.audit import record
+from service.context import AppContext
 from service.datasets import repository
 from service.datasets.errors import RowsAlreadyStored
-from service.parts import Parts
 
 
 def _nothing_more(_session: Session) -> None:
@@ -49,14 +49,14 @@ class RowsUpload:
 
     def __init__(
         self,
-        parts: Parts,
+        context: AppContext,
         principal: Principal,
         dataset_id: UUID,
         *,
         max_refused: float = MAX_REFUSED,
         upload_id: UUID | None = None,
     ) -> None:
-        self._parts = parts
+        self._context = context
         self._principal = principal
         self._dataset_id = dataset_id
         self._max_refused = max_refused
@@ -71,7 +71,7 @@ class RowsUpload:
             DatasetNotFound: No such dataset, or somebody else's.
             RowsAlreadyStored: It has its rows.
         """
-        with self._parts.database.read_only() as session:
+        with self._context.database.read_only() as session:
             dataset = repository.owned(session, self._dataset_id, self._principal)
             if dataset.state != "declared":
                 raise RowsAlreadyStored
@@ -105,13 +105,13 @@ class RowsUpload:
             QuotaExceeded: The principal may not keep so many bytes.
             UnderstudyError: What the intake says about the body as a whole.
         """
-        settings = self._parts.settings
+        settings = self._context.settings
         data_key = new_data_key()
         report = store_rows(
             body,
             content_type=content_type,
             domain=domain,
-            store=self._parts.store,
+            store=self._context.store,
             key=self._rows_key,
             data_key=data_key,
             scratch_folder=settings.scratch_folder,
@@ -129,13 +129,13 @@ class RowsUpload:
     def _attach(
         self, report: IntakeReport, data_key: bytes, attached: Callable[[Session], None]
     ) -> dict[str, Any]:
-        parts = self._parts
-        stored_bytes = parts.store.size_of(self._rows_key)
-        with parts.database.transaction() as session:
+        context = self._context
+        stored_bytes = context.store.size_of(self._rows_key)
+        with context.database.transaction() as session:
             room.require_bytes(
                 session,
                 self._principal.id,
-                limit=parts.settings.quota_stored_bytes,
+                limit=context.settings.quota_stored_bytes,
                 requested=stored_bytes,
                 instead_of=self._upload_id,
                 dataset_id=self._dataset_id,
@@ -145,11 +145,11 @@ class RowsUpload:
                 raise RowsAlreadyStored
             replaced = waiting.take_away(session, dataset.id)
             if replaced is not None:
-                on_commit(session, lambda: parts.store.delete(replaced))
+                on_commit(session, lambda: context.store.delete(replaced))
             rows = WaitingRows(
                 dataset_id=dataset.id,
                 rows_key=self._rows_key,
-                wrapped_data_key=parts.settings.master_keys.wrap(data_key, context=f"dataset:{dataset.id}"),
+                wrapped_data_key=context.settings.master_keys.wrap(data_key, context=f"dataset:{dataset.id}"),
                 stored_bytes=stored_bytes,
                 intake_report=report.to_json(),
             )
@@ -161,7 +161,7 @@ class RowsUpload:
             else:
                 waiting.close(dataset, rows)
                 record(
-                    session, self._principal, action="dataset.rows", object_id=dataset.id, clock=parts.clock
+                    session, self._principal, action="dataset.rows", object_id=dataset.id, clock=context.clock
                 )
             attached(session)
             return report.to_json() | {"waiting": waits}
@@ -169,7 +169,7 @@ class RowsUpload:
     def _remove_unless_attached(self) -> None:
         # A commit whose answer was lost may have happened, or may still be under way: its lock on the row is waited
         # for. If the row then points at the object, the object must stay.
-        with self._parts.database.transaction() as session:
+        with self._context.database.transaction() as session:
             attached = self._rows_key in repository.settled_rows_keys(session, self._dataset_id)
         if not attached:
-            self._parts.store.delete(self._rows_key)
+            self._context.store.delete(self._rows_key)

@@ -18,7 +18,7 @@ from core.governance import members
 from core.ledger import book
 from core.witness.checking import LedgerCheck
 from service.budgets.schemas import BudgetView
-from service.dashboard import certificate_words
+from service.dashboard import certificate_text
 from service.datasets import repository as datasets
 from service.datasets.schemas import DatasetView
 from service.dossier.promise import FROM_WHOM, NOT_PROMISED, protected
@@ -140,8 +140,8 @@ def _releases(session: Session, row: Dataset) -> list[dict[str, Any]]:
             "id": str(release.id),
             "job_id": str(release.job_id),
             "created_at": _spelt(coarse(release.created_at)),
-            "in_words": _words(certificate_words.in_words, release.certificate),
-            "not_covered": _words(certificate_words.not_covered, release.certificate),
+            "in_words": _words(certificate_text.in_words, release.certificate),
+            "not_covered": _words(certificate_text.not_covered, release.certificate),
             "certificate": release.certificate,
         }
         for release in session.scalars(query)

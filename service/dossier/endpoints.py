@@ -15,7 +15,7 @@ from core.witness.places import Witnesses
 from service.audit import record
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound
-from service.dependencies import CurrentPrincipal, InjectedParts
+from service.dependencies import CurrentPrincipal, InjectedContext
 from service.dossier.collecting import ACTION, collect
 from service.dossier.rendering import render
 from service.problem import problems
@@ -55,7 +55,7 @@ _FILE: Final[dict[int | str, dict[str, Any]]] = {
 def export_dossier(
     dataset_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     file_format: Annotated[
         DossierFormat, Query(alias="format", description="html or json.")
     ] = DossierFormat.HTML,
@@ -65,17 +65,17 @@ def export_dossier(
     One self-contained file for a data protection officer, for the dataset's owner, admins and auditors. It holds public
     facts and decisions, nothing derived from rows; the export is logged, and listed in the file.
     """
-    now = parts.clock.now()
-    with parts.database.transaction() as session:
+    now = context.clock.now()
+    with context.database.transaction() as session:
         population_id = datasets.overseen(session, dataset_id, principal).population_id
-        record(session, principal, action=ACTION, object_id=dataset_id, clock=parts.clock)
-        signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=parts.clock)
+        record(session, principal, action=ACTION, object_id=dataset_id, clock=context.clock)
+        signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
         public_keys = keyring.public_keys(session)
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         found = check_ledger(
             session,
             population_id,
-            witnesses=Witnesses.of(parts.settings, parts.store),
+            witnesses=Witnesses.of(context.settings, context.store),
             public_keys=public_keys,
         )
         document = collect(

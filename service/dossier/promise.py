@@ -6,7 +6,7 @@ Each sentence is true of the dataset's own unit and cap; docs/privacy-promise.md
 from collections.abc import Sequence
 from typing import Final
 
-from service.dashboard.bounds import delta_up, epsilon_up, factor_up
+from service.dashboard.labels import delta_up, epsilon_up, factor_up
 
 
 def protected(unit: str | None, cap: dict[str, float] | None) -> Sequence[str]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from core.signing.canonical import canonical
 from service.budgets.schemas import BudgetView
-from service.dashboard import domain_words, words
+from service.dashboard import domain_text, labels
 from service.dashboard.budget_bar import bar_of
 
 ENTRIES_SHOWN: Final = 500
@@ -52,12 +52,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals |= {"words": words, "domain_words": domain_words}
+    made.globals |= {"labels": labels, "domain_text": domain_text}
     made.filters |= {
-        "epsilon": words.epsilon,
-        "delta": words.delta,
-        "count": words.count,
-        "short": words.short,
+        "epsilon": labels.epsilon,
+        "delta": labels.delta,
+        "count": labels.count,
+        "short": labels.short,
         "unbroken": _unbroken,
     }
     return made

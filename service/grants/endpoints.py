@@ -17,7 +17,7 @@ from core.ledger.glances import GrantStanding
 from service.audit import record
 from service.datasets.errors import DatasetNotFound
 from service.datasets.repository import visible
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.grants import repository
 from service.grants.repository import GrantFilter
 from service.grants.schemas import GrantList, GrantView, StandingGrant, StandingGrantPage
@@ -41,42 +41,42 @@ WantedGrants = Annotated[GrantFilter, Depends(wanted_grants)]
 
 
 @router.get("/datasets/{dataset_id}/grants", summary="List the grants", responses=problems(DatasetNotFound))
-def list_grants(dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> GrantList:
+def list_grants(dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> GrantList:
     """The grants on the dataset's population, closed ones too; analysts see their own."""
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         dataset = visible(session, dataset_id, principal)
         rows = repository.shown(session, dataset, principal)
-        return GrantList(items=[GrantView.of(row, at=parts.clock.now()) for row in rows])
+        return GrantList(items=[GrantView.of(row, at=context.clock.now()) for row in rows])
 
 
 @router.get("/grants", summary="List the grants on all datasets")
 def list_all_grants(
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     wanted: WantedGrants,
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> StandingGrantPage:
     """The grants the key may see, newest first, with what was drawn on each: one's own, and those on datasets one oversees."""
-    now = parts.clock.now()
-    with parts.database.read_only() as session:
+    now = context.clock.now()
+    with context.database.read_only() as session:
         rows, next_before = repository.page(session, principal, wanted, at=now, limit=limit, before=before)
         read = _read(session, rows, principal, at=now)
     return StandingGrantPage(items=[StandingGrant.told(*one) for one in read], next_before=next_before)
 
 
 @router.get("/grants/{grant_id}", summary="Read a grant", responses=problems(GrantNotFound))
-def read_grant(grant_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> StandingGrant:
+def read_grant(grant_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> StandingGrant:
     """A grant with what was drawn on it: for its holder, and for who oversees the dataset."""
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         row = repository.visible(session, grant_id, principal)
-        (read,) = _read(session, [row], principal, at=parts.clock.now())
+        (read,) = _read(session, [row], principal, at=context.clock.now())
     return StandingGrant.told(*read)
 
 
 @router.delete("/grants/{grant_id}", summary="Revoke a grant", responses=problems(GrantNotFound))
 def revoke_grant(
-    grant_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    grant_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> GrantView:
     """Let no further order draw on a grant. What was drawn stays spent, and jobs already ordered go on.
 
@@ -85,9 +85,9 @@ def revoke_grant(
     grant = repository.governed(session, grant_id, principal)
     if grant.state == GrantState.OPEN:
         book.close_grant(
-            session, grant_id, outcome=GrantState.REVOKED, by=str(principal.id), clock=parts.clock
+            session, grant_id, outcome=GrantState.REVOKED, by=str(principal.id), clock=context.clock
         )
-        record(session, principal, action="grant.revoke", object_id=grant_id, clock=parts.clock)
+        record(session, principal, action="grant.revoke", object_id=grant_id, clock=context.clock)
         session.refresh(grant)
     return GrantView.of(grant)
 

@@ -23,12 +23,12 @@ from core.ledger.errors import GrantClosed, GrantRefused, LedgerBroken, Populati
 from service.audit import record
 from service.dependencies import (
     CurrentPrincipal,
-    InjectedParts,
+    InjectedContext,
     OpenSession,
     PresentedProof,
     require_access,
 )
-from service.edge.gate import ServiceBusy, ShareUsedUp
+from service.edge.concurrency import ServiceBusy, ShareUsedUp
 from service.idempotency import (
     REPLAYED_HEADER,
     IdempotencyHeader,
@@ -87,7 +87,7 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 def create_job(
     order: GeneratorOrder,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
     idempotency_key: IdempotencyHeader = None,
 ) -> JSONResponse:
@@ -100,7 +100,7 @@ def create_job(
     """
     if idempotency_key is None:
         raise IdempotencyKeyMissing
-    ordering = Ordering(parts, principal, order, key=idempotency_key)
+    ordering = Ordering(context, principal, order, key=idempotency_key)
     answer, replayed = ordering.earlier_answer(), True
     if answer is None:
         plan = ordering.plan()
@@ -114,7 +114,7 @@ def create_job(
 @router.get("", summary="List jobs")
 def list_jobs(
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
     dataset_id: UUID | None = None,
     limit: PageSize = DEFAULT_PAGE,
@@ -123,13 +123,13 @@ def list_jobs(
     """The jobs on datasets the key may see, newest first; on one dataset where asked for."""
     rows, next_before = repository.page(session, principal, dataset_id=dataset_id, limit=limit, before=before)
     published = published_by(session, [row.id for row in rows])
-    items = [_shown(row, published, now=parts.clock.now()) for row in rows]
+    items = [_shown(row, published, now=context.clock.now()) for row in rows]
     return JobList(items=items, next_before=next_before)
 
 
-def read_job(job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> Response:
+def read_job(job_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> Response:
     """State, stage, steps, percent, a rough estimate of the time left, and the planned epsilon."""
-    return Response(parts.job_watch.look(job_id, principal).text, media_type="application/json")
+    return Response(context.job_watch.look(job_id, principal).text, media_type="application/json")
 
 
 router.add_api_route(
@@ -160,7 +160,7 @@ async def watch_job(
     job_id: UUID,
     principal: CurrentPrincipal,
     proof: PresentedProof,
-    parts: InjectedParts,
+    context: InjectedContext,
     last_event_id: LastEventId = None,
     longest_seconds: LongestSeconds = MAX_STREAM_SECONDS,
 ) -> Response:
@@ -173,15 +173,15 @@ async def watch_job(
     Asynchronous, because it waits: a plain function would hold a thread for as long as the job runs. It touches the
     database through a thread that it gives back.
     """
-    watch = parts.job_watch
+    watch = context.job_watch
     first = await run_in_threadpool(watch.look, job_id, principal)
     if first.is_last and first.id == last_event_id:
         return Response(status_code=NO_CONTENT)
     watch.require_room(principal.id)
 
     def require_still_admitted() -> None:
-        still = parts.doorkeeper.confirm(proof)
-        require_access(still, watch_job.__name__, at=parts.clock.now())
+        still = context.authenticator.confirm(proof)
+        require_access(still, watch_job.__name__, at=context.clock.now())
         watch.look(job_id, still)
 
     return EventStream(
@@ -199,15 +199,15 @@ async def watch_job(
     "/{job_id}/cancel", summary="Cancel a job", responses=problems(JobNotFound, JobOfAnother, JobEnded)
 )
 def cancel_job(
-    job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    job_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> JobView:
     """Cancel a queued job and free its reservation, or ask a running one to stop and charge what it has begun."""
     job = repository.visible(session, job_id, principal)
     _require_own(job, principal)
-    endings.cancel(session, job_id, clock=parts.clock)
-    record(session, principal, action="job.cancel", object_id=job_id, clock=parts.clock)
+    endings.cancel(session, job_id, clock=context.clock)
+    record(session, principal, action="job.cancel", object_id=job_id, clock=context.clock)
     session.refresh(job)
-    return _view(session, job, clock=parts.clock)
+    return _view(session, job, clock=context.clock)
 
 
 def _require_own(job: Job, principal: Principal) -> None:

@@ -1,4 +1,4 @@
-"""A job's sightings as server-sent events, written without holding a thread or a connection to the database.
+"""A job's snapshots as server-sent events, written without holding a thread or a connection to the database.
 
     retry: 3000
 
@@ -22,8 +22,8 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.edge.gate import ServiceBusy, ShareUsedUp
-from service.jobs.watching import JobWatch, Seat, Sighting
+from service.edge.concurrency import ServiceBusy, ShareUsedUp
+from service.jobs.watching import JobSnapshot, JobWatch, Subscription
 from service.problem import response_to
 
 MEDIA_TYPE: Final = "text/event-stream"
@@ -40,7 +40,7 @@ class EventStream(Response):
     """The answer that goes on.
 
     Args:
-        watch: Whose seat to take.
+        watch: Whose subscription to take.
         job_id: The job.
         first: The state at the beginning.
         known_id: The state that the reader has already; it is not told again.
@@ -56,7 +56,7 @@ class EventStream(Response):
         watch: JobWatch,
         job_id: UUID,
         *,
-        first: Sighting,
+        first: JobSnapshot,
         known_id: str | None,
         admitted: Callable[[], object],
         longest_seconds: float,
@@ -74,20 +74,20 @@ class EventStream(Response):
         self._opened_by = opened_by
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write until the end, or until the reader leaves. Of many that are admitted at once, some may find no seat."""
+        """Write until the end, or until the reader leaves. Of many that are admitted at once, some may find no subscription."""
         try:
-            with self._watch.seat(
+            with self._watch.subscription(
                 self._job_id,
                 self._admitted,
                 first=self._first,
                 known_id=self._known_id,
                 opened_by=self._opened_by,
-            ) as seat:
-                await self._serve(seat, receive, send)
+            ) as subscription:
+                await self._serve(subscription, receive, send)
         except (ServiceBusy, ShareUsedUp) as busy:
             await response_to(busy)(scope, receive, send)
 
-    async def _serve(self, seat: Seat, receive: Receive, send: Send) -> None:
+    async def _serve(self, subscription: Subscription, receive: Receive, send: Send) -> None:
         async with anyio.create_task_group() as tasks:
 
             async def until_gone() -> None:
@@ -96,10 +96,10 @@ class EventStream(Response):
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(until_gone)
-            await self._write(seat, send)
+            await self._write(subscription, send)
             tasks.cancel_scope.cancel()
 
-    async def _write(self, seat: Seat, send: Send) -> None:
+    async def _write(self, subscription: Subscription, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         until = time.monotonic() + self._longest_seconds
         piece: bytes | None = f"retry: {RETRY_MILLISECONDS}\n\n".encode()
@@ -109,13 +109,13 @@ class EventStream(Response):
             if patience.cancelled_caught:
                 return  # the server cuts the connection: the answer was never ended
             left = until - time.monotonic()
-            sighting = await seat.take(seconds=min(ALIVE_SECONDS, max(0.0, left)))
-            if sighting is not None:
-                piece = _event(sighting)
+            snapshot = await subscription.take(seconds=min(ALIVE_SECONDS, max(0.0, left)))
+            if snapshot is not None:
+                piece = _event(snapshot)
             else:
-                piece = None if seat.is_closed or left <= ALIVE_SECONDS else _ALIVE
+                piece = None if subscription.is_closed or left <= ALIVE_SECONDS else _ALIVE
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _event(sighting: Sighting) -> bytes:
-    return f"id: {sighting.id}\nevent: status\ndata: {sighting.text}\n\n".encode()
+def _event(snapshot: JobSnapshot) -> bytes:
+    return f"id: {snapshot.id}\nevent: status\ndata: {snapshot.text}\n\n".encode()

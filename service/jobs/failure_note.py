@@ -10,7 +10,7 @@ from core.access.errors import RecoveryHold
 from core.jobs.errors import JobNotFound
 from core.jobs.failure_notes import newest_failure_note
 from service.audit import record
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.jobs import repository
 from service.jobs.errors import FailureNoteMissing
 from service.problem import problems
@@ -37,16 +37,16 @@ class FailureNote(BaseModel):
     responses=problems(JobNotFound, FailureNoteMissing, RecoveryHold),
 )
 def read_failure_note(
-    job_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    job_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> FailureNote:
     """The sealed account of the last attempt that failed among the rows. For the owner of the dataset; reading is logged."""
     job, dataset = repository.of_owner(session, job_id, principal)
     if dataset.wrapped_data_key is None:
         raise FailureNoteMissing
-    data_key = parts.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
-    found = newest_failure_note(parts.store, job_id=job.id, fence=job.fence, data_key=data_key)
+    data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+    found = newest_failure_note(context.store, job_id=job.id, fence=job.fence, data_key=data_key)
     if found is None:
         raise FailureNoteMissing
-    record(session, principal, action="job.failure-note", object_id=job.id, clock=parts.clock)
+    record(session, principal, action="job.failure-note", object_id=job.id, clock=context.clock)
     attempt, note = found
     return FailureNote(job_id=job.id, private=True, notice=_NOTICE, attempt=attempt, note=note)

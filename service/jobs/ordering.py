@@ -19,12 +19,12 @@ from core.storage.sealing import seal_bytes
 from core.synthesis.selection import OrderedPlan
 from service import idempotency
 from service.audit import concerns, record
+from service.context import AppContext
 from service.datasets import repository
 from service.datasets.facts import DatasetFacts
 from service.grants.choosing import choose
 from service.idempotency import Answer
 from service.jobs.schemas import JobView
-from service.parts import Parts
 from service.quotes.charged import report_of
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.schemas import GeneratorOrder
@@ -43,8 +43,8 @@ class Ordering:
         key: The Idempotency-Key.
     """
 
-    def __init__(self, parts: Parts, principal: Principal, order: GeneratorOrder, *, key: str) -> None:
-        self._parts = parts
+    def __init__(self, context: AppContext, principal: Principal, order: GeneratorOrder, *, key: str) -> None:
+        self._context = context
         self._principal = principal
         self._order = order
         self._key = key
@@ -62,7 +62,7 @@ class Ordering:
         Raises:
             IdempotencyKeyReused: The key names another order.
         """
-        with self._parts.database.read_only() as session:
+        with self._context.database.read_only() as session:
             return idempotency.find_answer(
                 session, principal_id=self._principal.id, key=self._key, digest=self._digest
             )
@@ -79,15 +79,15 @@ class Ordering:
             ReleaseNotFound: It has not the release that a report is to be about.
             UnderstudyError: As ``Planner.plan``.
         """
-        with self._parts.database.read_only() as session:
+        with self._context.database.read_only() as session:
             row = repository.visible(session, self._order.dataset_id, self._principal)
             facts = DatasetFacts.of(row)
             cap = book.cap_of(session, facts.population_id)
             report = report_of(session, self._order, self._principal)
             stored = stored_counts(session, facts, self._principal) if self._order.reuse else ()
-        self._parts.witness.require_once(facts.population_id)
-        plan = self._parts.planner.plan(self._order, facts, cap, report=report)
-        return reusing(plan, stored, self._order, facts, self._parts.store)
+        self._context.witness.require_once(facts.population_id)
+        plan = self._context.planner.plan(self._order, facts, cap, report=report)
+        return reusing(plan, stored, self._order, facts, self._context.store)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
         """Reserve, queue and remember the answer; or find that a copy of the request was faster.
@@ -107,13 +107,13 @@ class Ordering:
             principal_id=self._principal.id,
             key=self._key,
             digest=self._digest,
-            at=self._parts.clock.now(),
+            at=self._context.clock.now(),
             work=lambda: Answer(status=ACCEPTED, body=self._new_job(session, plan)),
         )
 
     def _new_job(self, session: Session, plan: OrderedPlan) -> dict[str, Any]:
-        clock = self._parts.clock
-        room.require_job(session, self._principal.id, limit=self._parts.settings.quota_queued_jobs)
+        clock = self._context.clock
+        room.require_job(session, self._principal.id, limit=self._context.settings.quota_queued_jobs)
         dataset = repository.visible(session, self._order.dataset_id, self._principal)
         grant = choose(
             session,
@@ -131,7 +131,7 @@ class Ordering:
             job_id=job_id,
             grant_id=grant.id,
             sealed_randomness_key=self._sealed_randomness_key(dataset, job_id),
-            queue=self._parts.queue,
+            queue=self._context.queue,
             clock=clock,
         )
         record(session, self._principal, action="job.order", object_id=job_id, clock=clock)
@@ -140,6 +140,6 @@ class Ordering:
     def _sealed_randomness_key(self, dataset: Dataset, job_id: UUID) -> bytes:
         if dataset.wrapped_data_key is None:
             return b""  # no rows yet: place_order refuses
-        master_keys = self._parts.settings.master_keys
+        master_keys = self._context.settings.master_keys
         data_key = master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
-        return seal_bytes(data_key, self._parts.entropy(RANDOMNESS_KEY_BYTES), context=f"job:{job_id}")
+        return seal_bytes(data_key, self._context.entropy(RANDOMNESS_KEY_BYTES), context=f"job:{job_id}")

@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials
 
-from service.dependencies import authorise, parts_of
+from service.dependencies import authorise, context_of
 from service.strict_route import Handler, StrictRoute
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -41,7 +41,7 @@ class PolledRoute(StrictRoute):
             key = presented[0].removeprefix(_BEARER).strip()
             credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=key)
             principal = await authorise(request, credentials, None)
-            watch = parts_of(request).job_watch
+            watch = context_of(request).job_watch
             seen = await run_in_threadpool(watch.look, UUID(job_id), principal)
             return Response(seen.text, media_type="application/json")
 

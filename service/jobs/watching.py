@@ -30,7 +30,7 @@ from core.db.session import Database
 from core.errors import Forbidden, NotFound, Unauthenticated, UnderstudyError
 from core.jobs.states import ENDED
 from core.logs import get_logger
-from service.edge.gate import ServiceBusy, ShareUsedUp
+from service.edge.concurrency import ServiceBusy, ShareUsedUp
 from service.jobs import repository
 from service.jobs.schemas import JobView
 
@@ -40,7 +40,7 @@ UNCHECKED_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class JobSnapshot:
     """The state of a job as it is told: the very text that polling answers.
 
     Args:
@@ -54,7 +54,7 @@ class Sighting:
     is_last: bool
 
     @classmethod
-    def of(cls, row: Row[*tuple[Any, ...]], *, clock: Clock) -> "Sighting":
+    def of(cls, row: Row[*tuple[Any, ...]], *, clock: Clock) -> "JobSnapshot":
         """Look at a row of `repository.status`."""
         text = JobView.of(
             row, release_id=row.release_id, check=row.generator_check, now=clock.now()
@@ -62,8 +62,8 @@ class Sighting:
         return cls(sha256(text.encode()).hexdigest()[:16], text, is_last=row.state in ENDED)
 
 
-class Seat:
-    """What one stream waits at. Holds the newest sighting that it has not taken yet, and never more.
+class Subscription:
+    """What one stream waits at. Holds the newest snapshot that it has not taken yet, and never more.
 
     Args:
         job_id: The watched job.
@@ -85,15 +85,15 @@ class Seat:
         self.admitted = admitted
         self.checked_at = time.monotonic()
         self.is_closed = False
-        self._newest: Sighting | None = None
+        self._newest: JobSnapshot | None = None
         self._known_id = known_id
         self._changed = asyncio.Event()
 
-    def put(self, sighting: Sighting) -> None:
+    def put(self, snapshot: JobSnapshot) -> None:
         """Replace what is waiting, unless the stream knows this state."""
-        if sighting.id != self._known_id:
-            self._known_id = sighting.id
-            self._newest = sighting
+        if snapshot.id != self._known_id:
+            self._known_id = snapshot.id
+            self._newest = snapshot
             self._changed.set()
 
     def close(self) -> None:
@@ -101,14 +101,14 @@ class Seat:
         self.is_closed = True
         self._changed.set()
 
-    async def take(self, *, seconds: float) -> Sighting | None:
-        """The next sighting; None where there is none in time, or none will come any more."""
+    async def take(self, *, seconds: float) -> JobSnapshot | None:
+        """The next snapshot; None where there is none in time, or none will come any more."""
         with anyio.move_on_after(seconds):
             await self._changed.wait()
-        sighting, self._newest = self._newest, None
+        snapshot, self._newest = self._newest, None
         if not self.is_closed:
             self._changed.clear()
-        return sighting
+        return snapshot
 
 
 class JobWatch:
@@ -117,18 +117,23 @@ class JobWatch:
     Args:
         database: Where jobs are read; one connection for a moment a second.
         clock: Tells the time, for estimates.
-        seats: How many streams are open at once.
-        seats_of_one: How many of those may be one principal's; as many as there are where not given.
+        subscriptions: How many streams are open at once.
+        subscriptions_per_key: How many of those may be one principal's; as many as there are where not given.
     """
 
     def __init__(
-        self, database: Database, *, clock: Clock, seats: int, seats_of_one: int | None = None
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        subscriptions: int,
+        subscriptions_per_key: int | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
-        self._capacity = seats
-        self._share = seats if seats_of_one is None else seats_of_one
-        self._seats: set[Seat] = set()
+        self._capacity = subscriptions
+        self._share = subscriptions if subscriptions_per_key is None else subscriptions_per_key
+        self._subscriptions: set[Subscription] = set()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         # A limiter of its own: requests that wait for threads must not delay the streams, nor the other way round.
@@ -136,14 +141,14 @@ class JobWatch:
         # Held during a read. A lock of threads, not of a loop: a read may go on after its loop has ended.
         self._reading = threading.Lock()
 
-    def look(self, job_id: UUID, principal: Principal) -> Sighting:
+    def look(self, job_id: UUID, principal: Principal) -> JobSnapshot:
         """The state of a job now, as its polling tells it.
 
         Raises:
             JobNotFound: No such job, or not for this principal.
         """
         row = self._database.glance(lambda session: repository.status(session, job_id, principal))
-        return Sighting.of(row, clock=self._clock)
+        return JobSnapshot.of(row, clock=self._clock)
 
     def require_room(self, opened_by: UUID | None) -> None:
         """Check that one more stream may be opened.
@@ -155,21 +160,25 @@ class JobWatch:
             ServiceBusy: As many are open as the process takes.
             ShareUsedUp: The principal has as many open as one may.
         """
-        if opened_by is not None and sum(seat.opened_by == opened_by for seat in self._seats) >= self._share:
+        if (
+            opened_by is not None
+            and sum(subscription.opened_by == opened_by for subscription in self._subscriptions)
+            >= self._share
+        ):
             raise ShareUsedUp(what="event streams", share=self._share)
-        if len(self._seats) >= self._capacity:
+        if len(self._subscriptions) >= self._capacity:
             raise ServiceBusy(what="event streams")
 
     @contextmanager
-    def seat(
+    def subscription(
         self,
         job_id: UUID,
         admitted: Callable[[], object],
         *,
-        first: Sighting,
+        first: JobSnapshot,
         known_id: str | None,
         opened_by: UUID | None = None,
-    ) -> Iterator[Seat]:
+    ) -> Iterator[Subscription]:
         """Watch a job for the length of the block.
 
         Args:
@@ -183,23 +192,23 @@ class JobWatch:
             ServiceBusy, ShareUsedUp: As `require_room`.
         """
         self.require_room(opened_by)
-        seat = Seat(job_id, admitted, known_id=known_id, opened_by=opened_by)
-        _tell(seat, first)
-        self._seats.add(seat)
+        subscription = Subscription(job_id, admitted, known_id=known_id, opened_by=opened_by)
+        _tell(subscription, first)
+        self._subscriptions.add(subscription)
         if self._closing:
-            seat.close()
+            subscription.close()
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._watch())
         try:
-            yield seat
+            yield subscription
         finally:
-            self._seats.discard(seat)
+            self._subscriptions.discard(subscription)
 
     def close(self) -> None:
         """End every stream: the process is told to stop. Their readers come back, elsewhere or later."""
         self._closing = True
-        for seat in self._seats:
-            seat.close()
+        for subscription in self._subscriptions:
+            subscription.close()
 
     async def finish(self) -> None:
         """End every stream and wait for the reader, so that the database can be closed after it."""
@@ -213,52 +222,58 @@ class JobWatch:
         await anyio.to_thread.run_sync(self._await_read)
 
     async def _watch(self) -> None:
-        while self._seats:
+        while self._subscriptions:
             # Every stream begins with what was seen when it was opened, so there is no hurry.
             await asyncio.sleep(TICK_SECONDS)
-            seats = tuple(self._seats)
+            subscriptions = tuple(self._subscriptions)
             try:
                 seen, refused = await anyio.to_thread.run_sync(
-                    self._look_for, seats, limiter=self._one_thread
+                    self._look_for, subscriptions, limiter=self._one_thread
                 )
             except (UnderstudyError, PoolTimeout) as error:
                 get_logger().warning("watched-jobs-not-read", kind=type(error).__name__)
             else:
-                for seat in seats:
-                    _tell(seat, None if seat in refused else seen.get(seat.job_id))
+                for subscription in subscriptions:
+                    _tell(subscription, None if subscription in refused else seen.get(subscription.job_id))
             silent_since = time.monotonic() - UNCHECKED_SECONDS
-            for seat in seats:
-                if seat.checked_at < silent_since:
-                    seat.close()
+            for subscription in subscriptions:
+                if subscription.checked_at < silent_since:
+                    subscription.close()
 
-    def _look_for(self, seats: Collection[Seat]) -> tuple[dict[UUID, Sighting], set[Seat]]:
+    def _look_for(
+        self, subscriptions: Collection[Subscription]
+    ) -> tuple[dict[UUID, JobSnapshot], set[Subscription]]:
         """In a thread: what is there to tell, and whose stream must end."""
         with self._reading:
             if self._closing:
-                return {}, set()  # every seat is closed; the database may be, too
-            job_ids = {seat.job_id for seat in seats}
+                return {}, set()  # every subscription is closed; the database may be, too
+            job_ids = {subscription.job_id for subscription in subscriptions}
             rows = self._database.glance(lambda session: repository.statuses(session, job_ids))
-            seen = {row.id: Sighting.of(row, clock=self._clock) for row in rows}
+            seen = {row.id: JobSnapshot.of(row, clock=self._clock) for row in rows}
             due = time.monotonic() - RECHECK_SECONDS
-            return seen, {seat for seat in seats if seat.checked_at <= due and not _is_admitted(seat)}
+            return seen, {
+                subscription
+                for subscription in subscriptions
+                if subscription.checked_at <= due and not _is_admitted(subscription)
+            }
 
     def _await_read(self) -> None:
         with self._reading:
             pass
 
 
-def _is_admitted(seat: Seat) -> bool:
+def _is_admitted(subscription: Subscription) -> bool:
     """Ask again. That nobody could be asked is not a no; that goes on for ``UNCHECKED_SECONDS`` only."""
     try:
-        seat.admitted()
+        subscription.admitted()
     except (Unauthenticated, Forbidden, NotFound):
         return False
-    seat.checked_at = time.monotonic()
+    subscription.checked_at = time.monotonic()
     return True
 
 
-def _tell(seat: Seat, sighting: Sighting | None) -> None:
-    if sighting is not None:
-        seat.put(sighting)
-    if sighting is None or sighting.is_last:
-        seat.close()
+def _tell(subscription: Subscription, snapshot: JobSnapshot | None) -> None:
+    if snapshot is not None:
+        subscription.put(snapshot)
+    if snapshot is None or snapshot.is_last:
+        subscription.close()

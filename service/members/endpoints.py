@@ -8,7 +8,7 @@ from core.governance import members
 from service.audit import record
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.members.schemas import MemberList
 from service.problem import problems
 from service.strict_route import StrictRoute
@@ -28,7 +28,7 @@ def add_member(
     dataset_id: UUID,
     principal_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
 ) -> MemberList:
     """Show the dataset's public facts, jobs and releases to an analyst. Adding it again changes nothing.
@@ -36,13 +36,13 @@ def add_member(
     A member may file budget requests; it spends nothing before one is approved.
     """
     repository.governed(session, dataset_id, principal)
-    if members.add(session, dataset_id, principal_id, by=principal.id, clock=parts.clock):
+    if members.add(session, dataset_id, principal_id, by=principal.id, clock=context.clock):
         record(
             session,
             principal,
             action="member.add",
             object_id=f"{dataset_id}/{principal_id}",
-            clock=parts.clock,
+            clock=context.clock,
         )
     return MemberList.of(members.of(session, dataset_id))
 
@@ -52,7 +52,7 @@ def remove_member(
     dataset_id: UUID,
     principal_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
 ) -> MemberList:
     """Show the dataset to an analyst no longer; from now on it answers 404. Removing it again changes nothing.
@@ -66,6 +66,6 @@ def remove_member(
             principal,
             action="member.remove",
             object_id=f"{dataset_id}/{principal_id}",
-            clock=parts.clock,
+            clock=context.clock,
         )
     return MemberList.of(members.of(session, dataset_id))

@@ -14,13 +14,13 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from core.access.errors import KeyMissing, KeyRefused
 from core.errors import NotFound
 from core.settings import Settings
-from service.dependencies import InjectedParts
+from service.context import AppContext
+from service.dependencies import InjectedContext
 from service.metrics.deployment import Deployment, Labels
-from service.parts import Parts
 from service.problem import problems
-from service.remembered import Remembered
+from service.ttl_cache import TtlCache
 
-REMEMBERED_SECONDS: Final = 2.0
+CACHE_SECONDS: Final = 2.0
 
 router = APIRouter(tags=["health"])
 _bearer = HTTPBearer(
@@ -35,15 +35,15 @@ class MetricsOff(NotFound):
     title = "Metrics are switched off"
 
 
-def remembered_deployment(parts: Parts) -> Remembered[bytes]:
+def cached_deployment(context: AppContext) -> TtlCache[bytes]:
     """The part that costs queries, made at most every other second however many scrape."""
-    labels = Labels(parts.settings.master_key_bytes)
-    registry = Deployment(parts.database, labels=labels, clock=parts.clock).registry()
-    return Remembered(lambda: bytes(generate_latest(registry)), seconds=REMEMBERED_SECONDS)
+    labels = Labels(context.settings.master_key_bytes)
+    registry = Deployment(context.database, labels=labels, clock=context.clock).registry()
+    return TtlCache(lambda: bytes(generate_latest(registry)), seconds=CACHE_SECONDS)
 
 
 def require_token(
-    parts: InjectedParts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    context: InjectedContext, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> None:
     """Let a scraper in.
 
@@ -52,7 +52,7 @@ def require_token(
         KeyMissing: No token was sent.
         KeyRefused: It is another one.
     """
-    settings: Settings = parts.settings
+    settings: Settings = context.settings
     if settings.metrics_token is None:
         if settings.mode == "embedded":
             return
@@ -74,8 +74,8 @@ def require_token(
     },
     dependencies=[Depends(require_token)],
 )
-def read_metrics(request: Request, parts: InjectedParts) -> Response:
+def read_metrics(request: Request, context: InjectedContext) -> Response:
     """Requests, refusals of the ledger, jobs, budgets by opaque name, workers, upkeep; nothing derived from rows."""
-    deployment: Remembered[bytes] = request.app.state.deployment
-    content = generate_latest(parts.recorder.registry()) + deployment()
+    deployment: TtlCache[bytes] = request.app.state.deployment
+    content = generate_latest(context.recorder.registry()) + deployment()
     return Response(content, media_type=CONTENT_TYPE_LATEST)

@@ -12,7 +12,8 @@ from core.notifications.mail import parse_address
 from core.notifications.registering import Registry
 from core.quotas.errors import QuotaExceeded
 from service.audit import record
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.context import AppContext
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.notifications.schemas import (
     Confirmation,
     DeliveryPage,
@@ -22,7 +23,6 @@ from service.notifications.schemas import (
     NewEndpoint,
     TestAsked,
 )
-from service.parts import Parts
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.wire import DEFAULT_PAGE, Before, PageSize
@@ -30,14 +30,14 @@ from service.wire import DEFAULT_PAGE, Before, PageSize
 router = APIRouter(prefix="/notifications/endpoints", tags=["notifications"], route_class=StrictRoute)
 
 
-def registry_of(parts: Parts) -> Registry:
+def registry_of(context: AppContext) -> Registry:
     """The endpoints of this deployment."""
     return Registry(
-        master_keys=parts.settings.master_keys,
-        clock=parts.clock,
-        entropy=parts.entropy,
-        limit=parts.settings.quota_notification_endpoints,
-        overlap=timedelta(seconds=parts.settings.key_overlap_seconds),
+        master_keys=context.settings.master_keys,
+        clock=context.clock,
+        entropy=context.entropy,
+        limit=context.settings.quota_notification_endpoints,
+        overlap=timedelta(seconds=context.settings.key_overlap_seconds),
     )
 
 
@@ -48,7 +48,7 @@ def registry_of(parts: Parts) -> Registry:
     responses=problems(errors.TargetRefused, errors.KeyNeeded, errors.MailNotSet, QuotaExceeded),
 )
 def create_endpoint(
-    order: EndpointOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    order: EndpointOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewEndpoint:
     """Have the caller told of events on the datasets that it sees, from now on.
 
@@ -56,34 +56,36 @@ def create_endpoint(
     again. An e-mail address is sent a code, and told nothing before that is confirmed. The endpoint speaks for the key
     that registers it and ends with it; its rights are asked for again whenever something is told.
     """
-    registry = registry_of(parts)
+    registry = registry_of(context)
     if order.channel == "webhook":
-        parse_target(order.target, plain_allowed=parts.settings.mode == "embedded")
-    elif parts.settings.smtp_host is None:
+        parse_target(order.target, plain_allowed=context.settings.mode == "embedded")
+    elif context.settings.smtp_host is None:
         raise errors.MailNotSet
     else:
         parse_address(order.target)
     row, details = registry.register(
         session, principal, channel=order.channel, target=order.target, kinds=sorted(order.kinds)
     )
-    record(session, principal, action="notification.create", object_id=row.id, clock=parts.clock)
+    record(session, principal, action="notification.create", object_id=row.id, clock=context.clock)
     return NewEndpoint.with_secret(row, details)
 
 
 @router.get("", summary="List one's endpoints")
-def list_endpoints(principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> EndpointList:
+def list_endpoints(
+    principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+) -> EndpointList:
     """The endpoints of the caller's principal, whichever of its keys registered them, oldest first."""
-    registry = registry_of(parts)
+    registry = registry_of(context)
     rows = repository.endpoints_of(session, principal.id)
     return EndpointList(items=[EndpointView.of(row, registry.target(row)) for row in rows])
 
 
 @router.get("/{endpoint_id}", summary="Read an endpoint", responses=problems(errors.EndpointNotFound))
 def read_endpoint(
-    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EndpointView:
     """Where it leads, what it is told, and whether it is paused."""
-    registry = registry_of(parts)
+    registry = registry_of(context)
     row = registry.found(session, principal, endpoint_id)
     return EndpointView.of(row, registry.target(row))
 
@@ -94,7 +96,7 @@ def read_endpoint(
 def list_deliveries(
     endpoint_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
@@ -103,7 +105,7 @@ def list_deliveries(
 
     Listed is what the key that asks may know now, whichever key registered the endpoint.
     """
-    registry_of(parts).found(session, principal, endpoint_id)
+    registry_of(context).found(session, principal, endpoint_id)
     rows = repository.deliveries_page(session, endpoint_id, principal, limit=limit + 1, before=before)
     return DeliveryPage.of(rows, limit=limit)
 
@@ -115,11 +117,11 @@ def list_deliveries(
     responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.TestedJustNow, RateExceeded),
 )
 def test_endpoint(
-    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> TestAsked:
     """Send an event of the kind `test` to this endpoint, whatever kinds it has chosen; at most one a minute."""
-    delivery = registry_of(parts).test(session, principal, endpoint_id)
-    record(session, principal, action="notification.test", object_id=endpoint_id, clock=parts.clock)
+    delivery = registry_of(context).test(session, principal, endpoint_id)
+    record(session, principal, action="notification.test", object_id=endpoint_id, clock=context.clock)
     return TestAsked(delivery_id=delivery.id)
 
 
@@ -132,16 +134,16 @@ test_endpoint.__test__ = False  # type: ignore[attr-defined]  # no test of ours,
     responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.CodeRefused),
 )
 def confirm_endpoint(
-    endpoint_id: UUID, order: Confirmation, principal: CurrentPrincipal, parts: InjectedParts
+    endpoint_id: UUID, order: Confirmation, principal: CurrentPrincipal, context: InjectedContext
 ) -> EndpointView:
     """Prove that an address is one's own by the code that was sent there. Five wrong codes, or a day, and it is void."""
-    registry = registry_of(parts)
+    registry = registry_of(context)
     # Not the transaction of the request, which a refusal rolls back: a wrong code counts.
-    with parts.database.transaction() as session:
+    with context.database.transaction() as session:
         row = registry.confirm(session, principal, endpoint_id, order.code)
         if row.state == "active":
             record(
-                session, principal, action="notification.confirm", object_id=endpoint_id, clock=parts.clock
+                session, principal, action="notification.confirm", object_id=endpoint_id, clock=context.clock
             )
     if row.state != "active":
         raise errors.CodeRefused(tries_left=codes.MAX_TRIES - row.confirm_tries)
@@ -155,11 +157,11 @@ def confirm_endpoint(
     responses=problems(errors.EndpointNotFound, errors.EndpointNotReady),
 )
 def rotate_endpoint(
-    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewEndpoint:
     """Give a webhook a new secret; for as long as an old API key lives on, messages are signed with both."""
-    row, details = registry_of(parts).rotate(session, principal, endpoint_id)
-    record(session, principal, action="notification.rotate", object_id=endpoint_id, clock=parts.clock)
+    row, details = registry_of(context).rotate(session, principal, endpoint_id)
+    record(session, principal, action="notification.rotate", object_id=endpoint_id, clock=context.clock)
     return NewEndpoint.with_secret(row, details)
 
 
@@ -169,12 +171,12 @@ def rotate_endpoint(
     responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.KeyNeeded),
 )
 def resume_endpoint(
-    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EndpointView:
     """Tell a paused endpoint again, from now on, in the name of the key that is presented. What it missed is not told."""
-    registry = registry_of(parts)
+    registry = registry_of(context)
     row = registry.resume(session, principal, endpoint_id)
-    record(session, principal, action="notification.resume", object_id=endpoint_id, clock=parts.clock)
+    record(session, principal, action="notification.resume", object_id=endpoint_id, clock=context.clock)
     return EndpointView.of(row, registry.target(row))
 
 
@@ -185,8 +187,8 @@ def resume_endpoint(
     responses=problems(errors.EndpointNotFound),
 )
 def remove_endpoint(
-    endpoint_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> None:
     """Forget an endpoint, its address and its secret. What waits for it is not sent any more."""
-    registry_of(parts).remove(session, principal, endpoint_id)
-    record(session, principal, action="notification.remove", object_id=endpoint_id, clock=parts.clock)
+    registry_of(context).remove(session, principal, endpoint_id)
+    record(session, principal, action="notification.remove", object_id=endpoint_id, clock=context.clock)

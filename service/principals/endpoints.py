@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from core.access.names import name_principal as set_name
 from core.access.names import names_of
 from service.audit import record
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.principals.schemas import NameOrder, PrincipalList, PrincipalView
 from service.strict_route import StrictRoute
 
@@ -23,12 +23,12 @@ Ids = Annotated[
 
 
 @router.get("", summary="Ask what principals are called")
-def list_principal_names(_principal: CurrentPrincipal, parts: InjectedParts, ids: Ids) -> PrincipalList:
+def list_principal_names(_principal: CurrentPrincipal, context: InjectedContext, ids: Ids) -> PrincipalList:
     """The names of these principals; those without one are left out.
 
     A name is public within the installation: whoever knows an id may know its name. Nothing is listed without its id.
     """
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         found = names_of(session, ids)
     return PrincipalList(
         items=[PrincipalView(principal_id=each, name=name) for each, name in sorted(found.items())]
@@ -40,10 +40,10 @@ def name_principal(
     principal_id: UUID,
     order: NameOrder,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
 ) -> PrincipalView:
     """Set what everybody calls a principal. It gives no rights, and ids stay what everything refers to."""
-    row = set_name(session, principal_id, order.name, by=principal.id, clock=parts.clock)
-    record(session, principal, action="principal.name", object_id=principal_id, clock=parts.clock)
+    row = set_name(session, principal_id, order.name, by=principal.id, clock=context.clock)
+    record(session, principal, action="principal.name", object_id=principal_id, clock=context.clock)
     return PrincipalView(principal_id=row.principal_id, name=row.name)

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from core.access.errors import KeyNarrowed, PersonNotFound
 from core.access.names import name_principal, names_of
 from service.audit import record
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.principals.people_schemas import NewEnrolment, NewPerson, PersonList, PersonOrder, PersonView
 from service.problem import problems
 from service.strict_route import StrictRoute
@@ -17,28 +17,28 @@ router = APIRouter(prefix="/people", tags=["people"], route_class=StrictRoute)
 
 @router.post("", status_code=201, summary="Create a person", responses=problems(KeyNarrowed))
 def create_person(
-    order: PersonOrder, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    order: PersonOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewPerson:
     """Create a principal with a name and roles, and an enrolment for it.
 
     The answer holds the token, which cannot be shown again. Hand it to the person: whoever accepts it first makes the
     person's first key, and nobody can accept it twice.
     """
-    row = parts.enrolments.create_person(session, roles=order.roles, by=principal.id)
-    name_principal(session, row.principal_id, order.name, by=principal.id, clock=parts.clock)
-    record(session, principal, action="person.create", object_id=row.principal_id, clock=parts.clock)
-    enrolment, token = parts.enrolments.invite(session, row.principal_id, by=principal.id)
-    record(session, principal, action="enrolment.create", object_id=enrolment.id, clock=parts.clock)
+    row = context.enrolments.create_person(session, roles=order.roles, by=principal.id)
+    name_principal(session, row.principal_id, order.name, by=principal.id, clock=context.clock)
+    record(session, principal, action="person.create", object_id=row.principal_id, clock=context.clock)
+    enrolment, token = context.enrolments.invite(session, row.principal_id, by=principal.id)
+    record(session, principal, action="enrolment.create", object_id=enrolment.id, clock=context.clock)
     shown = PersonView.of(row, names_of(session, [row.principal_id]))
     return NewPerson(
-        **shown.model_dump(), enrolment=NewEnrolment.with_token(enrolment, token, at=parts.clock.now())
+        **shown.model_dump(), enrolment=NewEnrolment.with_token(enrolment, token, at=context.clock.now())
     )
 
 
 @router.get("", summary="List the people")
-def list_people(_principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession) -> PersonList:
+def list_people(_principal: CurrentPrincipal, context: InjectedContext, session: OpenSession) -> PersonList:
     """Every person with name and roles, and whether they have enrolled."""
-    rows = parts.enrolments.people(session)
+    rows = context.enrolments.people(session)
     names = names_of(session, [row.principal_id for row in rows])
     return PersonList(items=[PersonView.of(row, names) for row in rows])
 
@@ -50,7 +50,7 @@ def list_people(_principal: CurrentPrincipal, parts: InjectedParts, session: Ope
     responses=problems(PersonNotFound, KeyNarrowed),
 )
 def create_enrolment(
-    principal_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    principal_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewEnrolment:
     """Make a new enrolment for a person: the first was lost, or every key is. One that waits is cancelled.
 
@@ -58,7 +58,7 @@ def create_enrolment(
     each of them can cancel it. Unless the person accepts it with a key of their own, what is sealed to the person stays
     shut for `recovery_hold_hours`, and the person does not count for the two-person rule until then.
     """
-    row, token = parts.enrolments.invite(session, principal_id, by=principal.id)
+    row, token = context.enrolments.invite(session, principal_id, by=principal.id)
     action = "recovery.create" if row.is_recovery else "enrolment.create"
-    record(session, principal, action=action, object_id=row.id, clock=parts.clock)
-    return NewEnrolment.with_token(row, token, at=parts.clock.now())
+    record(session, principal, action=action, object_id=row.id, clock=context.clock)
+    return NewEnrolment.with_token(row, token, at=context.clock.now())

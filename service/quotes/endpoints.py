@@ -21,8 +21,8 @@ from service.budgets.outlook import look
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.datasets.facts import DatasetFacts
-from service.dependencies import CurrentPrincipal, InjectedParts
-from service.edge.gate import ServiceBusy
+from service.dependencies import CurrentPrincipal, InjectedContext
+from service.edge.concurrency import ServiceBusy
 from service.problem import problems
 from service.quotes.charged import report_of
 from service.quotes.reuse import reusing, stored_counts
@@ -53,7 +53,9 @@ PLANNING_ERRORS = (
 @router.post(
     "", summary="Ask what a generator, or a charged report, would cost", responses=problems(*PLANNING_ERRORS)
 )
-def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: InjectedParts) -> dict[str, Any]:
+def create_quote(
+    order: GeneratorOrder, principal: CurrentPrincipal, context: InjectedContext
+) -> dict[str, Any]:
     """Noise per schedule block, steps, sampling rate, the split of the budget, epsilon, and what would be left.
 
     Of a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
@@ -70,25 +72,25 @@ def create_quote(order: GeneratorOrder, principal: CurrentPrincipal, parts: Inje
     Whether it fits is said under the cap and under the analyst's grant; `refusal` is the code that an order would meet.
     Computed from public facts alone; nothing is reserved, so another order may come first.
     """
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
         cap = book.cap_of(session, facts.population_id)
         report = report_of(session, order, principal)
         stored = stored_counts(session, facts, principal) if order.reuse else ()
-    plan = parts.planner.plan(order, facts, cap, report=report)
-    plan = reusing(plan, stored, order, facts, parts.store)
+    plan = context.planner.plan(order, facts, cap, report=report)
+    plan = reusing(plan, stored, order, facts, context.store)
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         outlook = look(
             session,
             facts.population_id,
             principal,
             charge,
             grant_id=order.grant_id,
-            at=parts.clock.now(),
+            at=context.clock.now(),
         )
         charges = book.charges_in_force(session, facts.population_id)
     told = outlook.to_json()
-    return parts.planner.quote(plan, facts, cap, charges) | {
+    return context.planner.quote(plan, facts, cap, charges) | {
         name: told[name] for name in ("fits", "refusal", "grant")
     }

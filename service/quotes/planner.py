@@ -1,7 +1,7 @@
 """Makes plans: pure arithmetic over public facts, a few at a time, each distinct plan once.
 
 A plan never sees the dataset, only what is declared about it. Calibrating one takes a good part of a second of
-processor time, so the gate keeps a crowd of quotes from starving every other request.
+processor time, so the limit keeps a crowd of quotes from starving every other request.
 """
 
 import json
@@ -23,7 +23,7 @@ from core.synthesis.selection import OrderedPlan, SelectionPlan, SelectionSpec
 from core.synthesis.selection_planning import make_selection_plan, make_selection_quote
 from core.synthesis.spec import GRAPHICAL, SynthesisSpec
 from service.datasets.facts import DatasetFacts
-from service.edge.gate import Gate
+from service.edge.concurrency import ConcurrencyLimit
 from service.quotes.schemas import GeneratorOrder
 
 Spec = SynthesisSpec | SelectionSpec | ReportSpec
@@ -44,7 +44,7 @@ class Planner:
     ) -> None:
         self._capacity = capacity
         self._graphical_models = graphical_models
-        self._gate = Gate(places, what="quotes and orders", patience_seconds=patience_seconds)
+        self._limit = ConcurrencyLimit(places, what="quotes and orders", patience_seconds=patience_seconds)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, OrderedPlan] = OrderedDict()
 
@@ -90,7 +90,7 @@ class Planner:
         Raises:
             ServiceBusy: Too many plans are being made.
         """
-        with self._gate.pass_through():
+        with self._limit.hold():
             if isinstance(plan, SelectionPlan):
                 return make_selection_quote(plan, cap, charges)
             if isinstance(plan, ReportPlan):
@@ -110,7 +110,7 @@ class Planner:
         guarantee: PrivacyGuarantee,
         facts: DatasetFacts,
     ) -> OrderedPlan:
-        with self._gate.pass_through():
+        with self._limit.hold():
             plan = _planned(spec, guarantee, facts)
         with self._lock:
             self._known[address] = plan

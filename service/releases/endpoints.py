@@ -20,9 +20,9 @@ from core.releases.errors import (
     TooManyForFormat,
 )
 from core.releases.samples import Samples, open_samples
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
-from service.edge.gate import ServiceBusy
-from service.parts import Parts
+from service.context import AppContext
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
+from service.edge.concurrency import ServiceBusy
 from service.problem import problems
 from service.releases import repository
 from service.releases.errors import ReleaseNotFound
@@ -141,12 +141,12 @@ def read_release(release_id: UUID, principal: CurrentPrincipal, session: OpenSes
     responses={**problems(ReleaseNotFound, ServiceBusy), **_BUNDLE},
 )
 def download_bundle(
-    release_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    release_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> StreamingResponse:
     """The generator as a ZIP: weights, ONNX network, domain, certificate, and how to sample without this service."""
     release = repository.visible(session, release_id, principal)
-    return parts.streams.answer(
-        _object_pieces(parts.store.open(release.bundle_key)),
+    return context.streams.answer(
+        _object_pieces(context.store.open(release.bundle_key)),
         media_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="bundle-{release_id}.zip"'},
     )
@@ -172,7 +172,7 @@ def read_certificate(release_id: UUID, principal: CurrentPrincipal, session: Ope
 def draw_samples(
     release_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
     rows: Rows = 1000,
     file_format: Format = None,
@@ -182,10 +182,10 @@ def draw_samples(
     """Rows or images drawn from the generator and streamed as they are made. This costs no privacy, however many."""
     release = repository.visible(session, release_id, principal)
     bundle_key = release.bundle_key
-    samples = parts.samplers.get(release.id, lambda: _open(parts, bundle_key))
+    samples = context.samplers.get(release.id, lambda: _open(context, bundle_key))
     name = next(iter(samples.MEDIA_TYPES)) if file_format is None else file_format.value
     pieces = samples.write(rows, name, condition_of(where), spreadsheet_safe=spreadsheet_safe)
-    return parts.streams.answer(
+    return context.streams.answer(
         pieces,
         media_type=samples.MEDIA_TYPES[name],
         headers={"Content-Disposition": f'attachment; filename="samples-{release_id}.{name}"'},
@@ -200,7 +200,7 @@ def draw_samples(
 def ask_counts(
     release_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
     question: AskedQuestion,
 ) -> AnswerView:
@@ -209,19 +209,19 @@ def ask_counts(
     Counts are of records, weighted so that all records of a privacy unit together count as one.
     """
     release = repository.visible(session, release_id, principal)
-    return AnswerView.of(_opened_counts(parts, release).answer(question))
+    return AnswerView.of(_opened_counts(context, release).answer(question))
 
 
 @router.get("/{release_id}/rules", summary="Check the rules", responses=problems(ReleaseNotFound, NoCounts))
 def check_rules(
-    release_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    release_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> RulesCheckView:
     """Which declared rules between columns the noisy counts of the release contradict. This costs no privacy.
 
     Computed from the released counts and the declared domain alone: no record is looked at.
     """
     release = repository.visible(session, release_id, principal)
-    return RulesCheckView.of(_opened_counts(parts, release).rules_check)
+    return RulesCheckView.of(_opened_counts(context, release).rules_check)
 
 
 def condition_of(where: str | None) -> dict[str, Any]:
@@ -241,18 +241,18 @@ def condition_of(where: str | None) -> dict[str, Any]:
     return told
 
 
-def _open(parts: Parts, bundle_key: str) -> Samples:
-    return open_samples(parts.store.get_bytes(bundle_key), threads=parts.settings.sampling_threads)
+def _open(context: AppContext, bundle_key: str) -> Samples:
+    return open_samples(context.store.get_bytes(bundle_key), threads=context.settings.sampling_threads)
 
 
-def _opened_counts(parts: Parts, release: Release) -> OpenedCounts:
+def _opened_counts(context: AppContext, release: Release) -> OpenedCounts:
     bundle_key = release.bundle_key
 
     def opened() -> OpenedCounts:
-        with parts.store.open(bundle_key) as file:
+        with context.store.open(bundle_key) as file:
             return OpenedCounts.open(file)
 
-    return parts.counts.get(release.id, opened)
+    return context.counts.get(release.id, opened)
 
 
 def _object_pieces(file: BinaryIO) -> Pieces:

@@ -19,9 +19,9 @@ from core.reports.errors import ReportForTablesOnly, ReportTargetUnknown
 from core.reports.sealed_files import read_report
 from core.reports.sealed_orders import order_report
 from service.audit import record
+from service.context import AppContext
 from service.datasets.repository import owned_for_update
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
-from service.parts import Parts
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.problem import problems
 from service.releases.errors import ReleaseNotFound
 from service.reports import sealed_repository as repository
@@ -49,7 +49,7 @@ def order_sealed_report(
     release_id: UUID,
     order: SealedReportOrder,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
     response: Response,
 ) -> SealedReportView:
@@ -57,7 +57,7 @@ def order_sealed_report(
 
     Of a release and a column there is one report: asking again gives the one that there is, unless it has failed.
     """
-    room.require_report(session, principal.id, limit=parts.settings.quota_queued_jobs)
+    room.require_report(session, principal.id, limit=context.settings.quota_queued_jobs)
     release = repository.owned_release(session, release_id, principal)
     dataset = owned_for_update(session, release.dataset_id, principal)
     report, is_new = order_report(
@@ -66,11 +66,11 @@ def order_sealed_report(
         dataset=dataset,
         target=order.target,
         ordered_by=principal.id,
-        queue=parts.queue,
-        clock=parts.clock,
+        queue=context.queue,
+        clock=context.clock,
     )
     if is_new:
-        record(session, principal, action="sealed-report.order", object_id=report.id, clock=parts.clock)
+        record(session, principal, action="sealed-report.order", object_id=report.id, clock=context.clock)
     response.headers["Location"] = f"/v1/sealed-reports/{report.id}"
     return SealedReportView.of(report)
 
@@ -107,15 +107,15 @@ def read_sealed_report(
     responses={**problems(SealedReportNotFound, SealedReportNotMade, RecoveryHold), **_FILE},
 )
 def download_sealed_report(
-    sealed_report_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> Response:
     """The report as one HTML file without scripts. NOT differentially private; for the owner only; reading is logged."""
     report, dataset = repository.owned(session, sealed_report_id, principal)
     if report.object_key is None or dataset.wrapped_data_key is None:
         raise SealedReportNotMade
-    data_key = parts.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
-    html = read_report(parts.store, report.object_key, data_key=data_key)
-    record(session, principal, action="sealed-report.read", object_id=report.id, clock=parts.clock)
+    data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+    html = read_report(context.store, report.object_key, data_key=data_key)
+    record(session, principal, action="sealed-report.read", object_id=report.id, clock=context.clock)
     return Response(
         html,
         media_type="text/html; charset=utf-8",
@@ -134,17 +134,17 @@ def download_sealed_report(
     responses=problems(SealedReportNotFound, RecoveryHold),
 )
 def delete_sealed_report(
-    sealed_report_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> None:
     """Remove a report, made or not. For the owner of the rows; another can be ordered, and says the same."""
     report, _ = repository.owned(session, sealed_report_id, principal, lock=True)
     key = report.object_key
     session.delete(report)
-    record(session, principal, action="sealed-report.delete", object_id=sealed_report_id, clock=parts.clock)
+    record(session, principal, action="sealed-report.delete", object_id=sealed_report_id, clock=context.clock)
     if key is not None:
-        on_commit(session, lambda: _remove(parts, key))
+        on_commit(session, lambda: _remove(context, key))
 
 
-def _remove(parts: Parts, key: str) -> None:
+def _remove(context: AppContext, key: str) -> None:
     """An object that cannot be removed now is an orphan, which upkeep removes."""
-    parts.store.delete(key)
+    context.store.delete(key)

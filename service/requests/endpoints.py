@@ -20,9 +20,10 @@ from core.privacy.errors import InvalidGuarantee
 from core.privacy.guarantee import PrivacyGuarantee
 from service import idempotency
 from service.audit import record
+from service.context import AppContext
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.idempotency import (
     REPLAYED_HEADER,
     Answer,
@@ -30,7 +31,6 @@ from service.idempotency import (
     IdempotencyKeyMissing,
     IdempotencyKeyReused,
 )
-from service.parts import Parts
 from service.problem import problems
 from service.requests import repository
 from service.requests.schemas import (
@@ -62,22 +62,22 @@ def file_budget_request(
     dataset_id: UUID,
     order: BudgetRequestOrder,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
 ) -> BudgetRequestView:
     """File a request for a sub-cap; the owner or an admin decides. At most one is open per analyst and dataset."""
     datasets.visible(session, dataset_id, principal)
-    _require_person(session, parts, principal, whose="caller")
+    _require_person(session, context, principal, whose="caller")
     request = requests.file(
         session,
         dataset_id=dataset_id,
         requested_by=principal.id,
         amounts=PrivacyGuarantee(epsilon=order.epsilon, delta=order.delta),
         purpose=order.purpose,
-        open_days=parts.settings.request_days,
-        clock=parts.clock,
+        open_days=context.settings.request_days,
+        clock=context.clock,
     )
-    record(session, principal, action="budget-request.file", object_id=request.id, clock=parts.clock)
+    record(session, principal, action="budget-request.file", object_id=request.id, clock=context.clock)
     return _view(session, request)
 
 
@@ -153,7 +153,7 @@ def approve_budget_request(
     request_id: UUID,
     order: Approval,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
     idempotency_key: IdempotencyHeader = None,
 ) -> JSONResponse:
@@ -168,19 +168,19 @@ def approve_budget_request(
     found = repository.governed(session, request_id, principal)
 
     def work() -> Answer:
-        now = parts.clock.now()
-        _require_person(session, parts, principal, whose="approver")
+        now = context.clock.now()
+        _require_person(session, context, principal, whose="approver")
         request, _ = requests.approve(
             session,
             request_id,
             by=principal.id,
             amounts=order.amounts(found),
             note=order.note,
-            expires_at=order.expires_at or now + timedelta(days=parts.settings.grant_days),
-            two_person_rule=parts.settings.two_person_rule,
-            clock=parts.clock,
+            expires_at=order.expires_at or now + timedelta(days=context.settings.grant_days),
+            two_person_rule=context.settings.two_person_rule,
+            clock=context.clock,
         )
-        record(session, principal, action="budget-request.approve", object_id=request_id, clock=parts.clock)
+        record(session, principal, action="budget-request.approve", object_id=request_id, clock=context.clock)
         return Answer(status=OK, body=_view(session, request).model_dump(mode="json"))
 
     answer, replayed = idempotency.once(
@@ -190,7 +190,7 @@ def approve_budget_request(
         digest=idempotency.request_digest(
             endpoint=f"approve_budget_request/{request_id}", body=order.model_dump(mode="json")
         ),
-        at=parts.clock.now(),
+        at=context.clock.now(),
         work=work,
     )
     return JSONResponse(
@@ -207,13 +207,13 @@ def deny_budget_request(
     request_id: UUID,
     order: Denial,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
 ) -> BudgetRequestView:
     """Grant nothing, and say why. For the dataset's owner or an admin."""
     repository.governed(session, request_id, principal)
-    request = requests.deny(session, request_id, by=principal.id, note=order.note, clock=parts.clock)
-    record(session, principal, action="budget-request.deny", object_id=request_id, clock=parts.clock)
+    request = requests.deny(session, request_id, by=principal.id, note=order.note, clock=context.clock)
+    record(session, principal, action="budget-request.deny", object_id=request_id, clock=context.clock)
     return _view(session, request)
 
 
@@ -223,20 +223,20 @@ def deny_budget_request(
     responses=problems(errors.RequestNotFound, errors.RequestDecided),
 )
 def withdraw_budget_request(
-    request_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    request_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> BudgetRequestView:
     """Take a request of one's own back before it is decided."""
-    request = requests.withdraw(session, request_id, by=principal.id, clock=parts.clock)
-    record(session, principal, action="budget-request.withdraw", object_id=request_id, clock=parts.clock)
+    request = requests.withdraw(session, request_id, by=principal.id, clock=context.clock)
+    record(session, principal, action="budget-request.withdraw", object_id=request_id, clock=context.clock)
     return _view(session, request)
 
 
-def _require_person(session: Session, parts: Parts, principal: Principal, *, whose: str) -> None:
+def _require_person(session: Session, context: AppContext, principal: Principal, *, whose: str) -> None:
     """Under the two-person rule only people count who enrolled themselves, or whom the identity provider vouches for."""
-    if not parts.settings.two_person_rule:
+    if not context.settings.two_person_rule:
         return
     if principal.via is Via.TOKEN:
-        parts.enrolments.note_token(session, principal)
+        context.enrolments.note_token(session, principal)
     require_enrolled(principal, whose=whose)
 
 

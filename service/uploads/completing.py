@@ -37,8 +37,8 @@ from core.storage.upload_parts import read_parts
 from core.uploads import repository
 from core.uploads.ending import end, erase_parts
 from core.uploads.errors import ChecksumDiffers, UploadIncomplete, UploadNotOpen
+from service.context import AppContext
 from service.datasets.upload import RowsUpload
-from service.parts import Parts
 from service.uploads.failures import failure_of, raise_failure
 from service.uploads.receiving import wrapping_context
 from service.uploads.schemas import parts_total
@@ -84,14 +84,14 @@ class Completion:
 
     def __init__(
         self,
-        parts: Parts,
+        context: AppContext,
         principal: Principal,
         upload_id: UUID,
         *,
         sha256: bytes,
         max_refused: float = MAX_REFUSED,
     ) -> None:
-        self._parts = parts
+        self._context = context
         self._principal = principal
         self._upload_id = upload_id
         self._sha256 = sha256
@@ -126,19 +126,19 @@ class Completion:
 
     def _begin(self) -> threading.Thread | None:
         """Claim the upload and start on it, unless somebody else has."""
-        gate, who = self._parts.intakes, self._principal.id
-        gate.enter(who)
+        limit, who = self._context.intakes, self._principal.id
+        limit.acquire(who)
         try:
             claim = self._claim()
             if claim is None:
-                gate.leave(who)
+                limit.release(who)
                 return None
             # The request's context (its id, who asks) goes along, for logs and audit.
             work = partial(contextvars.copy_context().run, self._work, claim)
             thread = threading.Thread(target=work, name=f"intake-{self._upload_id}", daemon=True)
             thread.start()
         except BaseException:
-            gate.leave(who)
+            limit.release(who)
             raise
         return thread
 
@@ -147,13 +147,13 @@ class Completion:
         if upload.failure is None:
             return
         if upload.state == "open":
-            with self._parts.database.transaction() as session:
+            with self._context.database.transaction() as session:
                 row = repository.owned(session, upload.id, self._principal.id, lock=True)
                 row.failure = None if row.fence == upload.fence else row.failure
         raise_failure(upload.failure)
 
     def _read(self) -> Upload:
-        with self._parts.database.read_only() as session:
+        with self._context.database.read_only() as session:
             upload = repository.owned(session, self._upload_id, self._principal.id)
             session.expunge(upload)
             return upload
@@ -161,13 +161,13 @@ class Completion:
     def _wants_work(self, upload: Upload) -> bool:
         if upload.state == "completing":
             assert upload.lease_expires_at is not None
-            return upload.lease_expires_at <= self._parts.clock.now()
+            return upload.lease_expires_at <= self._context.clock.now()
         return upload.state == "open"
 
     def _claim(self) -> Claim | None:
         """Take the lease, unless somebody else has."""
-        settings, clock = self._parts.settings, self._parts.clock
-        with self._parts.database.transaction() as session:
+        settings, clock = self._context.settings, self._context.clock
+        with self._context.database.transaction() as session:
             upload = repository.owned(session, self._upload_id, self._principal.id, lock=True)
             if not self._wants_work(upload):
                 return None
@@ -196,7 +196,7 @@ class Completion:
 
     def _work(self, claim: Claim) -> None:
         try:
-            with _lease_kept(self._parts, claim):
+            with _lease_kept(self._context, claim):
                 self._take_in(claim)
         except UnderstudyError as error:
             self._note(claim, error)
@@ -204,18 +204,18 @@ class Completion:
             get_logger().error("upload-not-taken-in", upload_id=str(claim.upload_id), exc_info=True)
             self._note(claim, InternalError())
         finally:
-            self._parts.intakes.leave(self._principal.id)
+            self._context.intakes.release(self._principal.id)
 
     def _take_in(self, claim: Claim) -> None:
         rows = RowsUpload(
-            self._parts,
+            self._context,
             self._principal,
             claim.dataset_id,
             max_refused=self._max_refused,
             upload_id=claim.upload_id,
         )
         domain, units = rows.require_open()
-        content = _Whole(read_parts(self._parts.store, claim.keys, claim.data_key), claim.sha256)
+        content = _Whole(read_parts(self._context.store, claim.keys, claim.data_key), claim.sha256)
         try:
             rows.receive(
                 content,
@@ -228,31 +228,31 @@ class Completion:
             # A file that is not the announced one is no reason to judge its rows.
             content.require_announced()
             raise
-        erase_parts(self._parts.store, claim.upload_id)
+        erase_parts(self._context.store, claim.upload_id)
 
     def _end(self, claim: Claim, session: Session) -> None:
         """End the upload in the transaction that attaches the rows."""
         upload = repository.owned(session, claim.upload_id, self._principal.id, lock=True)
         if upload.state != "completing" or upload.fence != claim.fence:
             raise UploadNotOpen(upload.state)
-        end(session, upload, "completed", clock=self._parts.clock)
+        end(session, upload, "completed", clock=self._context.clock)
 
     def _note(self, claim: Claim, error: UnderstudyError) -> None:
         """Leave word of a failure, if the lease still holds."""
         try:
             if self._noted(claim, error):
-                erase_parts(self._parts.store, claim.upload_id)
+                erase_parts(self._context.store, claim.upload_id)
         except UnderstudyError as second:
             # The lease runs out, and whoever asks next begins anew.
             get_logger().error("upload-failure-not-noted", upload_id=str(claim.upload_id), code=second.code)
 
     def _noted(self, claim: Claim, error: UnderstudyError) -> bool:
-        with self._parts.database.transaction() as session:
+        with self._context.database.transaction() as session:
             upload = repository.owned(session, claim.upload_id, self._principal.id, lock=True)
             if upload.state != "completing" or upload.fence != claim.fence:
                 return False
             if isinstance(error, _FINAL) and not isinstance(error, _WORTH_ANOTHER_TRY):
-                end(session, upload, "refused", clock=self._parts.clock, failure=failure_of(error))
+                end(session, upload, "refused", clock=self._context.clock, failure=failure_of(error))
                 return True
             upload.state = "open"
             upload.lease_expires_at = None
@@ -290,14 +290,14 @@ class _Whole:
 
 
 @contextmanager
-def _lease_kept(parts: Parts, claim: Claim) -> Iterator[None]:
+def _lease_kept(context: AppContext, claim: Claim) -> Iterator[None]:
     """Renew the lease now and then while the block runs."""
     over = threading.Event()
 
     def renew() -> None:
-        while not over.wait(parts.settings.heartbeat_seconds):
+        while not over.wait(context.settings.heartbeat_seconds):
             try:
-                _renew(parts, claim)
+                _renew(context, claim)
             except UnderstudyError as error:
                 get_logger().warning(
                     "upload-lease-not-renewed", upload_id=str(claim.upload_id), code=error.code
@@ -312,7 +312,7 @@ def _lease_kept(parts: Parts, claim: Claim) -> Iterator[None]:
         thread.join()
 
 
-def _renew(parts: Parts, claim: Claim) -> None:
-    until = parts.clock.now() + timedelta(seconds=parts.settings.lease_seconds)
-    with parts.database.transaction() as session:
+def _renew(context: AppContext, claim: Claim) -> None:
+    until = context.clock.now() + timedelta(seconds=context.settings.lease_seconds)
+    with context.database.transaction() as session:
         repository.renew(session, claim.upload_id, fence=claim.fence, lease_expires_at=until)

@@ -35,9 +35,9 @@ from core.uploads.errors import (
 from service.audit import record
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound, RowsAlreadyStored
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.edge.body_stream import BodyStream, UploadInterrupted
-from service.edge.gate import ServiceBusy, ShareUsedUp
+from service.edge.concurrency import ServiceBusy, ShareUsedUp
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.uploads.completing import Completion
@@ -92,11 +92,11 @@ def create_upload(
     dataset_id: UUID,
     order: UploadOrder,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     session: OpenSession,
 ) -> UploadView:
     """Announce a file. Its parts may then be sent in any order, several at once, and again after an interruption."""
-    settings = parts.settings
+    settings = context.settings
     kind = kind_of(order.content_type)
     if order.bytes > settings.max_upload_bytes:
         raise UploadTooLarge(
@@ -110,7 +110,7 @@ def create_upload(
     require_fitting(kind, domain_from_json(dataset.domain))
     room.require_upload(session, principal.id, limit=settings.quota_open_uploads)
     room.require_bytes(session, principal.id, limit=settings.quota_stored_bytes, requested=order.bytes)
-    upload_id, now = uuid4(), parts.clock.now()
+    upload_id, now = uuid4(), context.clock.now()
     row = Upload(
         id=upload_id,
         dataset_id=dataset.id,
@@ -125,7 +125,7 @@ def create_upload(
         expires_at=now + timedelta(hours=settings.upload_hours),
     )
     repository.add(session, row)
-    record(session, principal, action="upload.open", object_id=upload_id, clock=parts.clock)
+    record(session, principal, action="upload.open", object_id=upload_id, clock=context.clock)
     return UploadView.of(row, [])
 
 
@@ -134,9 +134,9 @@ def create_upload(
     summary="See which parts have arrived",
     responses=problems(UploadNotFound, RecoveryHold),
 )
-def read_upload(upload_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> UploadView:
+def read_upload(upload_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> UploadView:
     """The upload and its parts, with their digests: what is not listed is still to be sent."""
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         row = repository.owned(session, upload_id, principal.id)
         return UploadView.of(row, [PartView.of(part) for part in repository.parts_of(session, upload_id)])
 
@@ -166,7 +166,7 @@ def put_part(
     number: PartNumber,
     request: Request,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     content_digest: ContentDigest = None,
 ) -> PartView:
     """Send one part as the raw body. It is sealed as it arrives, and kept only if its digest is the announced one.
@@ -174,8 +174,8 @@ def put_part(
     Sending a part again that is there changes nothing.
     """
     sha256 = read_sha256(content_digest)
-    receiver = PartReceiver(parts, principal, upload_id, number, sha256=sha256)
-    with parts.uploads.pass_through(principal.id):
+    receiver = PartReceiver(context, principal, upload_id, number, sha256=sha256)
+    with context.uploads.hold(principal.id):
         return receiver.receive(BodyStream(request, max_bytes=receiver.size_bytes))
 
 
@@ -188,7 +188,7 @@ def complete_upload(
     upload_id: UUID,
     order: CompletionOrder,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     response: Response,
 ) -> CompletionView:
     """Check the whole file and take in its rows, as `POST /v1/datasets/{id}/rows` would.
@@ -197,11 +197,11 @@ def complete_upload(
     says what is wrong. Asking as often as you like does the work once, with the `max_refused` of the request that began it.
     """
     upload = Completion(
-        parts, principal, upload_id, sha256=bytes.fromhex(order.sha256), max_refused=order.max_refused
+        context, principal, upload_id, sha256=bytes.fromhex(order.sha256), max_refused=order.max_refused
     ).pursue(patience_seconds=PATIENCE_SECONDS)
     report = None
     if upload.state == "completed":
-        with parts.database.read_only() as session:
+        with context.database.read_only() as session:
             report = waiting.report_of(session, datasets.owned(session, upload.dataset_id, principal).id)
         if report is None:  # its rows were discarded or deleted since
             raise UploadNotOpen(upload.state)
@@ -217,13 +217,13 @@ def complete_upload(
     summary="Abort an upload",
     responses=problems(UploadNotFound, UploadNotOpen),
 )
-def abort_upload(upload_id: UUID, principal: CurrentPrincipal, parts: InjectedParts) -> None:
+def abort_upload(upload_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> None:
     """Destroy the key of the parts and remove them. Aborting an upload that has ended without rows changes nothing."""
-    with parts.database.transaction() as session:
+    with context.database.transaction() as session:
         row = repository.owned(session, upload_id, principal.id, lock=True)
         if row.state == "completed":
             raise UploadNotOpen(row.state)
         if row.state in repository.LIVE:
-            end(session, row, "aborted", clock=parts.clock)
-            record(session, principal, action="upload.abort", object_id=upload_id, clock=parts.clock)
-    erase_parts(parts.store, upload_id)
+            end(session, row, "aborted", clock=context.clock)
+            record(session, principal, action="upload.abort", object_id=upload_id, clock=context.clock)
+    erase_parts(context.store, upload_id)

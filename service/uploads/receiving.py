@@ -1,4 +1,4 @@
-"""Parts as they arrive: checked, sealed and put into the object store before the row says that they are there."""
+"""AppContext as they arrive: checked, sealed and put into the object store before the row says that they are there."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -11,7 +11,7 @@ from core.storage import sniffing
 from core.storage.upload_parts import checked, new_part_key, seal_part
 from core.uploads import repository
 from core.uploads.errors import PartDiffers, PartOutOfRange, UploadNotOpen
-from service.parts import Parts
+from service.context import AppContext
 from service.uploads.schemas import PartView, part_size, parts_total
 
 
@@ -38,13 +38,13 @@ class PartReceiver:
     """
 
     def __init__(
-        self, parts: Parts, principal: Principal, upload_id: UUID, number: int, *, sha256: bytes
+        self, context: AppContext, principal: Principal, upload_id: UUID, number: int, *, sha256: bytes
     ) -> None:
-        self._parts = parts
+        self._context = context
         self._principal = principal
         self._number = number
         self._sha256 = sha256
-        with parts.database.read_only() as session:
+        with context.database.read_only() as session:
             self._upload = repository.owned(session, upload_id, principal.id)
             if number > parts_total(self._upload):
                 raise PartOutOfRange(parts_total(self._upload))
@@ -75,7 +75,7 @@ class PartReceiver:
             body = sniffing.sniffed(body, sniffing.kind_of(self._upload.content_type))
         assert self._upload.wrapped_data_key is not None
         key = new_part_key(self._upload.id, self._number)
-        settings, store = self._parts.settings, self._parts.store
+        settings, store = self._context.settings, self._context.store
         seal_part(
             body,
             store=store,
@@ -96,11 +96,11 @@ class PartReceiver:
 
     def _note(self, key: str) -> PartView | None:
         """Let the object count, unless a copy of this request was faster."""
-        with self._parts.database.transaction() as session:
+        with self._context.database.transaction() as session:
             upload = repository.owned(session, self._upload.id, self._principal.id, lock=True)
             if upload.state != "open" or repository.part_of(session, upload.id, self._number) is not None:
                 return None
-            now = self._parts.clock.now()
+            now = self._context.clock.now()
             row = UploadPart(
                 upload_id=upload.id,
                 number=self._number,
@@ -110,11 +110,11 @@ class PartReceiver:
                 stored_at=now,
             )
             repository.add(session, row)
-            upload.expires_at = now + timedelta(hours=self._parts.settings.upload_hours)
+            upload.expires_at = now + timedelta(hours=self._context.settings.upload_hours)
             return PartView.of(row)
 
     def _noted_by_another(self) -> PartView:
-        with self._parts.database.read_only() as session:
+        with self._context.database.read_only() as session:
             _require_open(repository.owned(session, self._upload.id, self._principal.id))
             earlier = repository.part_of(session, self._upload.id, self._number)
             assert earlier is not None, "an open upload loses no parts"

@@ -14,7 +14,7 @@ from core.witness.heads import signed_ledger_head
 from core.witness.places import Witnesses
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
-from service.dependencies import CurrentPrincipal, InjectedParts, OpenSession
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
 from service.problem import problems
 from service.strict_route import StrictRoute
 from service.witness.errors import HalfAWitness
@@ -37,10 +37,10 @@ HexHash = Annotated[
 
 @router.get("/signing-keys", summary="List the public keys")
 def list_signing_keys(
-    _principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    _principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> SigningKeyList:
     """The keys that verify signed heads, exports and certificates. Note them down: a key seen first is a key trusted."""
-    keyring.signer(session, master_keys=parts.settings.master_keys, clock=parts.clock)
+    keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
     return SigningKeyList(items=[SigningKeyView.of(row) for row in keyring.all_keys(session)])
 
 
@@ -50,13 +50,13 @@ def list_signing_keys(
     responses=problems(DatasetNotFound),
 )
 def read_ledger_head(
-    dataset_id: UUID, principal: CurrentPrincipal, parts: InjectedParts, session: OpenSession
+    dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> LedgerHeadView:
     """How many entries the ledger has and the hash of the last, signed. Kept elsewhere, it proves what had happened."""
     population_id = repository.visible(session, dataset_id, principal).population_id
-    signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=parts.clock)
+    signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
     head = ledger.head_of(ledger.budget_of(session, population_id))
-    signed = signed_ledger_head(signer, population_id, head, at=parts.clock.now())
+    signed = signed_ledger_head(signer, population_id, head, at=context.clock.now())
     return LedgerHeadView.model_validate(signed.to_json())
 
 
@@ -68,7 +68,7 @@ def read_ledger_head(
 def verify_ledger(
     dataset_id: UUID,
     principal: CurrentPrincipal,
-    parts: InjectedParts,
+    context: InjectedContext,
     sequence: Sequence = None,
     head_hash: HexHash = None,
 ) -> LedgerVerification:
@@ -78,7 +78,7 @@ def verify_ledger(
     """
     if (sequence is None) != (head_hash is None):
         raise HalfAWitness
-    with parts.database.transaction() as session:
+    with context.database.transaction() as session:
         population_id = repository.visible(session, dataset_id, principal).population_id
         public_keys = keyring.public_keys(session)
     noted = (
@@ -86,11 +86,11 @@ def verify_ledger(
         if sequence is None or head_hash is None
         else [Head(sequence=sequence, hash=bytes.fromhex(head_hash))]
     )
-    with parts.database.read_only() as session:
+    with context.database.read_only() as session:
         found = check_ledger(
             session,
             population_id,
-            witnesses=Witnesses.of(parts.settings, parts.store),
+            witnesses=Witnesses.of(context.settings, context.store),
             public_keys=public_keys,
             further=noted,
         )

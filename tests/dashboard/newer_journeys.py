@@ -70,9 +70,9 @@ def charged(tab: Any, go: Any, scene: Scene, newer: Newer) -> None:
 
 def notifications(world: World, tab: Any, go: Any) -> None:
     """An owner registers an address and confirms it, then a webhook, tests it, sees the delivery, and removes it."""
-    parts = world.app.state.parts
+    parts = world.app.state.context
     settings = parts.settings.model_copy(update={"smtp_host": "127.0.0.1", "smtp_sender": "u@example.org"})
-    world.app.state.parts = replace(parts, settings=settings)
+    world.app.state.context = replace(parts, settings=settings)
     go("/notifications")
     tab.get_by_role("radio", name="E-mail").check()
     tab.get_by_label("Address").fill("a.person@example.org")
@@ -132,7 +132,7 @@ def _code(world: World, url: str) -> str:
     endpoint_id = UUID(url.rpartition("/")[2].partition("?")[0])
     with world.database.read_only() as session:
         row = session.get_one(NotificationEndpoint, endpoint_id)
-        master_keys = world.app.state.parts.settings.master_keys
+        master_keys = world.app.state.context.settings.master_keys
         return code_of(Details.open(row.wrapped_details or b"", master_keys, endpoint_id).secret)
 
 
@@ -148,7 +148,7 @@ def _deliver(world: World) -> None:
     """What the sender does beside the service."""
     dispatcher = Dispatcher(
         world.database,
-        master_keys=world.app.state.parts.settings.master_keys,
+        master_keys=world.app.state.context.settings.master_keys,
         clock=world.clock,
         transports={"webhook": _Arrives()},
         entropy=os.urandom,

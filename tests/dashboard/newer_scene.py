@@ -54,7 +54,7 @@ def make_report(
         key = f"datasets/{row.dataset_id}/report-{row.id}-1.sealed"
         wrapped = session.get_one(Dataset, row.dataset_id).wrapped_data_key
         assert wrapped is not None
-        master_keys = world.app.state.parts.settings.master_keys
+        master_keys = world.app.state.context.settings.master_keys
         data_key = master_keys.unwrap(wrapped, context=f"dataset:{row.dataset_id}")
         write_report(world.store, key, text, data_key=data_key)
         row.state, row.object_key, row.finished_at = "made", key, world.clock.now()

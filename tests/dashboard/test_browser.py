@@ -88,9 +88,9 @@ class Watched:
 @pytest.fixture
 def here(world: World) -> Iterator[tuple[World, Scene, Newer, str, Any]]:
     browser_path()
-    parts = world.app.state.parts
+    parts = world.app.state.context
     settings = parts.settings.model_copy(update={"upload_part_bytes": PART_BYTES})
-    world.app.state.parts = replace(parts, settings=settings)
+    world.app.state.context = replace(parts, settings=settings)
     scene = lived_in(world)
     newer = enrich(world, scene)
     with served(world.app) as address, chromium() as browser:

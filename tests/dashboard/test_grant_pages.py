@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from core.access.roles import Role
 from service.dashboard.charged_report_pages import _marked, _scale
-from service.dashboard.deeds import DEEDS, did
+from service.dashboard.labels import ACTIONS, action
 from tests.dashboard.visitor import Visitor, enter
 from tests.service.charged import name_generator
 from tests.service.world import World
@@ -64,8 +64,8 @@ def test_an_owner_reads_the_trail_of_a_dataset_in_words(
     assert 'href="/audit"' in sign_in("auditor").page(f"/datasets/{dataset_id}/trail")
     assert sign_in("analyst").get(f"/datasets/{dataset_id}/trail").status_code == 403
     assert sign_in("stranger").get(f"/datasets/{dataset_id}/trail").status_code == 404
-    assert did("create_job") == "tried to create job"
-    assert all("." in action for action in DEEDS)
+    assert action("create_job") == "tried to create job"
+    assert all("." in action for action in ACTIONS)
 
 
 def test_who_holds_several_grants_says_which_one_pays_for_a_report(

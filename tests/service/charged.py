@@ -89,7 +89,7 @@ def charged_report(world: World, release_id: str) -> str:
             software=SOFTWARE,
         )
         signer = keyring.signer(
-            session, master_keys=world.app.state.parts.settings.master_keys, clock=world.clock
+            session, master_keys=world.app.state.context.settings.master_keys, clock=world.clock
         )
         session.add(
             ChargedReport(

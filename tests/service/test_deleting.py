@@ -126,7 +126,7 @@ def test_the_note_on_a_failure_is_for_the_owner_alone(world: World) -> None:
     path = f"/v1/jobs/{job['id']}/failure-note"
     require_problem(world.owner.get(path), status=404, code="failure-note-missing")
     wrapped = row_of(world, job["dataset_id"]).wrapped_data_key
-    data_key = world.app.state.parts.settings.master_keys.unwrap(
+    data_key = world.app.state.context.settings.master_keys.unwrap(
         wrapped, context=f"dataset:{job['dataset_id']}"
     )
     with world.database.transaction() as session:

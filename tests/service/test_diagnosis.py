@@ -45,7 +45,7 @@ def sign(world: World, role: str, *, ago: float = 0, name: str = "here") -> None
 def examined(
     world: World, *, free: int = PLENTY, clock=None, database=None, **settings: object
 ) -> Sequence[Finding]:
-    parts = world.app.state.parts
+    parts = world.app.state.context
     return Examination(
         parts.settings.model_copy(update=settings),
         database=database or world.database,
@@ -191,7 +191,7 @@ def test_a_mail_server_that_is_away_and_endpoints_that_are_paused(well: World) -
 
 
 def test_the_report_is_for_admins_and_auditors(well: World) -> None:
-    well.app.state.parts = replace(well.app.state.parts, clock=SystemClock())
+    well.app.state.context = replace(well.app.state.context, clock=SystemClock())
     for caller in (well.admin, well.caller(Role.AUDITOR)):
         answer = caller.get("/v1/health/report")
         assert answer.status_code == 200, answer.text
@@ -217,14 +217,14 @@ def examined_by_command(environment: dict[str, str]) -> tuple[int, Report]:
 
 
 def test_the_command_examines_where_no_api_runs(well: World) -> None:
-    status, report = examined_by_command(environment_of(well.app.state.parts.settings))
+    status, report = examined_by_command(environment_of(well.app.state.context.settings))
     grave = [found.code for found in report.findings if found.code not in {"disk-low", "disk-full"}]
     assert grave == []
     assert status == (1 if report.status == "ailing" else 0)
 
 
 def test_the_command_names_settings_and_never_values(well: World) -> None:
-    environment = environment_of(well.app.state.parts.settings)
+    environment = environment_of(well.app.state.context.settings)
     broken = environment | {"UNDERSTUDY_LEASE_SECONDS": "minus-four", "UNDERSTUDY_MASTER_KEY": "cAnArY"}
     status, report = examined_by_command(broken)
     (found,) = report.findings
@@ -234,7 +234,7 @@ def test_the_command_names_settings_and_never_values(well: World) -> None:
 
 
 def test_the_command_finds_weak_secrets(well: World) -> None:
-    environment = environment_of(well.app.state.parts.settings) | {
+    environment = environment_of(well.app.state.context.settings) | {
         "UNDERSTUDY_MODE": "production",
         "UNDERSTUDY_MASTER_KEY": "0123456789abcdef" * 4,
     }

@@ -18,7 +18,7 @@ from sqlalchemy.pool import QueuePool
 
 from core.settings import Settings
 from service.jobs import watching
-from service.jobs.watching import Sighting
+from service.jobs.watching import JobSnapshot
 from tests.service.serving import Served, eventually
 from tests.service.test_events import _hurried, reading
 from tests.service.world import World
@@ -83,16 +83,16 @@ def free_port() -> int:
 def test_finishing_ends_the_streams_and_waits_for_the_reader(world: World) -> None:
     """Otherwise the pool would be closed under a read."""
     job_id = UUID(world.job()["id"])
-    watch = world.app.state.parts.job_watch
+    watch = world.app.state.context.job_watch
     with world.database.read_only() as session:
         principal = world.directory.recognise(session, world.analyst.key)
 
-    async def watched() -> tuple[bool, Sighting | None]:
+    async def watched() -> tuple[bool, JobSnapshot | None]:
         first = watch.look(job_id, principal)
-        with watch.seat(job_id, lambda: None, first=first, known_id=first.id) as seat:
+        with watch.subscription(job_id, lambda: None, first=first, known_id=first.id) as subscription:
             await anyio.sleep(0.2)
             await watch.finish()
-            return seat.is_closed, await seat.take(seconds=5)
+            return subscription.is_closed, await subscription.take(seconds=5)
 
     assert anyio.run(watched) == (True, None)
     assert watch._task.done()
@@ -103,7 +103,7 @@ def test_finishing_waits_for_a_read_under_way(
     world: World, monkeypatch: pytest.MonkeyPatch, loop_ends: bool
 ) -> None:
     """Its connection, given back to a pool that was closed before, would stay open."""
-    watch = watching.JobWatch(world.database, clock=world.clock, seats=1)
+    watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=1)
     plain = world.database.glance
     began = threading.Event()
 
@@ -119,8 +119,8 @@ def test_finishing_waits_for_a_read_under_way(
     monkeypatch.setattr(world.database, "glance", glance)
 
     async def watched() -> None:
-        first = Sighting("0", "{}", is_last=False)
-        with watch.seat(uuid4(), lambda: None, first=first, known_id="0"), anyio.fail_after(30):
+        first = JobSnapshot("0", "{}", is_last=False)
+        with watch.subscription(uuid4(), lambda: None, first=first, known_id="0"), anyio.fail_after(30):
             while not began.is_set():  # noqa: ASYNC110 - the read begins in a thread
                 await anyio.sleep(0.01)
             assert glances_open(world) == 1

@@ -19,7 +19,7 @@ from core.access.roles import Role
 from core.db.errors import DatabaseUnavailable
 from core.db.tables import Job
 from service.jobs import event_stream, watching
-from service.jobs.watching import Seat, Sighting
+from service.jobs.watching import JobSnapshot, Subscription
 from tests.service.serving import Served, eventually
 from tests.service.world import Caller, World, require_problem
 
@@ -178,7 +178,7 @@ def test_streams_outlive_a_short_absence_of_the_database_but_not_a_long_one(
     world: World, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id = world.job()["id"]
-    watch = world.app.state.parts.job_watch
+    watch = world.app.state.context.job_watch
     plain = watch._database.glance
     away = threading.Event()
 
@@ -191,11 +191,11 @@ def test_streams_outlive_a_short_absence_of_the_database_but_not_a_long_one(
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
         away.set()
-        seat = next(iter(watch._seats))
-        since = seat.checked_at
+        subscription = next(iter(watch._subscriptions))
+        since = subscription.checked_at
         time.sleep(0.3)
         away.clear()
-        assert eventually(lambda: seat.checked_at > since)
+        assert eventually(lambda: subscription.checked_at > since)
         begin(world, job_id)
         assert reader.event()[1]["state"] == "running"
         monkeypatch.setattr(watching, "UNCHECKED_SECONDS", 0.3)
@@ -207,16 +207,16 @@ def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
     world: World, served: Served
 ) -> None:
     job_id = world.job()["id"]
-    watch = world.app.state.parts.job_watch
+    watch = world.app.state.context.job_watch
     asking = threading.Lock()
     plain = watch._look_for
     ticks = []
 
-    def look_for(seats: Any) -> Any:
+    def look_for(subscriptions: Any) -> Any:
         assert asking.acquire(blocking=False), "two ask at a time"
         try:
-            ticks.append(len(seats))
-            return plain(seats)
+            ticks.append(len(subscriptions))
+            return plain(subscriptions)
         finally:
             asking.release()
 
@@ -231,7 +231,7 @@ def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
             connection = stack.enter_context(socket.create_connection((served.host, served.port)))
             connection.sendall(head)
             readers.append(connection)
-        assert eventually(lambda: len(watch._seats) == 100, seconds=60)
+        assert eventually(lambda: len(watch._subscriptions) == 100, seconds=60)
         threads = threading.active_count() - others
         assert threads < 60, "the pool's threads and a few more"
         begin(world, job_id)
@@ -243,25 +243,25 @@ def test_a_hundred_readers_are_read_for_by_one_thread_and_hold_no_connection(
         with world.database.read_only() as session:
             count = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
             assert session.scalar(count) <= 4 + 4, "what the pools keep, whatever the number of readers"
-    assert eventually(lambda: not watch._seats), "a reader that left gives its seat back"
+    assert eventually(lambda: not watch._subscriptions), "a reader that left gives its subscription back"
     assert max(ticks) == 100
 
 
 def test_as_many_streams_as_the_operator_allows(world: World, served: Served) -> None:
     job_id = world.job()["id"]
-    watch = world.app.state.parts.job_watch
+    watch = world.app.state.context.job_watch
     watch._capacity = 1
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
         require_problem(world.analyst.get(f"/v1/jobs/{job_id}/events"), status=503, code="service-busy")
-    assert eventually(lambda: not watch._seats)
+    assert eventually(lambda: not watch._subscriptions)
     with reading(served, world.analyst, job_id) as reader:
         reader.event()
 
 
 def test_one_principals_streams_leave_room_for_the_next(world: World, served: Served) -> None:
     job_id = world.job()["id"]
-    watch = world.app.state.parts.job_watch
+    watch = world.app.state.context.job_watch
     assert watch._share * 4 <= watch._capacity
     watch._share = 2
     with reading(served, world.analyst, job_id) as first, reading(served, world.analyst, job_id) as second:
@@ -273,21 +273,21 @@ def test_one_principals_streams_leave_room_for_the_next(world: World, served: Se
         assert answer.headers["retry-after"]
         with reading(served, world.owner, job_id) as other:
             other.event()
-    assert eventually(lambda: not watch._seats)
+    assert eventually(lambda: not watch._subscriptions)
     with reading(served, world.analyst, job_id) as again:
         again.event()
 
 
 def test_a_stream_that_was_admitted_while_others_took_the_last_seat_is_refused(world: World) -> None:
     job_id, person = UUID(world.job()["id"]), uuid4()
-    watch = watching.JobWatch(world.database, clock=world.clock, seats=8, seats_of_one=1)
+    watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=8, subscriptions_per_key=1)
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
         sent.append(message)
 
     async def run() -> None:
-        first = Sighting("0", "{}", is_last=False)
+        first = JobSnapshot("0", "{}", is_last=False)
         stream = event_stream.EventStream(
             watch,
             job_id,
@@ -297,7 +297,7 @@ def test_a_stream_that_was_admitted_while_others_took_the_last_seat_is_refused(w
             longest_seconds=600,
             opened_by=person,
         )
-        with watch.seat(job_id, lambda: None, first=first, known_id=None, opened_by=person):
+        with watch.subscription(job_id, lambda: None, first=first, known_id=None, opened_by=person):
             await stream({"type": "http"}, anyio.sleep_forever, send)
         await watch.finish()
 
@@ -310,7 +310,7 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
 ) -> None:
     monkeypatch.setattr(event_stream, "STUCK_SECONDS", 0.3)
     job_id = UUID(world.job()["id"])
-    watch = watching.JobWatch(world.database, clock=world.clock, seats=1)
+    watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=1)
     taken: list[bytes] = []
 
     async def send(message: Any) -> None:
@@ -322,20 +322,20 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
         await anyio.sleep_forever()
 
     async def run() -> None:
-        first = Sighting("0", "{}", is_last=False)
+        first = JobSnapshot("0", "{}", is_last=False)
         stream = event_stream.EventStream(
             watch, job_id, first=first, known_id=None, admitted=lambda: None, longest_seconds=600
         )
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream, {"type": "http"}, receive, send)
             with anyio.fail_after(30):
-                while not watch._seats:  # noqa: ASYNC110 - the watch announces nothing to tests
+                while not watch._subscriptions:  # noqa: ASYNC110 - the watch announces nothing to tests
                     await anyio.sleep(0.01)
-                (seat,) = watch._seats
+                (subscription,) = watch._subscriptions
                 for number in range(1000):
-                    seat.put(Sighting(str(number), "{}", is_last=False))
-                assert seat._newest == Sighting("999", "{}", is_last=False)
-                while watch._seats:  # noqa: ASYNC110 - likewise
+                    subscription.put(JobSnapshot(str(number), "{}", is_last=False))
+                assert subscription._newest == JobSnapshot("999", "{}", is_last=False)
+                while watch._subscriptions:  # noqa: ASYNC110 - likewise
                     await anyio.sleep(0.01)
         await watch.finish()
 
@@ -345,13 +345,13 @@ def test_a_reader_that_takes_nothing_keeps_one_state_and_is_given_up(
 
 def test_a_seat_keeps_the_newest_and_ends_after_it() -> None:
     async def run() -> None:
-        seat = Seat(uuid4(), lambda: None, known_id="a")
-        seat.put(Sighting("a", "known", is_last=False))
-        assert await seat.take(seconds=0.01) is None
-        seat.put(Sighting("b", "skipped", is_last=False))
-        seat.put(Sighting("c", "last", is_last=True))
-        seat.close()
-        assert (await seat.take(seconds=5)) == Sighting("c", "last", is_last=True)
-        assert await seat.take(seconds=5) is None
+        subscription = Subscription(uuid4(), lambda: None, known_id="a")
+        subscription.put(JobSnapshot("a", "known", is_last=False))
+        assert await subscription.take(seconds=0.01) is None
+        subscription.put(JobSnapshot("b", "skipped", is_last=False))
+        subscription.put(JobSnapshot("c", "last", is_last=True))
+        subscription.close()
+        assert (await subscription.take(seconds=5)) == JobSnapshot("c", "last", is_last=True)
+        assert await subscription.take(seconds=5) is None
 
     anyio.run(run)

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from core.storage.objects import open_store
 from service import health
-from service.remembered import Remembered
+from service.ttl_cache import TtlCache
 from tests.service.world import World, require_problem
 
 ALL_OK = {"database": "ok", "migrations": "ok", "broker": "ok", "storage": "ok"}
@@ -38,7 +38,7 @@ def test_a_broker_and_a_database_that_are_away_are_told_without_their_addresses(
     world: World, settings, log_text
 ) -> None:
     away = settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"})
-    parts = replace(world.app.state.parts, settings=away)
+    parts = replace(world.app.state.context, settings=away)
     world.app.state.readiness = health.ReadinessProbe(parts)
     answer = world.client.get("/readyz")
     assert answer.status_code == 503
@@ -51,7 +51,7 @@ def test_an_object_store_that_is_away_is_told(world: World) -> None:
         def exists(self, _key: str) -> bool:
             raise GenericError("http://objects:9000/secret")
 
-    parts = replace(world.app.state.parts, store=Away())
+    parts = replace(world.app.state.context, store=Away())
     world.app.state.readiness = health.ReadinessProbe(parts)
     answer = world.client.get("/readyz")
     assert answer.json()["checks"] == ALL_OK | {"storage": "failed"}
@@ -82,7 +82,7 @@ def test_many_probes_cost_one_look() -> None:
         looks.append(len(looks))
         return looks[-1]
 
-    remembered = Remembered(look, seconds=1.0, monotonic=lambda: seconds[0])
+    remembered = TtlCache(look, seconds=1.0, monotonic=lambda: seconds[0])
     told: list[int] = []
     probing = [threading.Thread(target=lambda: told.append(remembered())) for _ in range(8)]
     for thread in probing:
@@ -98,7 +98,7 @@ def test_many_probes_cost_one_look() -> None:
 
 
 def test_readiness_is_remembered_for_a_second_at_most() -> None:
-    assert timedelta(seconds=health.REMEMBERED_SECONDS) <= timedelta(seconds=1)
+    assert timedelta(seconds=health.CACHE_SECONDS) <= timedelta(seconds=1)
 
 
 def test_a_request_that_needs_a_store_that_is_away_is_answered_503(world: World, log_text) -> None:

@@ -49,7 +49,7 @@ def trained_on(world: World, dataset_id: str) -> tuple[bytes, list[int], list[in
         assert row.rows_key is not None
         assert row.wrapped_data_key is not None
         key, wrapped, domain = row.rows_key, row.wrapped_data_key, domain_from_json(row.domain)
-    data_key = world.app.state.parts.settings.master_keys.unwrap(wrapped, context=f"dataset:{dataset_id}")
+    data_key = world.app.state.context.settings.master_keys.unwrap(wrapped, context=f"dataset:{dataset_id}")
     assert domain == DOMAIN
     found = coded_images(open_private_rows(world.store, key, data_key, domain), DOMAIN)
     return found.pixels.tobytes(), found.labels.tolist(), found.unit_of_record.tolist()
@@ -86,8 +86,8 @@ class SendingImages(Sending):
 
 @pytest.fixture
 def small_parts(world: World) -> World:
-    parts = world.app.state.parts
-    world.app.state.parts = replace(
+    parts = world.app.state.context
+    world.app.state.context = replace(
         parts, settings=parts.settings.model_copy(update={"upload_part_bytes": PART})
     )
     return world

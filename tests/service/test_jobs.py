@@ -41,7 +41,7 @@ def test_the_randomness_key_opens_only_for_its_own_job(world: World) -> None:
         row = session.get(Job, UUID(job["id"]))
         dataset = session.get(Dataset, UUID(job["dataset_id"]))
         sealed, wrapped = row.sealed_randomness_key, dataset.wrapped_data_key
-    data_key = world.app.state.parts.settings.master_keys.unwrap(
+    data_key = world.app.state.context.settings.master_keys.unwrap(
         wrapped, context=f"dataset:{job['dataset_id']}"
     )
     assert len(open_bytes(data_key, sealed, context=f"job:{job['id']}")) == 32

@@ -44,8 +44,8 @@ def key(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def set_settings(world: World, **changes: object) -> None:
-    parts = world.app.state.parts
-    world.app.state.parts = replace(parts, settings=parts.settings.model_copy(update=changes))
+    parts = world.app.state.context
+    world.app.state.context = replace(parts, settings=parts.settings.model_copy(update=changes))
 
 
 def test_production_answers_nobody_without_a_token_and_whoever_has_it_with_one(world: World) -> None:
@@ -137,7 +137,7 @@ def population_of(world: World, dataset_id: str) -> UUID:
 def test_budgets_are_named_by_a_keyed_digest(world: World) -> None:
     dataset_id = world.ready()
     population_id = population_of(world, dataset_id)
-    name = Labels(world.app.state.parts.settings.master_key_bytes).of(population_id)
+    name = Labels(world.app.state.context.settings.master_key_bytes).of(population_id)
     assert name != Labels(bytes(range(32))).of(population_id)
     before = scrape(world)
     assert before[key("understudy_budget_free_share", budget=name)] == 1

@@ -28,7 +28,7 @@ def made(world: World, release_id: str) -> str:
         row = session.get_one(SealedReport, UUID(report_id))
         dataset = session.get_one(Dataset, row.dataset_id)
         key = report_key(dataset.id, row.id, 1)
-        data_key = world.app.state.parts.settings.master_keys.unwrap(
+        data_key = world.app.state.context.settings.master_keys.unwrap(
             dataset.wrapped_data_key, context=f"dataset:{dataset.id}"
         )
         write_report(world.store, key, HTML, data_key=data_key)
@@ -203,7 +203,7 @@ def test_images_are_refused_with_what_to_do_instead(world: World) -> None:
 
 
 def test_too_many_at_once_are_refused(world: World) -> None:
-    parts = world.app.state.parts
+    parts = world.app.state.context
     object.__setattr__(parts, "settings", parts.settings.model_copy(update={"quota_queued_jobs": 1}))
     release_id = world.release()
     assert order(world, release_id).status_code == 202

@@ -32,8 +32,8 @@ def test_an_upload_that_breaks_off_leaves_nothing(world: World, served: Served, 
         )
         connection.sendall(head.encode() + b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 100)
         time.sleep(0.3)
-    gate = world.app.state.parts.uploads
-    assert eventually(lambda: gate._places._value == 4)
+    limit = world.app.state.context.uploads
+    assert eventually(lambda: limit.free == 4)
     assert nothing_is_left(world, settings, dataset_id)
 
 
@@ -99,8 +99,8 @@ def test_an_endless_sample_stops_when_its_reader_leaves(
                 break
         assert sampling > 0
     assert eventually(lambda: sampler_threads() == 0)
-    gate = world.app.state.parts.streams._gate
-    assert eventually(lambda: gate._places._value == 4)
+    limit = world.app.state.context.streams.limit
+    assert eventually(lambda: limit.free == 4)
 
 
 def test_memory_does_not_grow_with_the_rows(world: World, served: Served) -> None:
@@ -134,8 +134,8 @@ def test_the_api_answers_while_many_sample(world: World, served: Served) -> None
     for thread in threads:
         thread.start()
     try:
-        places = world.app.state.parts.streams._gate._places
-        assert eventually(lambda: places._value == 0)
+        limit = world.app.state.context.streams.limit
+        assert eventually(lambda: limit.free == 0)
         busy = httpx.get(path, headers=headers_of(world), timeout=600)
         assert (busy.status_code, busy.json()["code"]) == (503, "service-busy")
         for _ in range(10):

@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from service.edge.gate import Gate, ServiceBusy
+from service.edge.concurrency import ConcurrencyLimit, ServiceBusy
 from service.releases.opened import OpenedCache
 from service.releases.streaming import Streams
 
@@ -54,13 +54,13 @@ async def leave_after(count: int, streams: Streams, source: Source) -> int:
 
 def test_a_reader_who_leaves_stops_the_work() -> None:
     source = Source()
-    anyio.run(leave_after, 3, Streams(places=1, streams=1), source)
+    anyio.run(leave_after, 3, Streams(workers=1, streams=1), source)
     assert source.stopped.is_set()
     assert source.made < 10
 
 
 def test_a_place_is_free_again_after_the_reader_has_left() -> None:
-    streams = Streams(places=1, streams=1)
+    streams = Streams(workers=1, streams=1)
 
     async def three_times() -> None:
         for _ in range(3):
@@ -80,7 +80,7 @@ def test_a_server_that_reports_a_lost_connection_stops_the_work_too() -> None:
             if message.get("body"):
                 raise OSError
 
-        answer = Streams(places=1, streams=1).answer(source.pieces(), media_type="text/plain", headers={})
+        answer = Streams(workers=1, streams=1).answer(source.pieces(), media_type="text/plain", headers={})
         with pytest.raises(Exception):  # noqa: B017, PT011 - starlette's ClientDisconnect, whatever its name
             await answer(scope, anyio.sleep_forever, send)
 
@@ -89,7 +89,7 @@ def test_a_server_that_reports_a_lost_connection_stops_the_work_too() -> None:
 
 
 def test_more_readers_than_places_are_told_that_the_service_is_busy() -> None:
-    streams = Streams(places=1, streams=1)
+    streams = Streams(workers=1, streams=1)
     statuses = []
 
     async def run() -> None:
@@ -129,7 +129,7 @@ def test_more_readers_than_places_are_told_that_the_service_is_busy() -> None:
 
 
 def test_only_so_many_pieces_are_made_at_once() -> None:
-    streams = Streams(places=2, streams=8)
+    streams = Streams(workers=2, streams=8)
     running, most = 0, 0
     lock = threading.Lock()
 
@@ -161,13 +161,13 @@ def test_only_so_many_pieces_are_made_at_once() -> None:
 
 
 def test_a_gate_lets_in_so_many_and_waits_no_longer_than_it_says() -> None:
-    gate = Gate(1, what="things", patience_seconds=0.05)
-    with gate.pass_through(), pytest.raises(ServiceBusy), gate.pass_through():
+    limit = ConcurrencyLimit(1, what="things", patience_seconds=0.05)
+    with limit.hold(), pytest.raises(ServiceBusy), limit.hold():
         pass
-    with gate.pass_through():
+    with limit.hold():
         pass
-    impatient = Gate(1, what="things")
-    with impatient.pass_through(), pytest.raises(ServiceBusy), impatient.pass_through():
+    impatient = ConcurrencyLimit(1, what="things")
+    with impatient.hold(), pytest.raises(ServiceBusy), impatient.hold():
         pass
 
 

@@ -26,7 +26,7 @@ def rows_in_store(world: World, dataset_id: str) -> int:
     with world.database.read_only() as session:
         row = session.get(Dataset, UUID(dataset_id))
         key, wrapped, domain = row.rows_key, row.wrapped_data_key, TableDomain.from_json(row.domain)
-    data_key = world.app.state.parts.settings.master_keys.unwrap(wrapped, context=f"dataset:{dataset_id}")
+    data_key = world.app.state.context.settings.master_keys.unwrap(wrapped, context=f"dataset:{dataset_id}")
     return sum(batch.num_rows for batch in open_private_rows(world.store, key, data_key, domain))
 
 
@@ -85,7 +85,7 @@ def test_of_uploads_racing_each_other_one_is_stored(world: World) -> None:
     dataset_id = world.declare()
     with world.database.read_only() as session:
         principal = world.directory.recognise(session, world.owner.key)
-    uploads = [RowsUpload(world.app.state.parts, principal, UUID(dataset_id)) for _ in range(3)]
+    uploads = [RowsUpload(world.app.state.context, principal, UUID(dataset_id)) for _ in range(3)]
     checked = [upload.require_open() for upload in uploads]
     outcomes = []
 
@@ -141,7 +141,7 @@ def test_too_many_bytes_are_refused(world: World, settings, announced: bool) -> 
     from dataclasses import replace
 
     small = settings.model_copy(update={"max_upload_bytes": 1000})
-    world.app.state.parts = replace(world.app.state.parts, settings=small)
+    world.app.state.context = replace(world.app.state.context, settings=small)
     dataset_id = world.declare()
     rows = CSV + b"A,30,yes,2020-01-02\n" * 500
     pieces = rows if announced else (rows[start : start + 100] for start in range(0, len(rows), 100))
@@ -152,13 +152,13 @@ def test_too_many_bytes_are_refused(world: World, settings, announced: bool) -> 
 
 def test_no_more_uploads_at_once_than_there_are_places(world: World) -> None:
     dataset_id = world.declare()
-    gate = world.app.state.parts.uploads
+    limit = world.app.state.context.uploads
     for _ in range(4):
-        gate.enter()
+        limit.acquire()
     answer = world.upload(dataset_id)
     require_problem(answer, status=503, code="service-busy")
     assert answer.headers["retry-after"]
-    gate.leave()
+    limit.release()
     assert world.upload(dataset_id).status_code == 201
 
 
@@ -166,9 +166,9 @@ def test_one_owners_uploads_leave_room_for_the_next(world: World) -> None:
     mine = world.declare()
     declared = {"name": "other wards", "domain": DOMAIN, "declared_size": 1000}
     other = world.stranger.post("/v1/datasets", declared).json()["id"]
-    gate = world.app.state.parts.uploads
+    limit = world.app.state.context.uploads
     for _ in range(2):
-        gate.enter(world.owner.principal_id)
+        limit.acquire(world.owner.principal_id)
     answer = world.upload(mine)
     require_problem(answer, status=429, code="share-used-up")
     assert answer.headers["retry-after"]
@@ -176,7 +176,7 @@ def test_one_owners_uploads_leave_room_for_the_next(world: World) -> None:
         f"/v1/datasets/{other}/rows", content=CSV, headers={"Content-Type": "text/csv"}
     )
     assert sent.status_code == 201
-    gate.leave(world.owner.principal_id)
+    limit.release(world.owner.principal_id)
     assert world.upload(mine).status_code == 201
 
 

@@ -27,9 +27,9 @@ PART = 100
 @pytest.fixture
 def small_parts(world: World) -> World:
     """The API with parts of a hundred bytes."""
-    parts = world.app.state.parts
+    parts = world.app.state.context
     settings = parts.settings.model_copy(update={"upload_part_bytes": PART})
-    world.app.state.parts = replace(parts, settings=settings)
+    world.app.state.context = replace(parts, settings=settings)
     return world
 
 
@@ -111,7 +111,7 @@ def test_parts_are_sealed_from_the_moment_they_arrive(small_parts: World) -> Non
         assert row.wrapped_data_key is not None
         wrapped = row.wrapped_data_key
     with pytest.raises(SealBroken):
-        small_parts.app.state.parts.settings.master_keys.unwrap(wrapped, context=f"upload:{uuid4()}")
+        small_parts.app.state.context.settings.master_keys.unwrap(wrapped, context=f"upload:{uuid4()}")
 
 
 def test_what_is_there_is_told_and_need_not_be_sent_again(small_parts: World) -> None:
@@ -222,7 +222,7 @@ def test_an_upload_that_cannot_be_started(small_parts: World) -> None:
     dataset_id = small_parts.declare()
     path = f"/v1/datasets/{dataset_id}/uploads"
     owner = small_parts.owner
-    limit = small_parts.app.state.parts.settings.max_upload_bytes
+    limit = small_parts.app.state.context.settings.max_upload_bytes
     for body, status, code in [
         ({"bytes": 5, "content_type": "text/html"}, 415, "unsupported-upload"),
         ({"bytes": limit + 1, "content_type": "text/csv"}, 413, "upload-too-large"),
@@ -287,7 +287,7 @@ def test_a_machine_that_fails_says_so_once_and_may_be_asked_again(small_parts: W
 
 def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(small_parts: World) -> None:
     sending = Sending(small_parts).put_all()
-    parts = small_parts.app.state.parts
+    parts = small_parts.app.state.context
     with small_parts.database.read_only() as session:
         principal = small_parts.directory.recognise(session, small_parts.owner.key)
     killed = completing.Completion(parts, principal, UUID(sending.id), sha256=hashlib.sha256(CSV).digest())
@@ -310,25 +310,25 @@ def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(s
 
 def test_no_more_intakes_at_once_than_there_are_places(small_parts: World) -> None:
     sending = Sending(small_parts).put_all()
-    gate = small_parts.app.state.parts.intakes
+    limit = small_parts.app.state.context.intakes
     for _ in range(2):
-        gate.enter()
+        limit.acquire()
     require_problem(sending.complete(), status=503, code="service-busy")
-    gate.leave()
+    limit.release()
     assert sending.complete().status_code == 200
-    gate.leave()
+    limit.release()
     with pytest.raises(ValueError, match="released too many times"):
-        gate.leave()
+        limit.release()
 
 
 def test_one_owners_intakes_leave_room_for_the_next(small_parts: World) -> None:
     sending = Sending(small_parts).put_all()
-    gate = small_parts.app.state.parts.intakes
-    gate.enter(small_parts.owner.principal_id)
+    limit = small_parts.app.state.context.intakes
+    limit.acquire(small_parts.owner.principal_id)
     require_problem(sending.complete(), status=429, code="share-used-up")
-    gate.enter(small_parts.stranger.principal_id)
+    limit.acquire(small_parts.stranger.principal_id)
     for caller in (small_parts.owner, small_parts.stranger):
-        gate.leave(caller.principal_id)
+        limit.release(caller.principal_id)
     assert sending.complete().status_code == 200
 
 
@@ -348,7 +348,7 @@ def rows_left(world: World) -> tuple[int, int]:
 def test_an_upload_that_nobody_continues_expires(small_parts: World) -> None:
     sending, other = Sending(small_parts), Sending(small_parts)
     sending.put(1)
-    hours = small_parts.app.state.parts.settings.upload_hours
+    hours = small_parts.app.state.context.settings.upload_hours
     small_parts.clock.advance(seconds=hours * 3600 - 1)
     other.put(1)
     assert sweep(small_parts) == 0

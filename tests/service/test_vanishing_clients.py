@@ -24,7 +24,7 @@ def leave_midway(served: Served, path: str, *, reset: bool, head: str = "") -> N
 def answered(world: World, route: str) -> dict[str, float]:
     """How many requests of a route were counted, by status."""
     found: dict[str, float] = {}
-    for family in world.app.state.parts.recorder.registry().collect():
+    for family in world.app.state.context.recorder.registry().collect():
         for sample in family.samples:
             if sample.name == "understudy_http_requests_total" and sample.labels["route"] == route:
                 found[sample.labels["status"]] = found.get(sample.labels["status"], 0) + sample.value

@@ -183,7 +183,7 @@ def seen_by_others(world: World, dataset_id: str) -> list[object]:
     """What everybody but the owner is answered about a dataset, and the metrics."""
     seen: list[object] = [
         line
-        for line in generate_latest(world.app.state.parts.recorder.registry()).decode().splitlines()
+        for line in generate_latest(world.app.state.context.recorder.registry()).decode().splitlines()
         if "/rows/" in line or "waiting" in line
     ]
     for other in (world.analyst, world.admin, world.stranger, world.caller(Role.AUDITOR)):
@@ -206,7 +206,7 @@ def test_to_everybody_else_the_dataset_has_no_rows(world: World) -> None:
 
 def counted(world: World) -> list[str]:
     """What the metrics say of rows and of reports about them."""
-    lines = generate_latest(world.app.state.parts.recorder.registry()).decode().splitlines()
+    lines = generate_latest(world.app.state.context.recorder.registry()).decode().splitlines()
     return [line for line in lines if "/rows" in line or "/intake-report" in line]
 
 
@@ -253,9 +253,9 @@ def test_the_acceptance_is_logged_like_an_upload_that_closed_the_dataset(world: 
 def test_waiting_bytes_count_and_those_that_are_replaced_do_not(world: World) -> None:
     dataset_id = waiting_of_many(world)
     size = world.store.size_of(stored(world)[0])
-    parts = world.app.state.parts
+    parts = world.app.state.context
     room = parts.settings.model_copy(update={"quota_stored_bytes": size + size // 2})
-    world.app.state.parts = replace(parts, settings=room)
+    world.app.state.context = replace(parts, settings=room)
     refused = world.upload(world.declare(), MANY)
     require_problem(refused, code="quota-exceeded")
     assert len(stored(world)) == 1

@@ -18,7 +18,7 @@ from tests.service.world import World, require_problem
 
 def note(world: World, dataset_id: str, *, ahead: int) -> UUID:
     """Note a head that the ledger has not: as if the database had been restored from a backup."""
-    parts = world.app.state.parts
+    parts = world.app.state.context
     with world.database.transaction() as session:
         population_id = UUID(world.owner.get(f"/v1/datasets/{dataset_id}").json()["population_id"])
         signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=world.clock)
@@ -50,7 +50,7 @@ def test_an_order_waits_for_a_store_that_is_away(world: World, monkeypatch: pyte
     with monkeypatch.context() as patched:
         patched.setattr(ObjectStore, "list", away)
         require_problem(world.order(dataset_id), status=503, code="storage-unavailable")
-        compare_at_start(world.app.state.parts.witness)
+        compare_at_start(world.app.state.context.witness)
     assert world.order(dataset_id).status_code == 202
     with monkeypatch.context() as patched:
         patched.setattr(ObjectStore, "list", away)
@@ -60,7 +60,7 @@ def test_an_order_waits_for_a_store_that_is_away(world: World, monkeypatch: pyte
 def test_a_process_compares_every_ledger_when_it_starts(world: World) -> None:
     dataset_id, other = world.ready(), world.ready(name="other")
     population_id = note(world, dataset_id, ahead=2)
-    witness: LedgerWitness = world.app.state.parts.witness
+    witness: LedgerWitness = world.app.state.context.witness
     compare_at_start(witness)
     require_problem(world.order(dataset_id), status=409, code="dataset-frozen")
     assert world.order(other, key="second").status_code == 202
@@ -71,7 +71,7 @@ def test_the_report_on_health_names_the_ledger_that_has_forgotten_something(worl
     dataset_id = world.ready()
     population_id = note(world, dataset_id, ahead=2)
     found = Examination(
-        world.app.state.parts.settings, database=world.database, store=world.store, clock=world.clock
+        world.app.state.context.settings, database=world.database, store=world.store, clock=world.clock
     ).findings()
     (behind,) = [one for one in found if one.code == "ledger-behind"]
     assert str(population_id) in behind.detail

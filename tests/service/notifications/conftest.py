@@ -31,7 +31,7 @@ def box() -> Iterator[Mailbox]:
 def dispatcher(world: World, box: Mailbox) -> Iterator[Dispatcher]:
     made = Dispatcher(
         world.database,
-        master_keys=world.app.state.parts.settings.master_keys,
+        master_keys=world.app.state.context.settings.master_keys,
         clock=world.clock,
         transports={
             "webhook": WebhookTransport(networks=[ip_network("127.0.0.0/8")], plain_allowed=True),

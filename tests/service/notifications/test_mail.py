@@ -21,7 +21,7 @@ from tests.service.world import World, require_problem
 
 def with_mail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator has set a mail server."""
-    parts = world.app.state.parts
+    parts = world.app.state.context
     changed = parts.settings.model_copy(update={"smtp_host": "127.0.0.1", "smtp_sender": "u@example.org"})
     monkeypatch.setattr(world.app.state, "parts", replace(parts, settings=changed))
 
@@ -80,7 +80,7 @@ def test_five_wrong_codes_or_a_day_and_the_address_is_void(
         with world.database.read_only() as session:
             row = session.get_one(NotificationEndpoint, UUID(made["id"]))
             details = Details.open(
-                row.wrapped_details or b"", world.app.state.parts.settings.master_keys, UUID(made["id"])
+                row.wrapped_details or b"", world.app.state.context.settings.master_keys, UUID(made["id"])
             )
         return made, code_of(details.secret)
 

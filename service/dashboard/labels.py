@@ -1,8 +1,8 @@
-"""How pages say things: amounts, times and states in plain words."""
+"""Labels of the pages: amounts, times, states and actions as people read them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Final
 
 from core.synthesis.quote import CHOSEN_UNDER_NOISE, IMAGES, NO_ANCHOR
@@ -11,6 +11,10 @@ from service.wire import coarse
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _SHORT_ID: Final = 8
+_UP: Final = Context(prec=28, rounding=ROUND_CEILING)
+_TO_THREE: Final = Context(prec=3, rounding=ROUND_CEILING)
+_TO_SIX: Final = Context(prec=6, rounding=ROUND_CEILING)
+_LARGE: Final = 100_000
 
 DONE: Final[Mapping[str, str]] = {
     "signed-out": "You have signed out.",
@@ -125,6 +129,33 @@ ROLES: Final[Mapping[str, str]] = {
     "auditor": "reads budgets, ledgers and the audit log; changes nothing",
 }
 
+ACTIONS: Final[Mapping[str, str]] = {
+    "dataset.declare": "declared it",
+    "dataset.rows": "stored its rows",
+    "dataset.delete": "deleted it",
+    "dossier.export": "exported the dossier",
+    "budget.set": "set the cap",
+    "budget.freeze": "froze it",
+    "budget.unfreeze": "unfroze it",
+    "ledger.accept": "accepted the head of the ledger",
+    "member.add": "added a member",
+    "member.remove": "removed a member",
+    "budget-request.file": "asked for budget",
+    "budget-request.approve": "approved a request",
+    "budget-request.deny": "denied a request",
+    "budget-request.withdraw": "withdrew a request",
+    "grant.revoke": "revoked a grant",
+    "job.order": "ordered a job",
+    "job.cancel": "cancelled a job",
+    "job.failure-note": "read the account of a failure",
+    "upload.open": "began an upload",
+    "upload.abort": "ended an upload",
+    "sealed-report.order": "ordered a sealed report",
+    "sealed-report.read": "read a sealed report",
+    "sealed-report.delete": "deleted a sealed report",
+}
+"""Actions of the audit log. A refused one is logged under the name of its operation."""
+
 
 def moment(at: datetime | str | None) -> str:
     """A time in UTC, rounded up to the minute, as the API rounds it."""
@@ -189,3 +220,29 @@ def expected_error_missing(code: str) -> str:
 def refusal(code: str) -> str:
     """Why an order would be refused."""
     return REFUSALS.get(code, f"It would be refused ({code}).")
+
+
+def action(name: str) -> str:
+    """What an entry of the audit log says was done, or tried."""
+    return ACTIONS.get(name, f"tried to {name.replace('_', ' ')}")
+
+
+# A sentence must not promise more than the number that it states, so the figures of a promise are rounded up.
+
+
+def epsilon_up(amount: float) -> str:
+    """An epsilon to four digits after the point."""
+    return epsilon(str(Decimal(str(amount)).quantize(Decimal("0.0001"), context=_UP)))
+
+
+def delta_up(amount: float) -> str:
+    """A delta to three digits."""
+    return delta(str(_TO_THREE.create_decimal(str(amount))))
+
+
+def factor_up(amount: float) -> str:
+    """How many times as likely an epsilon lets an outcome become: to a tenth, of large ones six digits."""
+    exact = Decimal(str(amount)).exp(_UP).next_plus(_UP)
+    if exact < _LARGE:
+        return f"{exact.quantize(Decimal('0.1'), context=_UP):f}".removesuffix(".0")
+    return f"{_TO_SIX.plus(exact):.5e}"

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 Answer = TypeVar("Answer")
 
 
-class Remembered(Generic[Answer]):
+class TtlCache(Generic[Answer]):
     """Find an answer at most once per span of time, by one thread at a time.
 
     Args:

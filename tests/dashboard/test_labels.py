@@ -10,13 +10,13 @@ import pytest
 from core.domain.table import TableDomain
 from core.releases.certificate_form import MechanismForm
 from service.budgets.schemas import BudgetOrder, BudgetView
-from service.dashboard import words
-from service.dashboard.bounds import delta_up, epsilon_up, factor_up
+from service.dashboard import labels
 from service.dashboard.budget_bar import WIDTH, bar_of
-from service.dashboard.certificate_words import in_words, mechanisms
-from service.dashboard.domain_words import holds, otherwise, rule
+from service.dashboard.certificate_text import in_words, mechanisms
+from service.dashboard.domain_text import holds, otherwise, rule
 from service.dashboard.errors import FormInvalid
 from service.dashboard.forms import Form, order
+from service.dashboard.labels import delta_up, epsilon_up, factor_up
 from service.dashboard.release_drawing import plot
 from service.dossier.promise import protected
 from tests.core.domain.ruled import EVERY_RULE, FLAGS
@@ -38,14 +38,14 @@ from tests.core.releases.stand_in import DOMAIN
     ],
 )
 def test_epsilons(amount: float | str | None, shown: str) -> None:
-    assert words.epsilon(amount) == shown
+    assert labels.epsilon(amount) == shown
 
 
 def test_times_are_rounded_up_as_the_api_rounds_them() -> None:
     at = datetime(2026, 3, 1, 12, 0, 1, tzinfo=UTC)
-    assert words.moment(at) == "2026-03-01 12:01"
-    assert words.moment(at.replace(second=0)) == "2026-03-01 12:00"
-    assert words.moment(at.astimezone(timezone(timedelta(hours=5))).isoformat()) == "2026-03-01 12:01"
+    assert labels.moment(at) == "2026-03-01 12:01"
+    assert labels.moment(at.replace(second=0)) == "2026-03-01 12:00"
+    assert labels.moment(at.astimezone(timezone(timedelta(hours=5))).isoformat()) == "2026-03-01 12:01"
 
 
 def test_a_certificate_in_words_never_promises_more_than_it_says() -> None:
@@ -182,5 +182,5 @@ def test_what_is_learnt_is_told_as_such() -> None:
 
 
 def test_shares_have_two_digits() -> None:
-    shown = [words.share(part) for part in (0.0, 0.0000123, 0.00457, 0.1752, 1.0)]
+    shown = [labels.share(part) for part in (0.0, 0.0000123, 0.00457, 0.1752, 1.0)]
     assert shown == ["0\u202f%", "0.0012\u202f%", "0.46\u202f%", "18\u202f%", "100\u202f%"]

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from service.dashboard.bounds import delta_up, epsilon_up, factor_up
-from service.dashboard.words import count
+from service.dashboard.labels import count, delta_up, epsilon_up, factor_up
 
 _MECHANISMS: Final[Mapping[str, str]] = {
     "anchor": "measuring columns and pairs of columns, or images, once, under noise",

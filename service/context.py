@@ -17,8 +17,8 @@ from core.releases.samples import Samples
 from core.settings import Settings
 from core.storage.objects import ObjectStore
 from core.witness.keeping import LedgerWitness
-from service.auth.doorkeeper import Doorkeeper
-from service.edge.gate import Gate
+from service.auth.authenticator import Authenticator
+from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits
 from service.jobs.watching import JobWatch
 from service.metrics.recording import Recorder
@@ -28,7 +28,7 @@ from service.releases.streaming import Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class AppContext:
     """The parts of one API process.
 
     Args:
@@ -43,7 +43,7 @@ class Parts:
         enrolments: People, and the tokens with which they make their first key.
         sessions: The sessions of browsers.
         throttle: How long failed logins wait.
-        doorkeeper: Recognises whoever asks.
+        authenticator: Recognises whoever asks.
         rates: How often each key may ask.
         job_watch: Shows jobs, once or for as long as somebody watches.
         planner: Makes plans; pure, cached, a few at a time.
@@ -67,14 +67,14 @@ class Parts:
     enrolments: Enrolments
     sessions: BrowserSessions
     throttle: LoginThrottle
-    doorkeeper: Doorkeeper
+    authenticator: Authenticator
     rates: RateLimits
     job_watch: JobWatch
     planner: Planner
     samplers: OpenedCache[Samples]
     counts: OpenedCache[OpenedCounts]
     streams: Streams
-    uploads: Gate
-    intakes: Gate
+    uploads: ConcurrencyLimit
+    intakes: ConcurrencyLimit
     transactions: Semaphore
     recorder: Recorder

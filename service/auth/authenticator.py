@@ -30,7 +30,7 @@ class Proof:
     is_cookie: bool = False
 
 
-class Doorkeeper:
+class Authenticator:
     """Answers "who is this?" with one indexed select, or with none where it was answered a moment ago.
 
     Args:
