@@ -51,7 +51,7 @@ from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
 from service.charged_reports import endpoints as charged_reports
-from service.context import AppContext
+from service.context import Access, AppContext, Limits, Sampling
 from service.dashboard.error_pages import shown_last
 from service.dashboard.pages import install_pages
 from service.datasets import deleting
@@ -168,7 +168,7 @@ def create_app(
         with on_termination(context.job_watch.close):
             yield
         await context.job_watch.finish()
-        context.rates.close()
+        context.access.rates.close()
         context.database.close()
 
     app = FastAPI(
@@ -261,50 +261,52 @@ def _make_context(
     )
     return AppContext(
         settings=settings,
+        clock=clock,
+        entropy=entropy,
         database=database,
         queue=queue or CeleryQueue(settings.broker_url),
         store=store,
         witness=LedgerWitness.of(settings, database=database, store=store, clock=clock),
-        clock=clock,
-        entropy=entropy,
-        keys=keys,
-        enrolments=Enrolments(
-            keys=keys,
-            pepper=pepper,
-            clock=clock,
-            entropy=entropy,
-            lifetime=timedelta(hours=settings.enrolment_hours),
-            hold=timedelta(hours=settings.recovery_hold_hours),
+        planner=Planner(
+            capacity=PLANS_KEPT,
+            at_once=PLANS_AT_ONCE,
+            patience_seconds=PLANNING_PATIENCE_SECONDS,
+            graphical_models=takes_graphical_models(settings),
         ),
-        sessions=sessions,
-        throttle=LoginThrottle(pepper=pepper, clock=clock),
-        authenticator=Authenticator(
-            database,
-            keys=keys,
-            sessions=sessions,
-            tokens=_tokens(settings, clock),
-            clock=clock,
-        ),
-        rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
         job_watch=JobWatch(
             database,
             clock=clock,
             subscriptions=settings.event_streams,
-            subscriptions_per_key=settings.event_streams_per_principal,
+            subscriptions_per_principal=settings.event_streams_per_principal,
         ),
-        planner=Planner(
-            capacity=PLANS_KEPT,
-            places=PLANS_AT_ONCE,
-            patience_seconds=PLANNING_PATIENCE_SECONDS,
-            graphical_models=takes_graphical_models(settings),
-        ),
-        samplers=OpenedCache(SAMPLERS_KEPT),
-        counts=OpenedCache(COUNTS_KEPT),
-        streams=Streams(workers=PIECES_AT_ONCE, streams=settings.sampling_streams),
-        uploads=ConcurrencyLimit(UPLOADS_AT_ONCE, what="uploads", share=UPLOADS_OF_ONE),
-        intakes=ConcurrencyLimit(INTAKES_AT_ONCE, what="intakes of uploads", share=INTAKES_OF_ONE),
-        transactions=Semaphore(_connections_kept(database)),
         recorder=Recorder(),
+        access=Access(
+            keys=keys,
+            enrolments=Enrolments(
+                keys=keys,
+                pepper=pepper,
+                clock=clock,
+                entropy=entropy,
+                lifetime=timedelta(hours=settings.enrolment_hours),
+                hold=timedelta(hours=settings.recovery_hold_hours),
+            ),
+            sessions=sessions,
+            throttle=LoginThrottle(pepper=pepper, clock=clock),
+            authenticator=Authenticator(
+                database, keys=keys, sessions=sessions, tokens=_tokens(settings, clock), clock=clock
+            ),
+            rates=RateLimits(per_minute=settings.requests_per_minute, redis=redis_of(settings.broker_url)),
+        ),
+        sampling=Sampling(
+            samplers=OpenedCache(SAMPLERS_KEPT),
+            counts=OpenedCache(COUNTS_KEPT),
+            streams=Streams(workers=PIECES_AT_ONCE, streams=settings.sampling_streams),
+        ),
+        limits=Limits(
+            uploads=ConcurrencyLimit(UPLOADS_AT_ONCE, what="uploads", share=UPLOADS_OF_ONE),
+            intakes=ConcurrencyLimit(INTAKES_AT_ONCE, what="intakes of uploads", share=INTAKES_OF_ONE),
+            transactions=Semaphore(_connections_kept(database)),
+        ),
     )
 
 

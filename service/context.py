@@ -1,4 +1,4 @@
-"""Everything an endpoint can reach, made once per process and injected."""
+"""What endpoints share: made once per process, injected into each request."""
 
 from dataclasses import dataclass
 
@@ -28,53 +28,83 @@ from service.releases.streaming import Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppContext:
-    """The parts of one API process.
+class Access:
+    """Who asks, and how often they may.
 
     Args:
-        settings: What the operator set.
-        database: Where transactions come from.
-        queue: Where trainings are announced after a commit.
-        store: Where sealed objects lie.
-        witness: Holds ledgers against what was noted of them outside the database.
-        clock: Tells the time.
-        entropy: Random bytes of the operating system.
-        keys: The directory of API keys.
-        enrolments: People, and the tokens with which they make their first key.
-        sessions: The sessions of browsers.
-        throttle: How long failed logins wait.
-        authenticator: Recognises whoever asks.
-        rates: How often each key may ask.
-        job_watch: Shows jobs, once or for as long as somebody watches.
-        planner: Makes plans; pure, cached, a few at a time.
-        samplers: Opened generators.
-        counts: Opened noisy counts.
-        streams: The bounded room in which samples are drawn.
-        uploads: How many uploads run at once.
-        intakes: How many uploads in parts are taken in at once.
-        transactions: How many requests hold a transaction across threads at once.
-        recorder: Counts what this process answers and the ledger refuses.
+        keys: API keys.
+        enrolments: Invitations of people, and the tokens with which they create their first key.
+        sessions: Browser sessions.
+        throttle: Delays after failed logins.
+        authenticator: Credentials to principals.
+        rates: Rate limits by key.
     """
 
-    settings: Settings
-    database: Database
-    queue: Queue
-    store: ObjectStore
-    witness: LedgerWitness
-    clock: Clock
-    entropy: Entropy
     keys: KeyDirectory
     enrolments: Enrolments
     sessions: BrowserSessions
     throttle: LoginThrottle
     authenticator: Authenticator
     rates: RateLimits
-    job_watch: JobWatch
-    planner: Planner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """Opened releases, and the streams in which rows are drawn from them.
+
+    Args:
+        samplers: Cache of opened generators.
+        counts: Cache of opened noisy counts.
+        streams: Bounded worker threads that draw rows and stream them.
+    """
+
     samplers: OpenedCache[Samples]
     counts: OpenedCache[OpenedCounts]
     streams: Streams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of this process one kind of request may take at once.
+
+    Args:
+        uploads: Uploads in one request.
+        intakes: Uploads in parts whose rows are taken in.
+        transactions: Requests that hold a transaction across threads.
+    """
+
     uploads: ConcurrencyLimit
     intakes: ConcurrencyLimit
     transactions: Semaphore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppContext:
+    """The dependencies of one API process.
+
+    Args:
+        settings: The operator's settings.
+        clock: The time.
+        entropy: Random bytes of the operating system.
+        database: Transactions.
+        queue: Announces trainings to workers after the commit.
+        store: Sealed objects.
+        witness: Compares ledgers with their heads noted outside the database.
+        planner: Plans and quotes; pure, cached, a few at a time.
+        job_watch: Job states, once or as a stream.
+        recorder: Counts answers of this process and refusals of the ledger.
+    """
+
+    settings: Settings
+    clock: Clock
+    entropy: Entropy
+    database: Database
+    queue: Queue
+    store: ObjectStore
+    witness: LedgerWitness
+    planner: Planner
+    job_watch: JobWatch
     recorder: Recorder
+    access: Access
+    sampling: Sampling
+    limits: Limits

@@ -69,7 +69,7 @@ InjectedContext = Annotated[AppContext, Depends(get_context)]
 
 async def hold_place(context: InjectedContext) -> AsyncIterator[None]:
     """One of the places for requests with a transaction, given back after the commit."""
-    async with context.transactions:
+    async with context.limits.transactions:
         yield
 
 
@@ -128,7 +128,7 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
     principal = await recognise(context, proof)
     if proof.is_cookie and request.method not in SAFE_METHODS:
         require_proof_of_origin(request, context.settings)
-        if not context.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
+        if not context.access.sessions.proves(request.headers.get(TOKEN_HEADER, ""), cookie=proof.text):
             raise CsrfRefused
     require_access(principal, request.scope["route"].name, at=context.clock.now())
     return principal
@@ -142,8 +142,8 @@ async def recognise(context: AppContext, proof: Proof) -> Principal:
         IssuerUnavailable: A token cannot be checked.
         RateExceeded: The key has sent too many requests.
     """
-    principal = context.authenticator.recall(proof)
-    if principal is None or not context.rates.spend(principal.key_id):
+    principal = context.access.authenticator.recall(proof)
+    if principal is None or not context.access.rates.spend(principal.key_id):
         principal = await run_in_threadpool(_recognise_and_count, context, proof)
     current_trail().principal = principal
     return principal
@@ -169,8 +169,8 @@ def require_access(principal: Principal, endpoint: str, *, at: datetime) -> None
 
 
 def _recognise_and_count(context: AppContext, proof: Proof) -> Principal:
-    principal = context.authenticator.recognise(proof)
-    context.rates.count(principal.key_id)
+    principal = context.access.authenticator.recognise(proof)
+    context.access.rates.count(principal.key_id)
     return principal
 
 

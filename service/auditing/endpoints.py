@@ -93,7 +93,7 @@ def export_audit_log(
     pieces = export_pieces(
         context.database, wanted, head=head, signer=signer, file_format=file_format, at=context.clock.now()
     )
-    return context.streams.answer(
+    return context.sampling.streams.answer(
         pieces,
         media_type=MEDIA_TYPES[file_format],
         headers={"Content-Disposition": f'attachment; filename="audit-log.{file_format.value}"'},

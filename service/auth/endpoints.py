@@ -44,7 +44,7 @@ def create_key(
     """
     if order.principal_id not in {None, principal.id} or order.principal_name is not None:
         raise KeyForAnother
-    row, key = context.keys.make(
+    row, key = context.access.keys.make(
         session,
         by=principal,
         name=order.name,
@@ -60,7 +60,9 @@ def create_key(
 @router.get("", summary="List the API keys")
 def list_keys(principal: CurrentPrincipal, context: InjectedContext, session: OpenSession) -> KeyList:
     """One's own keys, and for an admin everybody's; revoked ones too, without their secrets."""
-    rows = context.keys.list_keys(session, principal_id=None if principal.has(Role.ADMIN) else principal.id)
+    rows = context.access.keys.list_keys(
+        session, principal_id=None if principal.has(Role.ADMIN) else principal.id
+    )
     names = names_of(session, [row.principal_id for row in rows])
     return KeyList(items=[KeyView.of(row, names) for row in rows])
 
@@ -79,7 +81,7 @@ def rotate_key(
     A key rotates itself and no other, and the successor ends when the old key would have.
     """
     overlap = timedelta(seconds=context.settings.key_overlap_seconds)
-    old, new, key = context.keys.rotate(session, key_id, by=principal, overlap=overlap)
+    old, new, key = context.access.keys.rotate(session, key_id, by=principal, overlap=overlap)
     record(session, principal, action="key.rotate", object_id=old.id, clock=context.clock)
     _forget(session, context, key_id)
     assert old.expires_at is not None
@@ -97,11 +99,11 @@ def revoke_key(
     of its own and stays. After a recovery the caller's keys of other enrolments cannot be revoked until the hold is over:
     with one of them the person can cancel the recovery.
     """
-    row = context.keys.revoke(session, key_id, by=principal)
+    row = context.access.keys.revoke(session, key_id, by=principal)
     record(session, principal, action="key.revoke", object_id=row.id, clock=context.clock)
     _forget(session, context, key_id)
     return KeyView.of(row, names_of(session, [row.principal_id]))
 
 
 def _forget(session: Session, context: AppContext, key_id: UUID) -> None:
-    on_commit(session, lambda: context.authenticator.forget(key_id))
+    on_commit(session, lambda: context.access.authenticator.forget(key_id))

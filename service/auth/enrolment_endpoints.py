@@ -48,16 +48,20 @@ def accept_enrolment(
     require_own_page(request, context.settings)
     text = acceptance.token.get_secret_value()
     token = parse_enrolment_token(text)
-    subjects = context.throttle.subjects(
+    subjects = context.access.throttle.subjects(
         address=request.client.host if request.client else "", prefix=token.prefix if token else None
     )
     # Counted as a failure before the token is looked at, in a transaction of its own: what follows may be refused.
     with context.database.transaction() as session:
-        context.throttle.begin(session, subjects)
-    shown = None if credentials is None else context.authenticator.recognise(Proof(credentials.credentials))
+        context.access.throttle.begin(session, subjects)
+    shown = (
+        None
+        if credentials is None
+        else context.access.authenticator.recognise(Proof(credentials.credentials))
+    )
     now = context.clock.now()
     with context.database.transaction() as session:
-        accepted = context.enrolments.accept(
+        accepted = context.access.enrolments.accept(
             session,
             text,
             name=acceptance.name,
@@ -66,7 +70,7 @@ def accept_enrolment(
             ),
             shown=shown,
         )
-        context.throttle.succeed(session, subjects)
+        context.access.throttle.succeed(session, subjects)
         row = accepted.key
         record(
             session,
@@ -85,7 +89,7 @@ def list_enrolments(
 ) -> EnrolmentList:
     """The enrolments of the caller, newest first; everybody's for admins and auditors. At most 1,000."""
     sees_all = principal.has(Role.ADMIN, Role.AUDITOR)
-    rows = context.enrolments.of(session, None if sees_all else principal.id)
+    rows = context.access.enrolments.of(session, None if sees_all else principal.id)
     now = context.clock.now()
     return EnrolmentList(items=[EnrolmentView.of(row, at=now) for row in rows])
 
@@ -102,12 +106,12 @@ def cancel_enrolment(
 
     For admins, and for the person with any key that did not come of this enrolment.
     """
-    row, ended = context.enrolments.cancel(session, enrolment_id, by=principal)
+    row, ended = context.access.enrolments.cancel(session, enrolment_id, by=principal)
     record(session, principal, action=_action("cancel", row), object_id=row.id, clock=context.clock)
 
     def forget() -> None:
         for key_id in ended:
-            context.authenticator.forget(key_id)
+            context.access.authenticator.forget(key_id)
 
     on_commit(session, forget)
     return EnrolmentView.of(row, at=context.clock.now())

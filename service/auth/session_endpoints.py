@@ -30,29 +30,29 @@ def create_session(
     """
     require_own_page(request, context.settings)
     key = parse_key(login.key.get_secret_value())
-    subjects = context.throttle.subjects(
+    subjects = context.access.throttle.subjects(
         address=request.client.host if request.client else "", prefix=key.prefix if key else None
     )
     # Counted as a failure before the key is looked at, in a transaction of its own: what follows may be refused.
     with context.database.transaction() as session:
-        context.throttle.begin(session, subjects)
+        context.access.throttle.begin(session, subjects)
     if key is None:
         raise KeyRefused
     with context.database.transaction() as session:
-        known = context.keys.find(session, key)
-        row, cookie = context.sessions.open(session, known)
-        context.throttle.succeed(session, subjects)
+        known = context.access.keys.find(session, key)
+        row, cookie = context.access.sessions.open(session, known)
+        context.access.throttle.succeed(session, subjects)
         record(session, known.principal, action="session.open", object_id=row.id, clock=context.clock)
-        principal = context.sessions.find(session, cookie).principal
+        principal = context.access.sessions.find(session, cookie).principal
     set_cookie(response, cookie, context.settings)
-    return SessionView.of(principal, csrf_token=context.sessions.csrf_token(cookie))
+    return SessionView.of(principal, csrf_token=context.access.sessions.csrf_token(cookie))
 
 
 @router.get("", summary="Who am I")
 def read_session(principal: CurrentPrincipal, request: Request, context: InjectedContext) -> SessionView:
     """Whom the key, token or session speaks for; in a session also the token that changes must carry."""
     cookie = presented_cookie(request, context.settings)
-    token = context.sessions.csrf_token(cookie) if principal.via is Via.SESSION and cookie else None
+    token = context.access.sessions.csrf_token(cookie) if principal.via is Via.SESSION and cookie else None
     return SessionView.of(principal, csrf_token=token)
 
 
@@ -64,8 +64,8 @@ def close_session(
     answer = Response(status_code=204)
     cookie = presented_cookie(request, context.settings)
     if principal.via is Via.SESSION and cookie is not None:
-        context.sessions.end(session, cookie)
-        on_commit(session, lambda: context.authenticator.forget(principal.key_id))
+        context.access.sessions.end(session, cookie)
+        on_commit(session, lambda: context.access.authenticator.forget(principal.key_id))
         record(session, principal, action="session.close", object_id=principal.key_id, clock=context.clock)
     clear_cookie(answer, context.settings)
     return answer

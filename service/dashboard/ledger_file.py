@@ -30,7 +30,7 @@ def ledger_file(dataset_id: UUID, visit: CurrentVisit) -> Response:
     """Every entry, for spreadsheets; the JSON statement holds more, and is what the hashes cover."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     visit.require(read_ledger)
-    return visit.context.streams.answer(
+    return visit.context.sampling.streams.answer(
         _pieces(visit, dataset.population_id),
         media_type="text/csv",
         headers={"Content-Disposition": f'attachment; filename="ledger-{dataset_id}.csv"'},

@@ -45,11 +45,13 @@ def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
     if boundary is None:
         raise CsrfRefused
     upload = RowsUpload(context, visit.principal, dataset_id)
-    with context.uploads.hold(visit.principal.id):
+    with context.limits.uploads.hold(visit.principal.id):
         body = BodyStream(request, max_bytes=context.settings.max_upload_bytes + MOST_HEADERS)
         form = FileForm(iter(body), boundary)
         token = form.fields().get(TOKEN_FIELD, "")
-        if not context.sessions.proves(token, cookie=presented_cookie(request, context.settings) or ""):
+        if not context.access.sessions.proves(
+            token, cookie=presented_cookie(request, context.settings) or ""
+        ):
             raise CsrfRefused
         kind = KINDS.get(form.file_name.rpartition(".")[2].lower())
         if kind is None:

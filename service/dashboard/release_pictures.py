@@ -44,7 +44,7 @@ class PictureCache:
                 self._kept.move_to_end(release_id)
                 return self._kept[release_id]
         with self._limit.hold():
-            samples = context.samplers.get(release_id, lambda: _open(context, bundle_key))
+            samples = context.sampling.samplers.get(release_id, lambda: _open(context, bundle_key))
             drawn = draw(samples, domain)
         with self._lock:
             self._kept[release_id] = drawn

@@ -130,9 +130,9 @@ async def _visit(request: Request) -> Visit:
     if request.method not in SAFE_METHODS:
         require_proof_of_origin(request, context.settings)
         form = await read_form(request)
-        if not context.sessions.proves(form.text(TOKEN_FIELD) or "", cookie=cookie):
+        if not context.access.sessions.proves(form.text(TOKEN_FIELD) or "", cookie=cookie):
             raise CsrfRefused
-    return Visit(request, principal, csrf_token=context.sessions.csrf_token(cookie), form=form)
+    return Visit(request, principal, csrf_token=context.access.sessions.csrf_token(cookie), form=form)
 
 
 async def _streaming_visit(request: Request) -> Visit:
@@ -144,7 +144,7 @@ async def _streaming_visit(request: Request) -> Visit:
     context = context_of(request)
     cookie, principal = await _recognised(request)
     require_proof_of_origin(request, context.settings)
-    return Visit(request, principal, csrf_token=context.sessions.csrf_token(cookie), form=Form({}))
+    return Visit(request, principal, csrf_token=context.access.sessions.csrf_token(cookie), form=Form({}))
 
 
 async def _recognised(request: Request) -> tuple[str, Principal]:

@@ -135,7 +135,7 @@ def upload_rows(
     owner accepts the rows, or sends them again, which replaces those that wait.
     """
     upload = RowsUpload(context, principal, dataset_id, max_refused=max_refused)
-    with context.uploads.hold(principal.id):
+    with context.limits.uploads.hold(principal.id):
         domain, units = upload.require_open()
         body = BodyStream(request, max_bytes=context.settings.max_upload_bytes)
         return upload.receive(

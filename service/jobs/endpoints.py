@@ -180,7 +180,7 @@ async def watch_job(
     watch.require_room(principal.id)
 
     def require_still_admitted() -> None:
-        still = context.authenticator.confirm(proof)
+        still = context.access.authenticator.confirm(proof)
         require_access(still, watch_job.__name__, at=context.clock.now())
         watch.look(job_id, still)
 

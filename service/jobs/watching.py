@@ -118,7 +118,7 @@ class JobWatch:
         database: Where jobs are read; one connection for a moment a second.
         clock: Tells the time, for estimates.
         subscriptions: How many streams are open at once.
-        subscriptions_per_key: How many of those may be one principal's; as many as there are where not given.
+        subscriptions_per_principal: How many of those may be one principal's; as many as there are where not given.
     """
 
     def __init__(
@@ -127,12 +127,12 @@ class JobWatch:
         *,
         clock: Clock,
         subscriptions: int,
-        subscriptions_per_key: int | None = None,
+        subscriptions_per_principal: int | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._capacity = subscriptions
-        self._share = subscriptions if subscriptions_per_key is None else subscriptions_per_key
+        self._share = subscriptions if subscriptions_per_principal is None else subscriptions_per_principal
         self._subscriptions: set[Subscription] = set()
         self._task: asyncio.Task[None] | None = None
         self._closing = False

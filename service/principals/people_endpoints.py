@@ -24,10 +24,10 @@ def create_person(
     The answer holds the token, which cannot be shown again. Hand it to the person: whoever accepts it first makes the
     person's first key, and nobody can accept it twice.
     """
-    row = context.enrolments.create_person(session, roles=order.roles, by=principal.id)
+    row = context.access.enrolments.create_person(session, roles=order.roles, by=principal.id)
     name_principal(session, row.principal_id, order.name, by=principal.id, clock=context.clock)
     record(session, principal, action="person.create", object_id=row.principal_id, clock=context.clock)
-    enrolment, token = context.enrolments.invite(session, row.principal_id, by=principal.id)
+    enrolment, token = context.access.enrolments.invite(session, row.principal_id, by=principal.id)
     record(session, principal, action="enrolment.create", object_id=enrolment.id, clock=context.clock)
     shown = PersonView.of(row, names_of(session, [row.principal_id]))
     return NewPerson(
@@ -38,7 +38,7 @@ def create_person(
 @router.get("", summary="List the people")
 def list_people(_principal: CurrentPrincipal, context: InjectedContext, session: OpenSession) -> PersonList:
     """Every person with name and roles, and whether they have enrolled."""
-    rows = context.enrolments.people(session)
+    rows = context.access.enrolments.people(session)
     names = names_of(session, [row.principal_id for row in rows])
     return PersonList(items=[PersonView.of(row, names) for row in rows])
 
@@ -58,7 +58,7 @@ def create_enrolment(
     each of them can cancel it. Unless the person accepts it with a key of their own, what is sealed to the person stays
     shut for `recovery_hold_hours`, and the person does not count for the two-person rule until then.
     """
-    row, token = context.enrolments.invite(session, principal_id, by=principal.id)
+    row, token = context.access.enrolments.invite(session, principal_id, by=principal.id)
     action = "recovery.create" if row.is_recovery else "enrolment.create"
     record(session, principal, action=action, object_id=row.id, clock=context.clock)
     return NewEnrolment.with_token(row, token, at=context.clock.now())

@@ -34,17 +34,17 @@ class Planner:
 
     Args:
         capacity: How many plans are remembered.
-        places: How many plans are made at once.
+        at_once: How many plans are made at once.
         patience_seconds: How long an order waits for its turn.
         graphical_models: Whether the workers can fit graphical models.
     """
 
     def __init__(
-        self, *, capacity: int, places: int, patience_seconds: float, graphical_models: bool = False
+        self, *, capacity: int, at_once: int, patience_seconds: float, graphical_models: bool = False
     ) -> None:
         self._capacity = capacity
         self._graphical_models = graphical_models
-        self._limit = ConcurrencyLimit(places, what="quotes and orders", patience_seconds=patience_seconds)
+        self._limit = ConcurrencyLimit(at_once, what="quotes and orders", patience_seconds=patience_seconds)
         self._lock = threading.Lock()
         self._known: OrderedDict[str, OrderedPlan] = OrderedDict()
 

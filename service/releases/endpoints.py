@@ -145,7 +145,7 @@ def download_bundle(
 ) -> StreamingResponse:
     """The generator as a ZIP: weights, ONNX network, domain, certificate, and how to sample without this service."""
     release = repository.visible(session, release_id, principal)
-    return context.streams.answer(
+    return context.sampling.streams.answer(
         _object_pieces(context.store.open(release.bundle_key)),
         media_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="bundle-{release_id}.zip"'},
@@ -182,10 +182,10 @@ def draw_samples(
     """Rows or images drawn from the generator and streamed as they are made. This costs no privacy, however many."""
     release = repository.visible(session, release_id, principal)
     bundle_key = release.bundle_key
-    samples = context.samplers.get(release.id, lambda: _open(context, bundle_key))
+    samples = context.sampling.samplers.get(release.id, lambda: _open(context, bundle_key))
     name = next(iter(samples.MEDIA_TYPES)) if file_format is None else file_format.value
     pieces = samples.write(rows, name, condition_of(where), spreadsheet_safe=spreadsheet_safe)
-    return context.streams.answer(
+    return context.sampling.streams.answer(
         pieces,
         media_type=samples.MEDIA_TYPES[name],
         headers={"Content-Disposition": f'attachment; filename="samples-{release_id}.{name}"'},
@@ -252,7 +252,7 @@ def _opened_counts(context: AppContext, release: Release) -> OpenedCounts:
         with context.store.open(bundle_key) as file:
             return OpenedCounts.open(file)
 
-    return context.counts.get(release.id, opened)
+    return context.sampling.counts.get(release.id, opened)
 
 
 def _object_pieces(file: BinaryIO) -> Pieces:

@@ -236,7 +236,7 @@ def _require_person(session: Session, context: AppContext, principal: Principal,
     if not context.settings.two_person_rule:
         return
     if principal.via is Via.TOKEN:
-        context.enrolments.note_token(session, principal)
+        context.access.enrolments.note_token(session, principal)
     require_enrolled(principal, whose=whose)
 
 

@@ -126,7 +126,7 @@ class Completion:
 
     def _begin(self) -> threading.Thread | None:
         """Claim the upload and start on it, unless somebody else has."""
-        limit, who = self._context.intakes, self._principal.id
+        limit, who = self._context.limits.intakes, self._principal.id
         limit.acquire(who)
         try:
             claim = self._claim()
@@ -204,7 +204,7 @@ class Completion:
             get_logger().error("upload-not-taken-in", upload_id=str(claim.upload_id), exc_info=True)
             self._note(claim, InternalError())
         finally:
-            self._context.intakes.release(self._principal.id)
+            self._context.limits.intakes.release(self._principal.id)
 
     def _take_in(self, claim: Claim) -> None:
         rows = RowsUpload(

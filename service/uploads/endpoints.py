@@ -175,7 +175,7 @@ def put_part(
     """
     sha256 = read_sha256(content_digest)
     receiver = PartReceiver(context, principal, upload_id, number, sha256=sha256)
-    with context.uploads.hold(principal.id):
+    with context.limits.uploads.hold(principal.id):
         return receiver.receive(BodyStream(request, max_bytes=receiver.size_bytes))
 
 

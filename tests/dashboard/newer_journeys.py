@@ -70,9 +70,9 @@ def charged(tab: Any, go: Any, scene: Scene, newer: Newer) -> None:
 
 def notifications(world: World, tab: Any, go: Any) -> None:
     """An owner registers an address and confirms it, then a webhook, tests it, sees the delivery, and removes it."""
-    parts = world.app.state.context
-    settings = parts.settings.model_copy(update={"smtp_host": "127.0.0.1", "smtp_sender": "u@example.org"})
-    world.app.state.context = replace(parts, settings=settings)
+    context = world.app.state.context
+    settings = context.settings.model_copy(update={"smtp_host": "127.0.0.1", "smtp_sender": "u@example.org"})
+    world.app.state.context = replace(context, settings=settings)
     go("/notifications")
     tab.get_by_role("radio", name="E-mail").check()
     tab.get_by_label("Address").fill("a.person@example.org")

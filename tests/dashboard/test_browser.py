@@ -88,9 +88,9 @@ class Watched:
 @pytest.fixture
 def here(world: World) -> Iterator[tuple[World, Scene, Newer, str, Any]]:
     browser_path()
-    parts = world.app.state.context
-    settings = parts.settings.model_copy(update={"upload_part_bytes": PART_BYTES})
-    world.app.state.context = replace(parts, settings=settings)
+    context = world.app.state.context
+    settings = context.settings.model_copy(update={"upload_part_bytes": PART_BYTES})
+    world.app.state.context = replace(context, settings=settings)
     scene = lived_in(world)
     newer = enrich(world, scene)
     with served(world.app) as address, chromium() as browser:

@@ -45,9 +45,9 @@ def sign(world: World, role: str, *, ago: float = 0, name: str = "here") -> None
 def examined(
     world: World, *, free: int = PLENTY, clock=None, database=None, **settings: object
 ) -> Sequence[Finding]:
-    parts = world.app.state.context
+    context = world.app.state.context
     return Examination(
-        parts.settings.model_copy(update=settings),
+        context.settings.model_copy(update=settings),
         database=database or world.database,
         store=world.store,
         clock=clock or SystemClock(),

@@ -38,8 +38,8 @@ def test_a_broker_and_a_database_that_are_away_are_told_without_their_addresses(
     world: World, settings, log_text
 ) -> None:
     away = settings.model_copy(update={"broker_url": "redis://127.0.0.1:1/0"})
-    parts = replace(world.app.state.context, settings=away)
-    world.app.state.readiness = health.ReadinessProbe(parts)
+    context = replace(world.app.state.context, settings=away)
+    world.app.state.readiness = health.ReadinessProbe(context)
     answer = world.client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["checks"] == ALL_OK | {"broker": "failed"}
@@ -51,8 +51,8 @@ def test_an_object_store_that_is_away_is_told(world: World) -> None:
         def exists(self, _key: str) -> bool:
             raise GenericError("http://objects:9000/secret")
 
-    parts = replace(world.app.state.context, store=Away())
-    world.app.state.readiness = health.ReadinessProbe(parts)
+    context = replace(world.app.state.context, store=Away())
+    world.app.state.readiness = health.ReadinessProbe(context)
     answer = world.client.get("/readyz")
     assert answer.json()["checks"] == ALL_OK | {"storage": "failed"}
     assert "secret" not in answer.text

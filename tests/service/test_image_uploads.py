@@ -86,9 +86,9 @@ class SendingImages(Sending):
 
 @pytest.fixture
 def small_parts(world: World) -> World:
-    parts = world.app.state.context
+    context = world.app.state.context
     world.app.state.context = replace(
-        parts, settings=parts.settings.model_copy(update={"upload_part_bytes": PART})
+        context, settings=context.settings.model_copy(update={"upload_part_bytes": PART})
     )
     return world
 

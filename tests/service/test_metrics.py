@@ -44,8 +44,8 @@ def key(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 
 
 def set_settings(world: World, **changes: object) -> None:
-    parts = world.app.state.context
-    world.app.state.context = replace(parts, settings=parts.settings.model_copy(update=changes))
+    context = world.app.state.context
+    world.app.state.context = replace(context, settings=context.settings.model_copy(update=changes))
 
 
 def test_production_answers_nobody_without_a_token_and_whoever_has_it_with_one(world: World) -> None:

@@ -15,8 +15,8 @@ def limit(world: World) -> Callable[..., None]:
     """Sets quotas."""
 
     def set_quotas(**quotas: int) -> None:
-        parts = world.app.state.context
-        world.app.state.context = replace(parts, settings=parts.settings.model_copy(update=quotas))
+        context = world.app.state.context
+        world.app.state.context = replace(context, settings=context.settings.model_copy(update=quotas))
 
     return set_quotas
 

@@ -203,8 +203,8 @@ def test_images_are_refused_with_what_to_do_instead(world: World) -> None:
 
 
 def test_too_many_at_once_are_refused(world: World) -> None:
-    parts = world.app.state.context
-    object.__setattr__(parts, "settings", parts.settings.model_copy(update={"quota_queued_jobs": 1}))
+    context = world.app.state.context
+    object.__setattr__(context, "settings", context.settings.model_copy(update={"quota_queued_jobs": 1}))
     release_id = world.release()
     assert order(world, release_id).status_code == 202
     require_problem(order(world, release_id, target="age"), status=409, code="quota-exceeded")

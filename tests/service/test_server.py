@@ -32,7 +32,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(world: World, served: Served, 
         )
         connection.sendall(head.encode() + b"ward,age,sick,seen\n" + b"A,30,yes,2020-01-02\n" * 100)
         time.sleep(0.3)
-    limit = world.app.state.context.uploads
+    limit = world.app.state.context.limits.uploads
     assert eventually(lambda: limit.free == 4)
     assert nothing_is_left(world, settings, dataset_id)
 
@@ -99,7 +99,7 @@ def test_an_endless_sample_stops_when_its_reader_leaves(
                 break
         assert sampling > 0
     assert eventually(lambda: sampler_threads() == 0)
-    limit = world.app.state.context.streams.limit
+    limit = world.app.state.context.sampling.streams.limit
     assert eventually(lambda: limit.free == 4)
 
 
@@ -134,7 +134,7 @@ def test_the_api_answers_while_many_sample(world: World, served: Served) -> None
     for thread in threads:
         thread.start()
     try:
-        limit = world.app.state.context.streams.limit
+        limit = world.app.state.context.sampling.streams.limit
         assert eventually(lambda: limit.free == 0)
         busy = httpx.get(path, headers=headers_of(world), timeout=600)
         assert (busy.status_code, busy.json()["code"]) == (503, "service-busy")

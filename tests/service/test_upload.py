@@ -152,7 +152,7 @@ def test_too_many_bytes_are_refused(world: World, settings, announced: bool) -> 
 
 def test_no_more_uploads_at_once_than_there_are_places(world: World) -> None:
     dataset_id = world.declare()
-    limit = world.app.state.context.uploads
+    limit = world.app.state.context.limits.uploads
     for _ in range(4):
         limit.acquire()
     answer = world.upload(dataset_id)
@@ -166,7 +166,7 @@ def test_one_owners_uploads_leave_room_for_the_next(world: World) -> None:
     mine = world.declare()
     declared = {"name": "other wards", "domain": DOMAIN, "declared_size": 1000}
     other = world.stranger.post("/v1/datasets", declared).json()["id"]
-    limit = world.app.state.context.uploads
+    limit = world.app.state.context.limits.uploads
     for _ in range(2):
         limit.acquire(world.owner.principal_id)
     answer = world.upload(mine)

@@ -27,9 +27,9 @@ PART = 100
 @pytest.fixture
 def small_parts(world: World) -> World:
     """The API with parts of a hundred bytes."""
-    parts = world.app.state.context
-    settings = parts.settings.model_copy(update={"upload_part_bytes": PART})
-    world.app.state.context = replace(parts, settings=settings)
+    context = world.app.state.context
+    settings = context.settings.model_copy(update={"upload_part_bytes": PART})
+    world.app.state.context = replace(context, settings=settings)
     return world
 
 
@@ -287,10 +287,10 @@ def test_a_machine_that_fails_says_so_once_and_may_be_asked_again(small_parts: W
 
 def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(small_parts: World) -> None:
     sending = Sending(small_parts).put_all()
-    parts = small_parts.app.state.context
+    context = small_parts.app.state.context
     with small_parts.database.read_only() as session:
         principal = small_parts.directory.recognise(session, small_parts.owner.key)
-    killed = completing.Completion(parts, principal, UUID(sending.id), sha256=hashlib.sha256(CSV).digest())
+    killed = completing.Completion(context, principal, UUID(sending.id), sha256=hashlib.sha256(CSV).digest())
     claim = killed._claim()
     assert claim is not None
     body = {"sha256": hashlib.sha256(CSV).hexdigest()}
@@ -298,10 +298,10 @@ def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(s
     assert (answer.status_code, answer.json()["state"]) == (202, "completing")
     assert answer.headers["retry-after"]
     require_problem(sending.put(1), status=409, code="upload-not-open")
-    small_parts.clock.advance(seconds=parts.settings.lease_seconds + 1)
+    small_parts.clock.advance(seconds=context.settings.lease_seconds + 1)
     assert sending.complete().status_code == 200
     # The first one was not dead but asleep: nothing of what it does counts.
-    parts.intakes.enter()
+    context.limits.intakes.acquire()
     killed._work(claim)
     assert sending.state() == "completed"
     assert len(stored(small_parts)) == 1
@@ -310,7 +310,7 @@ def test_a_process_that_was_killed_midway_is_taken_over_when_its_lease_is_over(s
 
 def test_no_more_intakes_at_once_than_there_are_places(small_parts: World) -> None:
     sending = Sending(small_parts).put_all()
-    limit = small_parts.app.state.context.intakes
+    limit = small_parts.app.state.context.limits.intakes
     for _ in range(2):
         limit.acquire()
     require_problem(sending.complete(), status=503, code="service-busy")
@@ -323,7 +323,7 @@ def test_no_more_intakes_at_once_than_there_are_places(small_parts: World) -> No
 
 def test_one_owners_intakes_leave_room_for_the_next(small_parts: World) -> None:
     sending = Sending(small_parts).put_all()
-    limit = small_parts.app.state.context.intakes
+    limit = small_parts.app.state.context.limits.intakes
     limit.acquire(small_parts.owner.principal_id)
     require_problem(sending.complete(), status=429, code="share-used-up")
     limit.acquire(small_parts.stranger.principal_id)

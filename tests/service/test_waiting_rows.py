@@ -253,9 +253,9 @@ def test_the_acceptance_is_logged_like_an_upload_that_closed_the_dataset(world: 
 def test_waiting_bytes_count_and_those_that_are_replaced_do_not(world: World) -> None:
     dataset_id = waiting_of_many(world)
     size = world.store.size_of(stored(world)[0])
-    parts = world.app.state.context
-    room = parts.settings.model_copy(update={"quota_stored_bytes": size + size // 2})
-    world.app.state.context = replace(parts, settings=room)
+    context = world.app.state.context
+    room = context.settings.model_copy(update={"quota_stored_bytes": size + size // 2})
+    world.app.state.context = replace(context, settings=room)
     refused = world.upload(world.declare(), MANY)
     require_problem(refused, code="quota-exceeded")
     assert len(stored(world)) == 1

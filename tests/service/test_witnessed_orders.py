@@ -18,10 +18,10 @@ from tests.service.world import World, require_problem
 
 def note(world: World, dataset_id: str, *, ahead: int) -> UUID:
     """Note a head that the ledger has not: as if the database had been restored from a backup."""
-    parts = world.app.state.context
+    context = world.app.state.context
     with world.database.transaction() as session:
         population_id = UUID(world.owner.get(f"/v1/datasets/{dataset_id}").json()["population_id"])
-        signer = keyring.signer(session, master_keys=parts.settings.master_keys, clock=world.clock)
+        signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=world.clock)
         sequence = ledger.budget_of(session, population_id).head_sequence + ahead
     head = Head(sequence=sequence, hash=bytes(range(32)))
     signed = signed_ledger_head(signer, population_id, head, at=world.clock.now())

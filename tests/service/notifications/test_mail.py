@@ -21,9 +21,9 @@ from tests.service.world import World, require_problem
 
 def with_mail(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator has set a mail server."""
-    parts = world.app.state.context
-    changed = parts.settings.model_copy(update={"smtp_host": "127.0.0.1", "smtp_sender": "u@example.org"})
-    monkeypatch.setattr(world.app.state, "parts", replace(parts, settings=changed))
+    context = world.app.state.context
+    changed = context.settings.model_copy(update={"smtp_host": "127.0.0.1", "smtp_sender": "u@example.org"})
+    monkeypatch.setattr(world.app.state, "context", replace(context, settings=changed))
 
 
 def test_an_address_is_told_nothing_before_it_is_confirmed_and_then_in_digests(
