@@ -22,7 +22,7 @@ from core.notifications import repository
 from core.notifications.attempts import DELIVERED, GONE, MAX_ATTEMPTS, wait_after
 from core.notifications.details import Details
 from core.notifications.kinds import Kind
-from core.notifications.messages import Message, Parcel, message_of
+from core.notifications.messages import Message, Batch, message_of
 from core.notifications.rights import speaks_for, told_to
 from core.storage.errors import SealBroken
 from core.storage.master_keys import MasterKeys
@@ -43,7 +43,7 @@ BROKE_OFF: Final = "broke-off"
 class Transport(Protocol):
     """A way to an endpoint."""
 
-    def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+    def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
         """Deliver messages in their order until one fails. Returns a code for each that was tried; raises nothing."""
 
 
@@ -85,11 +85,11 @@ class Dispatcher:
         with self._database.transaction() as session:
             self._spread(session)
         with self._database.transaction() as session:
-            parcels = self._take(session)
+            batches = self._take(session)
         tried = 0
-        for parcel, outcomes in self._send(parcels):
+        for batch, outcomes in self._send(batches):
             with self._database.transaction() as session:
-                self._note(session, parcel, outcomes)
+                self._note(session, batch, outcomes)
             tried += len(outcomes)
         return tried
 
@@ -122,19 +122,19 @@ class Dispatcher:
             repository.add_deliveries(session, in_order, endpoint.id, at=now)
         repository.mark_spread(session, events.keys(), at=now)
 
-    def _take(self, session: Session) -> Sequence[Parcel]:
+    def _take(self, session: Session) -> Sequence[Batch]:
         """What is due, by endpoint; what may not be told any more is dropped here."""
         now = self._clock.now()
         waiting = repository.due_endpoints(session, at=now, limit=ENDPOINTS_AT_ONCE)
-        parcels = []
+        batches = []
         for endpoint_id in sorted(waiting):
             endpoint = repository.lock_endpoint_if_free(session, endpoint_id)
-            parcel = None if endpoint is None else self._parcel(session, endpoint, now=now)
-            if parcel is not None:
-                parcels.append(parcel)
-        return parcels
+            batch = None if endpoint is None else self._batch_for(session, endpoint, now=now)
+            if batch is not None:
+                batches.append(batch)
+        return batches
 
-    def _parcel(self, session: Session, endpoint: NotificationEndpoint, *, now: datetime) -> Parcel | None:
+    def _batch_for(self, session: Session, endpoint: NotificationEndpoint, *, now: datetime) -> Batch | None:
         principal = speaks_for(session, endpoint.key_id, at=now)
         if principal is None or endpoint.wrapped_details is None:
             self._pause(session, endpoint, KEY_ENDED)
@@ -162,7 +162,7 @@ class Dispatcher:
         session.flush()
         if not kept:
             return None
-        return Parcel(endpoint_id=endpoint.id, channel=endpoint.channel, details=details, messages=kept)
+        return Batch(endpoint_id=endpoint.id, channel=endpoint.channel, details=details, messages=kept)
 
     def _held_until(self, endpoint: NotificationEndpoint, event: NotificationEvent) -> datetime:
         """Until when an event waits, so that a person gets one message with many events instead of many messages."""
@@ -171,23 +171,23 @@ class Dispatcher:
             return event.at
         return endpoint.answered_at + self._digest
 
-    def _send(self, parcels: Sequence[Parcel]) -> Sequence[tuple[Parcel, Sequence[str]]]:
+    def _send(self, batches: Sequence[Batch]) -> Sequence[tuple[Batch, Sequence[str]]]:
         now = self._clock.now()
-        running: list[tuple[Parcel, Future[Sequence[str]]]] = [
-            (parcel, self._senders.submit(self._transports[parcel.channel].send, parcel, at=now))
-            for parcel in parcels
-            if parcel.channel in self._transports
+        running: list[tuple[Batch, Future[Sequence[str]]]] = [
+            (batch, self._senders.submit(self._transports[batch.channel].send, batch, at=now))
+            for batch in batches
+            if batch.channel in self._transports
         ]
         wait([future for _, future in running], timeout=SENDING_SECONDS)
-        return [(parcel, _outcomes(future)) for parcel, future in running]
+        return [(batch, _outcomes(future)) for batch, future in running]
 
-    def _note(self, session: Session, parcel: Parcel, outcomes: Sequence[str]) -> None:
-        """Note what became of a parcel; what was not tried waits as long as what failed before it."""
+    def _note(self, session: Session, batch: Batch, outcomes: Sequence[str]) -> None:
+        """Note what became of a batch; what was not tried waits as long as what failed before it."""
         now = self._clock.now()
-        endpoint = repository.lock_endpoint(session, parcel.endpoint_id)
+        endpoint = repository.lock_endpoint(session, batch.endpoint_id)
         pause: str | None = None
         again_at = now
-        for index, message in enumerate(parcel.messages):
+        for index, message in enumerate(batch.messages):
             delivery = repository.delivery_for_update(session, message.delivery_id)
             if delivery.state != repository.WAITING:
                 continue

@@ -19,7 +19,7 @@ from core.notifications.attempts import DELIVERED
 from core.notifications.codes import code_of
 from core.notifications.errors import TargetRefused
 from core.notifications.kinds import Kind
-from core.notifications.messages import WORDS, Message, Parcel, full_minute, spelt
+from core.notifications.messages import WORDS, Message, Batch, full_minute, spelt
 
 Security = Literal["starttls", "tls", "none"]
 
@@ -108,15 +108,15 @@ class MailTransport:
     def __init__(self, server: MailServer) -> None:
         self._server = server
 
-    def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+    def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
         """Deliver everything in one message. Returns the same code for each event."""
-        return [self._outcome(parcel, at=at)] * len(parcel.messages)
+        return [self._outcome(batch, at=at)] * len(batch.messages)
 
-    def _outcome(self, parcel: Parcel, *, at: datetime) -> str:
-        message = written(parcel, sender=self._server.sender, at=at)
+    def _outcome(self, batch: Batch, *, at: datetime) -> str:
+        message = written(batch, sender=self._server.sender, at=at)
         try:
             with self._server.connected() as server:
-                server.send_message(message, from_addr=self._server.sender, to_addrs=[parcel.details.target])
+                server.send_message(message, from_addr=self._server.sender, to_addrs=[batch.details.target])
         except (ssl.SSLError, smtplib.SMTPNotSupportedError):
             return "tls-failed"
         except (smtplib.SMTPConnectError, smtplib.SMTPServerDisconnected):
@@ -128,19 +128,19 @@ class MailTransport:
         return DELIVERED
 
 
-def written(parcel: Parcel, *, sender: str, at: datetime) -> EmailMessage:
-    """The message about everything in a parcel."""
-    confirms = [message for message in parcel.messages if message.kind is Kind.CONFIRM]
-    told = [message for message in parcel.messages if message.kind is not Kind.CONFIRM]
+def written(batch: Batch, *, sender: str, at: datetime) -> EmailMessage:
+    """The message about everything in a batch."""
+    confirms = [message for message in batch.messages if message.kind is Kind.CONFIRM]
+    told = [message for message in batch.messages if message.kind is not Kind.CONFIRM]
     made = EmailMessage()
     made["From"] = sender
-    made["To"] = parcel.details.target
+    made["To"] = batch.details.target
     made["Date"] = format_datetime(full_minute(at))
-    made["Message-ID"] = f"<{parcel.messages[0].event_id.hex}@{sender.rpartition('@')[2]}>"
+    made["Message-ID"] = f"<{batch.messages[0].event_id.hex}@{sender.rpartition('@')[2]}>"
     made["Auto-Submitted"] = "auto-generated"
     if confirms:
         made["Subject"] = "understudy: confirm this address"
-        code = code_of(parcel.details.secret)
+        code = code_of(batch.details.secret)
         made.set_content(
             f"Somebody has registered this address for notifications of understudy.\n\nIf it was you, the code is\n\n    {code}\n\n"
             "It holds for a day. If it was not you, do nothing: nothing more is sent.\n"

@@ -59,7 +59,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class Batch:
     """Everything that is due for one endpoint.
 
     Args:

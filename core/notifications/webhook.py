@@ -19,14 +19,14 @@ from core.notifications import signature
 from core.notifications.addresses import Network, Target, allowed_addresses, parse_target
 from core.notifications.attempts import DELIVERED
 from core.notifications.errors import TargetRefused
-from core.notifications.messages import Message, Parcel
+from core.notifications.messages import Message, Batch
 
 Resolve = Callable[[str, int], Sequence[str]]
 
 CONNECT_SECONDS: Final = 3.0
 WHOLE_SECONDS: Final = 6.0
-PARCEL_SECONDS: Final = 10.0
-"""After so long no further message of a parcel is begun, so that the last one ends within what a round waits for."""
+BATCH_SECONDS: Final = 10.0
+"""After so long no further message of a batch is begun, so that the last one ends within what a round waits for."""
 _AGENT: Final = "understudy-webhooks/1"
 _SUCCESS: Final = range(200, 300)
 
@@ -50,7 +50,7 @@ class WebhookTransport:
         resolver: Resolves names.
         tls: How certificates are checked; against the machine's authorities where not given.
         whole_seconds: After which one delivery is broken off, however lively it is.
-        parcel_seconds: After which no further delivery to one receiver is begun.
+        batch_seconds: After which no further delivery to one receiver is begun.
     """
 
     def __init__(
@@ -61,28 +61,28 @@ class WebhookTransport:
         resolver: Resolve = resolve,
         tls: ssl.SSLContext | None = None,
         whole_seconds: float = WHOLE_SECONDS,
-        parcel_seconds: float = PARCEL_SECONDS,
+        batch_seconds: float = BATCH_SECONDS,
     ) -> None:
         self._networks = networks
         self._plain_allowed = plain_allowed
         self._resolve = resolver
         self._tls = tls
         self._whole_seconds = whole_seconds
-        self._parcel_seconds = parcel_seconds
+        self._batch_seconds = batch_seconds
 
-    def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+    def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
         """Deliver messages in their order until one fails or time is up. Returns a code for each that was tried."""
         outcomes: list[str] = []
-        until = time.monotonic() + self._parcel_seconds
-        for message in parcel.messages:
-            outcomes.append(self._outcome(parcel, message, at=at))
+        until = time.monotonic() + self._batch_seconds
+        for message in batch.messages:
+            outcomes.append(self._outcome(batch, message, at=at))
             if outcomes[-1] != DELIVERED or time.monotonic() >= until:
                 break
         return outcomes
 
-    def _outcome(self, parcel: Parcel, message: Message, *, at: datetime) -> str:
+    def _outcome(self, batch: Batch, message: Message, *, at: datetime) -> str:
         try:
-            target = parse_target(parcel.details.target, plain_allowed=self._plain_allowed)
+            target = parse_target(batch.details.target, plain_allowed=self._plain_allowed)
         except TargetRefused:
             return "address-refused"
         try:
@@ -93,7 +93,7 @@ class WebhookTransport:
         if not usable:
             return "address-refused"
         body = message.body
-        signed = signature.headers(message.event_id, body, secrets=parcel.details.secrets_at(at), at=at)
+        signed = signature.headers(message.event_id, body, secrets=batch.details.secrets_at(at), at=at)
         return self._post(target, usable[0], body, dict(signed))
 
     def _post(self, target: Target, address: str, body: bytes, signed: dict[str, str]) -> str:

@@ -18,7 +18,7 @@ from core.notifications.attempts import DELIVERED
 from core.notifications.codes import code_of
 from core.notifications.details import Details
 from core.notifications.dispatch import Dispatcher
-from core.notifications.messages import Parcel
+from core.notifications.messages import Batch
 from tests.dashboard.newer_scene import Newer, make_report
 from tests.dashboard.scene import Scene
 from tests.service.world import World
@@ -139,9 +139,9 @@ def _code(world: World, url: str) -> str:
 class _Arrives:
     """A way on which everything arrives."""
 
-    def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
+    def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
         assert at
-        return [DELIVERED] * len(parcel.messages)
+        return [DELIVERED] * len(batch.messages)
 
 
 def _deliver(world: World) -> None:

@@ -280,7 +280,9 @@ def test_one_principals_streams_leave_room_for_the_next(world: World, served: Se
 
 def test_a_stream_that_was_admitted_while_others_took_the_last_seat_is_refused(world: World) -> None:
     job_id, person = UUID(world.job()["id"]), uuid4()
-    watch = watching.JobWatch(world.database, clock=world.clock, subscriptions=8, subscriptions_per_principal=1)
+    watch = watching.JobWatch(
+        world.database, clock=world.clock, subscriptions=8, subscriptions_per_principal=1
+    )
     sent: list[Any] = []
 
     async def send(message: Any) -> None:

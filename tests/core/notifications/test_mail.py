@@ -12,13 +12,13 @@ from core.notifications.errors import TargetRefused
 from core.notifications.kinds import Kind
 from core.notifications.mail import MailServer, MailTransport, parse_address, written
 from tests.core.notifications.mailbox import mailbox
-from tests.core.notifications.test_webhook import NOW, SECRET, certificate, parcel
+from tests.core.notifications.test_webhook import NOW, SECRET, certificate, batch
 
 SENDER = "understudy@example.org"
 
 
 def to_person(count=1, *, kind=Kind.JOB_SUCCEEDED):
-    made = parcel("", count=count)
+    made = batch("", count=count)
     messages = [replace(message, kind=kind) for message in made.messages]
     details = Details(target="a.person@example.org", secret=SECRET)
     return replace(made, channel="email", details=details, messages=messages)

@@ -19,9 +19,9 @@ from core.notifications.attempts import FIRST_WAIT, LONGEST_WAIT, wait_after
 from core.notifications.details import Details, shown_secret
 from core.notifications.dispatch import SENDING_SECONDS
 from core.notifications.kinds import Kind
-from core.notifications.messages import Message, Parcel
+from core.notifications.messages import Message, Batch
 from core.notifications.signature import headers, mark_of
-from core.notifications.webhook import CONNECT_SECONDS, PARCEL_SECONDS, WHOLE_SECONDS, WebhookTransport
+from core.notifications.webhook import CONNECT_SECONDS, BATCH_SECONDS, WHOLE_SECONDS, WebhookTransport
 from tests.core.notifications.receiver import receiving
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -29,7 +29,7 @@ NOW = dt.datetime(2026, 3, 1, 12, 0, 59, 999999, tzinfo=dt.UTC)
 SECRET, OLD = b"s" * 32, b"o" * 32
 
 
-def parcel(url, *, count=1, **details):
+def batch(url, *, count=1, **details):
     messages = [
         Message(
             delivery_id=UUID(int=number), event_id=UUID(int=number), kind=Kind.JOB_SUCCEEDED,
@@ -38,7 +38,7 @@ def parcel(url, *, count=1, **details):
         for number in range(1, count + 1)
     ]  # fmt: skip
     made = Details(target=url, secret=SECRET, **details)
-    return Parcel(endpoint_id=UUID(int=0), channel="webhook", details=made, messages=messages)
+    return Batch(endpoint_id=UUID(int=0), channel="webhook", details=made, messages=messages)
 
 
 def transport(**options):
@@ -62,7 +62,7 @@ def test_the_vector_of_the_specification():
 
 def test_a_message_is_signed_and_holds_ids_and_minutes_only():
     with receiving() as receiver:
-        assert transport().send(parcel(receiver.url("/a?b=c")), at=NOW) == ["delivered"]
+        assert transport().send(batch(receiver.url("/a?b=c")), at=NOW) == ["delivered"]
     (received,) = receiver.received
     head, body = received
     assert head[":request"] == "POST /a?b=c HTTP/1.1"
@@ -81,7 +81,7 @@ def test_a_message_is_signed_and_holds_ids_and_minutes_only():
 def test_after_a_rotation_both_secrets_verify_until_the_old_one_ends():
     until = NOW + dt.timedelta(seconds=1)
     with receiving() as receiver:
-        sent = parcel(receiver.url(), previous=OLD, previous_until=until)
+        sent = batch(receiver.url(), previous=OLD, previous_until=until)
         transport().send(sent, at=NOW)
         transport().send(sent, at=until)
     during, after = receiver.received
@@ -105,7 +105,7 @@ def test_after_a_rotation_both_secrets_verify_until_the_old_one_ends():
 def test_only_a_success_counts_and_redirects_are_not_followed(answer, outcome):
     with receiving() as receiver:
         receiver.answer = answer
-        assert transport().send(parcel(receiver.url(), count=2), at=NOW)[0] == outcome
+        assert transport().send(batch(receiver.url(), count=2), at=NOW)[0] == outcome
     assert len(receiver.received) == (2 if outcome == "delivered" else 1)
 
 
@@ -122,16 +122,16 @@ def test_a_receiver_that_drips_is_broken_off():
     with receiving() as receiver:
         receiver.behave = drip
         started = time.monotonic()
-        assert transport(whole_seconds=0.3).send(parcel(receiver.url()), at=NOW) == ["timeout"]
+        assert transport(whole_seconds=0.3).send(batch(receiver.url()), at=NOW) == ["timeout"]
         assert time.monotonic() - started < 20
 
 
 def test_a_slow_receiver_is_not_sent_more_than_a_round_waits_for():
     """Otherwise what it took would be noted as a timeout, and sent again until it is paused."""
-    assert PARCEL_SECONDS + CONNECT_SECONDS + WHOLE_SECONDS < SENDING_SECONDS
+    assert BATCH_SECONDS + CONNECT_SECONDS + WHOLE_SECONDS < SENDING_SECONDS
     with receiving() as receiver:
-        sent = parcel(receiver.url(), count=3)
-        assert transport(parcel_seconds=0).send(sent, at=NOW) == ["delivered"]
+        sent = batch(receiver.url(), count=3)
+        assert transport(batch_seconds=0).send(sent, at=NOW) == ["delivered"]
         assert len(receiver.received) == 1
         assert transport().send(sent, at=NOW) == ["delivered"] * 3
 
@@ -146,11 +146,11 @@ def test_nothing_inside_is_connected_to_whatever_its_name_says():
     with receiving() as receiver:
         inside = transport(networks=(), resolver=resolver)
         url = receiver.url(host="example.org")
-        assert inside.send(parcel(url), at=NOW) == ["address-refused"]
-        assert inside.send(parcel(receiver.url()), at=NOW) == ["address-refused"]
+        assert inside.send(batch(url), at=NOW) == ["address-refused"]
+        assert inside.send(batch(receiver.url()), at=NOW) == ["address-refused"]
         assert receiver.received == []
         # The name is asked for once; the connection goes to what was looked at.
-        assert transport(resolver=resolver).send(parcel(url), at=NOW) == ["delivered"]
+        assert transport(resolver=resolver).send(batch(url), at=NOW) == ["delivered"]
     assert asked.count(("example.org", receiver.port)) == 2
     assert receiver.received[0][0]["host"] == f"example.org:{receiver.port}"
 
@@ -161,9 +161,9 @@ def test_names_that_are_unknown_closed_ports_and_plain_http_elsewhere():
 
     with receiving() as receiver:
         pass
-    assert transport(resolver=unknown).send(parcel("http://example.org/"), at=NOW) == ["name-unknown"]
-    assert transport().send(parcel(receiver.url()), at=NOW) == ["unreachable"]
-    assert transport(plain_allowed=False).send(parcel(receiver.url()), at=NOW) == ["address-refused"]
+    assert transport(resolver=unknown).send(batch("http://example.org/"), at=NOW) == ["name-unknown"]
+    assert transport().send(batch(receiver.url()), at=NOW) == ["unreachable"]
+    assert transport(plain_allowed=False).send(batch(receiver.url()), at=NOW) == ["address-refused"]
 
 
 def certificate(tmp_path, name):
@@ -194,8 +194,8 @@ def test_the_certificate_is_held_against_the_name_though_the_address_was_looked_
     trusted = ssl.create_default_context(cafile=str(path))
     with receiving(server) as receiver:
         loopback = {"resolver": lambda *_: ["127.0.0.1"], "plain_allowed": False}
-        good = parcel(receiver.url(host="hooks.example.org", scheme="https"))
-        bad = parcel(receiver.url(host="other.example.org", scheme="https"))
+        good = batch(receiver.url(host="hooks.example.org", scheme="https"))
+        bad = batch(receiver.url(host="other.example.org", scheme="https"))
         assert transport(tls=trusted, **loopback).send(good, at=NOW) == ["delivered"]
         assert transport(tls=trusted, **loopback).send(bad, at=NOW) == ["tls-failed"]
         assert transport(**loopback).send(good, at=NOW) == ["tls-failed"], "nobody vouches for it"
@@ -222,4 +222,4 @@ def test_secrets_are_shown_as_the_specification_says():
 
 
 def test_details_do_not_show_themselves():
-    assert "example" not in repr(parcel("https://example.org/secret-token"))
+    assert "example" not in repr(batch("https://example.org/secret-token"))

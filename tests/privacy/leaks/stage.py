@@ -34,7 +34,7 @@ from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
 from core.notifications.attempts import DELIVERED
 from core.notifications.dispatch import Dispatcher
-from core.notifications.messages import Parcel
+from core.notifications.messages import Batch
 from core.settings import Settings
 from core.storage.objects import open_store
 from service.app import create_app
@@ -221,9 +221,9 @@ class Receiver:
 
     bodies: list[bytes] = field(default_factory=list)
 
-    def send(self, parcel: Parcel, *, at: datetime) -> list[str]:
-        self.bodies += [message.body for message in parcel.messages]
-        return [DELIVERED] * len(parcel.messages)
+    def send(self, batch: Batch, *, at: datetime) -> list[str]:
+        self.bodies += [message.body for message in batch.messages]
+        return [DELIVERED] * len(batch.messages)
 
 
 def notified(settings: Settings, world: World) -> list[bytes]:

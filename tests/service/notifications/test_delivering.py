@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from core.notifications.attempts import MAX_ATTEMPTS
 from core.notifications.dispatch import KEPT_FOR, Dispatcher
-from core.notifications.messages import Parcel
+from core.notifications.messages import Batch
 from core.notifications.repository import Undelivered, undelivered
 from core.notifications.webhook import WebhookTransport
 from tests.core.notifications.receiver import Receiver
@@ -81,10 +81,10 @@ def test_a_transport_that_breaks_or_hangs_keeps_nobody_else_waiting(
     release = threading.Event()
 
     class Transport:
-        def send(self, parcel: Parcel, *, at: datetime) -> Sequence[str]:
-            if "breaks" in parcel.details.target:
+        def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
+            if "breaks" in batch.details.target:
                 raise ValueError(at)
-            if "hangs" in parcel.details.target:
+            if "hangs" in batch.details.target:
                 release.wait(60)
             return ["delivered"]
 
@@ -106,9 +106,7 @@ def test_what_a_slow_receiver_leaves_over_goes_out_with_the_next_round(
     world.owner.post(f"/v1/datasets/{dataset_id}/freeze", {"reason": "a test"})
     world.owner.post(f"{PATH}/{endpoint['id']}/test")
     dispatcher._transports = {
-        "webhook": WebhookTransport(
-            networks=[ip_network("127.0.0.0/8")], plain_allowed=True, parcel_seconds=0
-        )
+        "webhook": WebhookTransport(networks=[ip_network("127.0.0.0/8")], plain_allowed=True, batch_seconds=0)
     }
     assert [dispatcher.round() for _ in range(3)] == [1, 1, 0]
     assert len({head["webhook-id"] for head, _ in receiver.received}) == 2
