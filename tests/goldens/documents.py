@@ -1,0 +1,216 @@
+"""Documents that leave the service: domains, plans, certificates, utility reports, and the schemas that describe them.
+
+A certificate lists files that numerical libraries write, so here each has a made-up digest. A plan's digest and the
+signature cover floats, whose last bits depend on the processor: they are recomputed here from the document and left out.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from core.domain.images import ImageDomain
+from core.domain.table import TableDomain
+from core.ledger.chain import Head
+from core.releases.certificate import make_certificate, sign_certificate
+from core.releases.certificate_schema import schema_text
+from core.releases.execution import Executed
+from core.releases.generator_check import GeneratorCheck
+from core.releases.manifest import ImageManifest, TableManifest
+from core.releases.selection_certificate import of_selection, sign_selection_certificate
+from core.releases.selection_execution import SelectionExecuted
+from core.releases.selection_form import selection_schema_text
+from core.reports.charged import Measurement, make_charged_report, sign_charged_report
+from core.reports.charged_form import charged_schema_text
+from core.signing import contexts
+from core.synthesis.plan import Plan
+from core.synthesis.selection import ordered_plan_from_json
+from tests.core.domain.ruled import EVERY_RULE
+from tests.goldens import plans
+from tests.goldens.api import structure
+from tests.goldens.chains import AT, SIGNER
+from tests.goldens.files import canonical, digest
+
+_SOFTWARE: Final = {
+    "name": "understudy",
+    "version": "1.2.3",
+    "source_sha256": "5" * 64,
+    "python": "3.11.7",
+    "distributions": [{"name": "torch", "version": "2.13.0", "files_sha256": "7" * 64}],
+}
+_TABLE_FILES: Final = (
+    "README.md",
+    "domain.json",
+    "generator.onnx",
+    "generator.safetensors",
+    "manifest.json",
+    "sample.py",
+)
+_LINKS: Final[dict[str, Any]] = {
+    "job_id": UUID(int=3),
+    "dataset_id": UUID(int=1),
+    "population_id": UUID(int=2),
+    "issued_at": AT,
+    "reserved": Head(sequence=3, hash=bytes(range(32))),
+    "spent": Head(sequence=5, hash=bytes(reversed(range(32)))),
+}
+_CRITIC_ALONE: Final = {
+    "anchor": False, "schedule": "exponential", "schedule_blocks": 2, "acts": True, "steps": 120, "acts_interval": 7,
+}  # fmt: skip
+
+
+def domains() -> dict[str, object]:
+    """The canonical form of declared domains, and its digest."""
+    declared: dict[str, dict[str, Any]] = {"table": plans.DOMAIN, "learnt": plans.LEARNT} | {
+        f"rule {name}": document for name, document in EVERY_RULE.items()
+    }
+    members: dict[str, object] = {}
+    for name, document in declared.items():
+        table = TableDomain.from_json(document)
+        written = table.to_json()
+        assert table.digest() == digest(written)
+        # The canonical text of a rule's document is long, and its digest says as much.
+        shown = {} if name.startswith("rule") else {"document": written}
+        members[name] = {"sha256": table.digest(), "cardinalities": list(table.cardinalities)} | shown
+    images = ImageDomain.from_json(plans.DIGITS)
+    members["images"] = {"sha256": images.digest(), "document": images.to_json()}
+    return members
+
+
+def ordered_plans() -> dict[str, object]:
+    """Plans of every kind as the job's row keeps them."""
+    made = {
+        "both": plans.table_plan({"critic": True}),
+        "learnt domain": plans.table_plan(document=plans.LEARNT),
+        "screened": plans.table_plan({"critic": False, "anchor_screening_share": 0.05}),
+        "independent groups": plans.table_plan(_CRITIC_ALONE),
+        "aim": plans.table_plan({"marginals_per_round": 2}, synthesizer="aim"),
+        "mst": plans.table_plan(synthesizer="mst"),
+        "images with a critic": plans.image_plan({"critic": True}),
+    }
+    members: dict[str, object] = {}
+    for name, plan in made.items():
+        written = _through_json(plan.to_json())
+        assert ordered_plan_from_json(written) == plan
+        assert plan.digest() == digest(written)
+        members[name] = written
+    return members
+
+
+def certificates() -> dict[str, object]:
+    """A signed certificate of each kind of job, and a signed utility report."""
+    tables: dict[str, tuple[Plan, tuple[str, ...]]] = {
+        "counts only": (plans.table_plan({"critic": False}), ("counts.bin", *_TABLE_FILES)),
+        "with a critic": (plans.table_plan(_CRITIC_ALONE), _TABLE_FILES),
+        "images": (plans.image_plan(), _TABLE_FILES),
+        "reused counts": (plans.reuse_plan(), ("counts.bin", *_TABLE_FILES)),
+    }
+    members: dict[str, object] = {}
+    for name, (plan, files) in tables.items():
+        looked = GeneratorCheck(draws=1000, distinct_records=900, constant_columns=("ward",))
+        stated = _statement(plan, looked if name == "counts only" else None) | _artefacts(files)
+        members[name] = _stable(sign_certificate(stated, SIGNER).to_json(), contexts.CERTIFICATE)
+    members["selection"] = _selection()
+    members["utility report"] = _utility_report()
+    return members
+
+
+def _statement(plan: Plan, looked: GeneratorCheck | None = None) -> dict[str, Any]:
+    domain = plans.DOMAIN
+    return make_certificate(
+        plan=plan,
+        executed=Executed.planned(plan),
+        release_id=UUID(int=4),
+        domain_digest=digest(domain),
+        cardinalities=TableDomain.from_json(domain).cardinalities,
+        noise_grid=_grid(plan),
+        software=_SOFTWARE,
+        generator_check=looked,
+        **_LINKS,
+    )
+
+
+def _selection() -> dict[str, Any]:
+    plan, winner = plans.selection_plan(), 1
+    executed = SelectionExecuted.planned(plan, winner=winner)
+    final = plan.finals[winner]
+    grids = {"candidates": [_grid(one) for one in plan.candidates], "final": _grid(final)}
+    stated = of_selection(_statement(final), plan=plan, executed=executed, noise_grid=grids)
+    signed = sign_selection_certificate(stated | _artefacts(_TABLE_FILES), SIGNER).to_json()
+    return _stable(signed, contexts.CERTIFICATE)
+
+
+def _utility_report() -> dict[str, Any]:
+    plan = plans.utility_plan()
+    terms = {kind: [float(number - 1) for number in range(count)] for kind, count in plan.terms.items()}
+    references = {kind: [0.01] * count for kind, count in plan.terms.items()} | {"score": [0.8, 0.75]}
+    report = make_charged_report(
+        plan=plan,
+        measurement=Measurement.of_terms(plan, terms, references),
+        noise_grid=2.0**-20,
+        software=_SOFTWARE,
+        **_LINKS,
+    )
+    return _stable(sign_charged_report(report, SIGNER).to_json(), contexts.CHARGED_REPORT)
+
+
+def _grid(plan: Plan) -> dict[str, Any]:
+    return {
+        "anchor": None if plan.anchor is None else 2.0**-20,
+        "label_counts": None if plan.label_histogram is None else 1,
+        "critic": [{"first_step": block.first_step, "bits_below_noise": 36} for block in plan.blocks],
+        "histograms": None if plan.acts is None else 36,
+    }
+
+
+def _artefacts(files: tuple[str, ...]) -> dict[str, Any]:
+    return {"artefacts": {name: {"bytes": len(name), "sha256": digest(name)} for name in files}}
+
+
+def _through_json(document: Mapping[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(canonical(document))
+    return read
+
+
+def _stable(signed: Mapping[str, Any], context: str) -> dict[str, Any]:
+    """Without the digest of the plan and the signature, once both are what the rest of the document says."""
+    read = _through_json(signed)
+    seal = {name: read.pop(name) for name in ("context", "algorithm", "key_id", "signature")}
+    assert (seal["context"], seal["algorithm"], seal["key_id"]) == (context, "Ed25519", SIGNER.key_id)
+    message = b"\0".join((b"understudy/signature/1", context.encode(), canonical(read).encode()))
+    SIGNER.private_key.public_key().verify(base64.b64decode(seal["signature"]), message)
+    assert read.pop("plan_digest") == digest(read["plan"])
+    return read
+
+
+def manifests() -> dict[str, object]:
+    """The manifest of a bundle, of each kind."""
+    table = {
+        "latent_dimension": 2,
+        "cardinalities": (3, 2),
+        "label_index": 1,
+        "label_probabilities": (0.25, 0.75),
+    }
+    images = ImageManifest(latent_dimension=2, height=6, width=5, channels=3, label_probabilities=None)
+    return {
+        "table": TableManifest(**table).to_json(),  # type: ignore[arg-type]
+        "wide table": TableManifest(**table, groups=(2, 2)).to_json(),  # type: ignore[arg-type]
+        "images": images.to_json(),
+    }
+
+
+def schemas() -> dict[str, object]:
+    """Published JSON schemas of signed documents, by definition."""
+    texts = {
+        "certificate": schema_text(),
+        "selection": selection_schema_text(),
+        "utility report": charged_schema_text(),
+    }
+    members: dict[str, object] = {}
+    for name, text in texts.items():
+        document = json.loads(text)
+        definitions = document.pop("$defs", {})
+        members[name] = digest(structure(document))
+        members |= {f"{name}: {part}": digest(structure(inner)) for part, inner in definitions.items()}
+    return members
