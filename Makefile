@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean
+.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens goldens-dashboard screenshots audit drill fuzz laws clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -151,7 +151,10 @@ bench-quote: $(DEV_INSTALLED) ## seconds that a quote takes, cold and warm
 bench-sampling: $(DEV_INSTALLED) ## synthetic rows per second into files
 	$(BIN)/python -m benchmarks.sampling --save
 
-goldens: $(DEV_INSTALLED) ## take the pictures that key pages of the dashboard are compared with anew (needs Chromium)
+goldens: $(DEV_INSTALLED) ## write the golden files of contracts anew, after an intended change of one (ONLY="api settings" for a part)
+	$(BIN)/python -m tests.goldens.write $(ONLY)
+
+goldens-dashboard: $(DEV_INSTALLED) ## take the pictures that key pages of the dashboard are compared with anew (needs Chromium)
 	UNDERSTUDY_GOLDENS=anew UNDERSTUDY_BROWSER_REQUIRED=1 $(BIN)/python -m pytest -q tests/dashboard/test_goldens.py -k look_as
 
 screenshots: $(DEV_INSTALLED) ## pictures of the dashboard, light and dark, desktop and phone, into docs/screenshots (needs Chromium)

@@ -1,4 +1,4 @@
-"""Key pages look as they did: compared with kept pictures, desktop and phone; `make goldens` takes them anew."""
+"""Key pages look as they did: compared with kept pictures, desktop and phone; `make goldens-dashboard` takes them anew."""
 
 import os
 import re
@@ -77,7 +77,7 @@ def _apart(shot: Image.Image, name: str, out: Path) -> str | None:
 def _tell(told: str, version: str, out: Path) -> None:
     """Fail, or, where another browser draws, say so."""
     taken = TAKEN_WITH.read_text().strip()
-    advice = f"Look at the pictures in {out} beside those in tests/dashboard/golden; `make goldens` takes them anew."
+    advice = f"Look at the pictures in {out} beside those in tests/dashboard/golden; `make goldens-dashboard` takes them anew."
     if version.partition(".")[0] != taken.partition(".")[0] and not REQUIRED:
         pytest.skip(f"The pictures were taken with Chromium {taken}, and here is {version}. {told}\n{advice}")
     pytest.fail(f"{told}\nTaken with Chromium {taken}, here {version}. {advice}", pytrace=False)
@@ -110,7 +110,7 @@ def _accented(shot: Image.Image) -> Any:
 def test_another_browser_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     taken = TAKEN_WITH.read_text().strip()
     monkeypatch.setattr("tests.dashboard.test_goldens.REQUIRED", False)
-    with pytest.raises(pytest.fail.Exception, match="make goldens"):
+    with pytest.raises(pytest.fail.Exception, match="make goldens-dashboard"):
         _tell("a.png looks different", taken, tmp_path)
     with pytest.raises(
         pytest.skip.Exception, match=f"taken with Chromium {re.escape(taken)}, and here is 999"

@@ -62,7 +62,8 @@ def _entries() -> list[tuple[str, Any, dict[str, Any]]]:
         grant_id=GRANT, holder=HOLDER, epsilon=0.5, delta=1e-7, expires_at=AT, by="principal:6"
     )
     closed = [
-        decisions.grant_closed(grant_id=GRANT, outcome=state, by="upkeep") for state in decisions.GrantState
+        decisions.grant_closed(grant_id=GRANT, outcome=state, by="upkeep")
+        for state in (decisions.GrantState.EXPIRED, decisions.GrantState.REVOKED)
     ]
     return [
         ("reserved by the first release", moved(EntryKind.RESERVED, 1, CHARGE), {"balance": None} | plan),

@@ -1,13 +1,18 @@
 """Every verb of the command with its options, and the exit statuses, without prose."""
 
+import argparse
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, Literal, get_args, get_origin
+from unittest.mock import patch
 
 import typer.main
 
+from service import provision, rotate_master_key
 from tests.goldens.files import canonical
 from understudy.cli import INTERRUPTED, app
 from understudy.cli.doctor import PROBLEMS
@@ -15,15 +20,60 @@ from understudy.cli.publish import DEGENERATE
 from understudy.cli.stack import FORGOTTEN
 from understudy.embedded.launcher import PARENT_GONE
 from understudy.verifying.verification import Outcome
+from workers import backup, ledger_audit, restore, upkeep
 
 _LIMITS: Final = (
-    "min", "max", "clamp", "count", "case_sensitive", "exists", "file_okay", "dir_okay", "writable", "allow_dash",
-)  # fmt: skip
+    "min",
+    "max",
+    "clamp",
+    "count",
+    "case_sensitive",
+    "exists",
+    "file_okay",
+    "dir_okay",
+    "allow_dash",
+)
+_USUAL: Final[dict[str, object]] = {
+    "required": False, "multiple": False, "values": 1, "flag": False, "hidden": False, "clamp": False, "count": False,
+    "case_sensitive": True, "exists": False, "file_okay": True, "dir_okay": True, "allow_dash": False,
+}  # fmt: skip
+"""What a parameter is where nothing is said; None for all others."""
+_OPERATORS: Final[dict[str, Callable[..., object]]] = {
+    "python -m service.provision": provision.main,
+    "python -m service.rotate_master_key": rotate_master_key.main,
+    "python -m workers.backup": backup.main,
+    "python -m workers.ledger_audit": ledger_audit.main,
+    "python -m workers.restore": restore.main,
+    "python -m workers.upkeep": upkeep.main,
+}
 
 
 def command() -> dict[str, object]:
-    """By verb, its parameters in order; groups list nothing of their own."""
-    return {" ".join(words): rows for words, rows in _verbs(typer.main.get_command(app), ("understudy",))}
+    """By verb, its parameters in order; groups list nothing of their own. Then the programs of operators."""
+    verbs = {" ".join(words): rows for words, rows in _verbs(typer.main.get_command(app), ("understudy",))}
+    return verbs | {name: _arguments(main) for name, main in _OPERATORS.items()}
+
+
+def _arguments(main: Callable[..., object]) -> list[object]:
+    """The parser that a program would read its arguments with."""
+    found: list[argparse.ArgumentParser] = []
+
+    def caught(parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        found.append(parser)
+        raise SystemExit
+
+    with patch("argparse.ArgumentParser.parse_args", caught), suppress(SystemExit):
+        main(*([[]] if signature(main).parameters else []))
+    return [
+        {
+            "argument": action.option_strings or action.dest,
+            "type": None if action.type is None else getattr(action.type, "__name__", "checked"),
+            "required": action.required,
+            "default": _plain(action.default),
+            "values": action.nargs,
+        }
+        for action in found[0]._actions
+    ]
 
 
 def exit_statuses() -> dict[str, object]:
@@ -58,18 +108,19 @@ def _parameter(parameter: Any) -> dict[str, object]:
         if option
         else parameter.metavar or parameter.name
     )
-    return {
-        "kind": parameter.param_type_name,
-        "spelt": spelt,
-        "type": _type(described.annotation) if described else "flag",
-        "limits": {name: _plain(value) for name, value in limits.items() if value not in {None, False}},
+    told = {
+        "type": _type(described.annotation) if described else "bool",
         "required": parameter.required,
         "default": _default(parameter.default),
-        "many": [bool(parameter.multiple), parameter.nargs],
+        "multiple": bool(parameter.multiple),
+        "values": parameter.nargs,
         "flag": bool(getattr(parameter, "is_flag", False)),
         "environment": _plain(parameter.envvar),
         "hidden": bool(getattr(parameter, "hidden", False)),
+        **{name: _plain(value) for name, value in limits.items()},
     }
+    changed = {name: value for name, value in told.items() if value != _USUAL.get(name)}
+    return {parameter.param_type_name: spelt} | changed
 
 
 def _type(annotation: Any) -> object:

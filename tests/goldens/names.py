@@ -38,6 +38,7 @@ PRODUCT: Final = ("core", "service", "workers", "models", "understudy", "migrati
 ROOT: Final = Path(__file__).parents[2]
 _DIALECT: Final = postgresql.dialect()  # type: ignore[no-untyped-call]
 _VARIABLE: Final = re.compile(r"UNDERSTUDY_[A-Z0-9_]*[A-Z0-9]")
+_METRIC: Final = re.compile(r"understudy_[a-z_]+")
 _FORMAT: Final = re.compile(r"understudy[./][a-z0-9-]+/[0-9]+")
 
 
@@ -101,7 +102,7 @@ def tasks() -> dict[str, object]:
 
 
 def words() -> dict[str, object]:
-    """Values of enumerations that leave the service or stand in its tables, cookies, and versioned formats."""
+    """Values of enumerations that leave the service or stand in its tables, cookies, versioned formats, metrics and audited actions."""
     enumerations: dict[str, type[StrEnum]] = {
         "roles": Role,
         "scopes": Scope,
@@ -118,6 +119,10 @@ def words() -> dict[str, object]:
         members[f"event {kind.value}"] = [None if scope is None else scope.value, kind in CHOSEN]
     members["cookies"] = [COOKIE, LOOPBACK_COOKIE]
     members["formats"] = sorted(_formats())
+    members["metrics"] = sorted(
+        {text for text in _constants() if isinstance(text, str) and _METRIC.fullmatch(text)}
+    )
+    members["actions in the audit log"] = sorted(_actions())
     return members
 
 
@@ -131,27 +136,42 @@ def _formats() -> set[str]:
     return found
 
 
+def _constants() -> Iterator[object]:
+    """Every constant of the trees that is not a docstring."""
+    for tree in _trees():
+        prose = {
+            id(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and id(node) not in prose:
+                yield node.value
+
+
+def _actions() -> set[str]:
+    """What entries of the audit log say was done: every constant in what a call is given as its `action`."""
+    given = [
+        node.value
+        for tree in _trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "action"
+    ]
+    constants = [
+        str(node.value)
+        for value in given
+        for node in ast.walk(value)
+        if isinstance(node, ast.Constant) and "." in str(node.value)
+    ]
+    return set(constants)
+
+
 @cache
-def _constants() -> tuple[object, ...]:
-    """Every constant but for docstrings of the product's files that name a variable or a format."""
-    found: list[object] = []
-    for package in PRODUCT:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            text = path.read_text()
-            if _VARIABLE.search(text) is None and _FORMAT.search(text) is None:
-                continue
-            tree = ast.parse(text)
-            prose = {
-                id(node.value)
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-            }
-            found += [
-                node.value
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Constant) and id(node) not in prose
-            ]
-    return tuple(found)
+def _trees() -> tuple[ast.Module, ...]:
+    """The product's files that name a variable, a format, a metric or an action."""
+    wanted = re.compile(f"{_VARIABLE.pattern}|{_FORMAT.pattern}|{_METRIC.pattern}|action=")
+    texts = (path.read_text() for package in PRODUCT for path in sorted((ROOT / package).rglob("*.py")))
+    return tuple(ast.parse(text) for text in texts if wanted.search(text))
 
 
 def _import_all(package: ModuleType) -> None:
