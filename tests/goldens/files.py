@@ -55,8 +55,16 @@ def differences(committed: object, made: object, place: str = "") -> Iterator[st
     elif isinstance(committed, list) and isinstance(made, list) and len(committed) == len(made):
         for number, (one, other) in enumerate(zip(committed, made, strict=True)):
             yield from differences(one, other, f"{place}[{number}]")
+    elif isinstance(committed, list) and isinstance(made, list) and _are_words(committed + made):
+        yield from (f"{place} / {text}: gone" for text in committed if text not in made)
+        yield from (f"{place} / {text}: new" for text in made if text not in committed)
     elif not _equal(committed, made):
         yield f"{place}: {_short(committed)} became {_short(made)}"
+
+
+def _are_words(values: list[Any]) -> bool:
+    """Whether these are texts of two lists, each without repetition."""
+    return all(isinstance(value, str) and values.count(value) <= 2 for value in values)
 
 
 def _equal(committed: object, made: object) -> bool:

@@ -31,6 +31,11 @@ def test_every_golden_file_is_compared_and_all_are_small():
         assert file.read_text() == text_of(json.loads(file.read_text()))
 
 
+def test_words_that_came_and_went_are_named():
+    assert list(differences(["a", "b"], ["b", "c", "d"])) == [" / a: gone", " / c: new", " / d: new"]
+    assert list(differences(["a", "a"], ["a"])) == [': ["a","a"] became ["a"]']
+
+
 @pytest.mark.parametrize(
     ("made", "named"),
     [
