@@ -20,7 +20,6 @@ LONGEST = (
     "tests/workers/",
     "tests/privacy/",
     "tests/understudy/verifying/",
-    "tests/mutants/",
 )
 """What takes longest, which begins first so that nobody waits for it at the end."""
 SPREAD = ("tests/workers/test_faults",)

@@ -1,7 +1,7 @@
-"""Try mutants: ``python -m tests.mutants.matrix --jobs 2`` tries all, names alone try those.
+"""Try mutants: `python -m tests.mutants.matrix --jobs 2` tries all of them, `... matrix NAME` only those named.
 
-The outcomes go into benchmarks/results/mutants.json and docs/kill-matrix.md. The exit status is 1 if a mutant survives, or
-if nothing was learnt of one.
+Before any trial starts, all chosen mutants are checked against the source; `--fits` does only that. The outcomes go into
+benchmarks/results/mutants.json and docs/kill-matrix.md. The exit status is 1 if a mutant does not fit, survives or crashes.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from queue import SimpleQueue
 
 from benchmarks.machine import machine_facts
 from tests.mutants.catalogue import MUTANTS
+from tests.mutants.fits import misfits
 from tests.mutants.mutant import ROOT, Mutant
 from tests.mutants.page import PAGE, RESULTS, kill_matrix, read_results
-from tests.mutants.sample import SAMPLE
 from tests.mutants.trial import SourceCopy, Trial, Verdict
 
 
@@ -80,7 +80,7 @@ def write(trials: Sequence[Trial]) -> None:
         "mutants": {name: outcome for name, outcome in sorted(outcomes.items()) if name in known},
     }
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(kill_matrix(results, sample=SAMPLE))
+    PAGE.write_text(kill_matrix(results))
 
 
 def _commit() -> str:
@@ -89,12 +89,22 @@ def _commit() -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Try what was asked for. Returns the exit status."""
+    """Check and try the chosen mutants. Return the exit status."""
     parser = argparse.ArgumentParser(description="Puts privacy bugs into copies of the source, one by one.")
-    parser.add_argument("names", nargs="*", help="mutants to try; all without any")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mutants to try; default: all")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--fits", action="store_true", help="only check that the mutants fit the source")
     told = parser.parse_args(words)
+    if unknown := set(told.names) - {mutant.name for mutant in MUTANTS}:
+        parser.error(f"no such mutant: {', '.join(sorted(unknown))}")
     chosen = [mutant for mutant in MUTANTS if not told.names or mutant.name in told.names]
+    if problems := misfits(chosen):
+        print(*problems, sep="\n")
+        print(f"{len(problems)} problems: rewrite these mutants, nothing was tried")
+        return 1
+    if told.fits:
+        print(f"{len(chosen)} mutants fit the source")
+        return 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         trials = try_all(chosen, jobs=told.jobs, folder=Path(folder))
     write(trials)

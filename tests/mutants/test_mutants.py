@@ -1,69 +1,181 @@
-"""The catalogue of seeded bugs fits the source, and a random few are killed."""
+"""How a mutant is found in a source and applied, how misfits are reported, and what counts as killed."""
 
 import ast
+import dataclasses
 
 import pytest
 
+from tests.mutants import matrix
 from tests.mutants.catalogue import MUTANTS
-from tests.mutants.matrix import try_all
-from tests.mutants.mutant import ROOT, Mutant, Unfit, undefined_names
-from tests.mutants.sample import SAMPLE, SEED, drawn, seed_of_run
+from tests.mutants.fits import misfits, undefined_names
+from tests.mutants.mutant import Mutant, Unfit
 from tests.mutants.trial import Verdict, judge
 
+SOURCE = '''
+"""A module."""
+import math
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_mutant_fits_its_source_and_its_killer_exists(mutant):
-    assert mutant.applied((ROOT / mutant.path).read_text())
-    path, *names = mutant.killed_by.partition("[")[0].split("::")
-    scope = ast.parse((ROOT / path).read_text()).body
-    for name in names:
-        found = [
-            each for each in scope if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name == name
-        ]
-        assert len(found) == 1, f"{mutant.killed_by} is not there"
-        scope = found[0].body
+LIMIT = 2 * 3
+
+@cached
+def scale(count, factor=1.0):
+    """Scale a count."""
+    return math.sqrt(count) * factor
+
+class Ledger:
+    rows = LIMIT
+
+    @property
+    def room(self):
+        return self.cap - self.spent
+
+    @room.setter
+    def room(self, value):
+        self.cap = value + self.spent
+
+    def reserve(self, charge, *, grant=None):
+        # Checked before anything is written.
+        if charge > self.room or (
+            grant is not None and charge > grant
+        ):
+            raise Refused(charge, cap=self.cap)
+        self.audit(charge)
+        self.spent += charge
+        for entry in self.entries:
+            self.audit(entry)
+
+    async def settle(self):
+        def begun():
+            return self.steps
+        try:
+            await self.write(f"{begun()} of {self.total}")
+        except OSError:
+            return None
+'''
 
 
-def test_there_are_enough_mutants_and_no_two_alike():
-    assert len(MUTANTS) >= 45
-    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
-    assert len({(mutant.path, mutant.before, mutant.after) for mutant in MUTANTS}) == len(MUTANTS)
-
-
-@pytest.mark.timeout(1800)
-def test_a_random_few_are_killed(tmp_path):
-    seed = seed_of_run()
-    trials = try_all(drawn(MUTANTS, seed), jobs=1, folder=tmp_path)
-    left = [
-        f"{each.mutant.name}: {each.verdict}\n{each.said}"
-        for each in trials
-        if each.verdict is not Verdict.KILLED
-    ]
-    assert not left, f"{SEED}={seed}\n" + "\n".join(left)
-    assert len(trials) == SAMPLE
-
-
-def test_the_same_seed_draws_the_same():
-    assert drawn(MUTANTS, 7) == drawn(MUTANTS, 7)
-    assert len({mutant.name for seed in range(600) for mutant in drawn(MUTANTS, seed)}) == len(MUTANTS)
-
-
-def _mutant(before: str, after: str) -> Mutant:
-    return Mutant(name="a", path="b.py", before=before, after=after, bug="", source="", killed_by="")
+def _mutant(function: str, before: str, after: str, *, name: str = "a") -> Mutant:
+    return Mutant(
+        name=name,
+        module="made.up",
+        function=function,
+        before=before,
+        after=after,
+        bug="",
+        source="",
+        killed_by="tests/mutants/test_mutants.py::test_names_are_unique",
+    )
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [("three", "four"), ("one", "two"), ("two = 2", "two = 2"), ("two = 2", "two = (")]
+    ("function", "before", "after", "old", "new"),
+    [
+        pytest.param("", "2 * 3", "2 * 4", "2 * 3", "2 * 4", id="module"),
+        pytest.param("Ledger", "LIMIT", "LIMIT + 1", "rows = LIMIT", "rows = LIMIT + 1", id="class attribute"),
+        pytest.param("scale", "1.0", "2.0", "factor=1.0", "factor=2.0", id="default"),
+        pytest.param("scale", "cached", "forgetful", "@cached", "@forgetful", id="decorator"),
+        pytest.param("scale", "return math.sqrt(count)*(factor)", "return factor", "math.sqrt(count) * ", "", id="statement"),
+        pytest.param("Ledger.room", "self.cap - self.spent", "self.cap", "self.cap - self.spent", "self.cap", id="property"),
+        pytest.param("Ledger.reserve", "charge>self.room", "charge >= self.room", "> self.room", ">= self.room", id="comparison"),
+        pytest.param("Ledger.reserve", "Refused(charge,cap=self.cap)", "Refused(charge)", ", cap=self.cap", "", id="keyword"),
+        pytest.param("Ledger.reserve", "self.audit(charge)", "", "        self.audit(charge)\n", "", id="removal"),
+        pytest.param("Ledger.reserve", "self.audit(charge); self.spent += charge", "self.spent += charge; self.audit(charge)",
+                     "        self.audit(charge)\n        self.spent += charge\n", "        self.spent += charge\n        self.audit(charge)\n", id="order"),
+        pytest.param("Ledger.reserve", "self.audit(entry)", "\n    if entry:\n        self.audit(entry)\n  ",
+                     "    self.audit(entry)", "    if entry: self.audit(entry)", id="insertion"),
+        pytest.param("Ledger.settle", "return None", "raise", "return None", "raise", id="handler"),
+        pytest.param("Ledger.settle", "await self.write(f'{begun()} of {self.total}')", "pass", 'await self.write(f"{begun()} of {self.total}")', "pass", id="await"),
+        pytest.param("Ledger.settle.begun", "self.steps", "0", "self.steps", "0", id="nested function"),
+    ],
+)  # fmt: skip
+def test_a_mutant_changes_one_place_of_the_tree(function, before, after, old, new):
+    assert SOURCE.count(old) == 1
+    expected = ast.dump(ast.parse(SOURCE.replace(old, new)))
+    assert ast.dump(ast.parse(_mutant(function, before, after).applied(SOURCE))) == expected
+
+
+def test_comments_formatting_and_docstrings_do_not_matter():
+    mutant = _mutant("scale", "math.sqrt(count) * factor", "factor")
+    for text in (
+        SOURCE.replace("return math", "# A reason.\n    return math"),
+        SOURCE.replace("math.sqrt(count) * factor", "(math.sqrt(\n        count)\n        * factor)"),
+        SOURCE.replace("Scale a count.", "Say it in other words: math.sqrt(count) * factor."),
+    ):
+        assert text != SOURCE
+        assert "return factor" in mutant.applied(text)
+
+
+@pytest.mark.parametrize(
+    ("function", "before", "after", "why"),
+    [
+        ("scale", "math.sqrt(other)", "0", "occurs 0 times"),
+        ("Ledger", "self.cap", "0", "occurs 2 times"),
+        ("scale", "self.spent", "0", "occurs 0 times"),
+        ("Ledger.release", "self.spent", "0", "has no Ledger.release"),
+        ("scale", "factor", "(factor)", "changes nothing"),
+        ("scale", "factor", "(", "not valid Python"),
+        ("scale", "", "pass", "occurs 0 times"),
+        ("", "LIMIT = 2 * 3", "return", "not valid Python"),
+        ("scale", "return math.sqrt(count) * factor", "continue", "not valid Python"),
+        ("Ledger.room", "return self.cap - self.spent", "", "not valid Python"),
+    ],
 )
-def test_a_mutant_that_no_longer_fits_says_so(before, after):
-    with pytest.raises(Unfit):
-        _mutant(before, after).applied("one = 1\none_more = 1\ntwo = 2\n")
+def test_a_mutant_that_does_not_fit_says_why(function, before, after, why):
+    with pytest.raises(Unfit, match=why):
+        _mutant(function, before, after).applied(SOURCE)
 
 
-def test_no_mutant_uses_a_name_that_nothing_defines(tmp_path):
-    texts = {mutant.name: mutant.applied((ROOT / mutant.path).read_text()) for mutant in MUTANTS}
-    assert not undefined_names(texts, tmp_path)
-    assert "`y`" in undefined_names({"clumsy": "x = y\n"}, tmp_path)
+@pytest.fixture
+def root(tmp_path):
+    for path, text in {
+        "made/up.py": "def scale(count):\n    return count * 2\n",
+        "tests/test_scale.py": "class TestScale:\n    def test_scale(self):\n        assert True\n",
+    }.items():
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def test_all_misfits_are_listed_at_once(root):
+    killed_by = "tests/test_scale.py::TestScale::test_scale[1]"
+    sound = dataclasses.replace(_mutant("scale", "count * 2", "count", name="sound"), killed_by=killed_by)
+    assert not misfits([sound], root)
+    replaced = {
+        "moved": {"before": "count * 3"},
+        "clumsy": {"after": "count * factor"},
+        "elsewhere": {"module": "made.down"},
+        "renamed": {"killed_by": "tests/test_scale.py::TestScale::test_other"},
+        "gone": {"killed_by": "tests/test_gone.py::test_scale"},
+        "whole-file": {"killed_by": "tests/test_scale.py"},
+    }
+    mutants = [dataclasses.replace(sound, name=name, **fields) for name, fields in replaced.items()]
+    problems = misfits([sound, *mutants], root)
+    assert len(problems) == len(mutants)
+    for name in replaced:
+        assert any(problem.startswith(name) for problem in problems)
+
+
+def test_undefined_names_are_reported():
+    assert not undefined_names({"sound": "x = 1\ny = x\n"})
+    assert "`y`" in "".join(undefined_names({"clumsy": "x = y\n"}))
+
+
+def test_nothing_is_tried_if_a_mutant_does_not_fit(monkeypatch, capsys):
+    def try_all(*args, **options):
+        pytest.fail("a trial was started")
+
+    monkeypatch.setattr(matrix, "try_all", try_all)
+    monkeypatch.setattr(matrix, "MUTANTS", [_mutant("", "1", "2", name="b")])
+    assert matrix.main([]) == matrix.main(["--fits"]) == matrix.main(["b"]) == 1
+    assert "b: made/up.py does not exist" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        matrix.main(["a-name-that-no-mutant-has"])
+
+
+def test_names_are_unique():
+    assert len(MUTANTS) >= 45
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({(each.module, each.function, each.before, each.after) for each in MUTANTS}) == len(MUTANTS)
 
 
 @pytest.mark.parametrize(

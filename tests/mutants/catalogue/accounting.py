@@ -2,17 +2,18 @@
 
 from tests.mutants.mutant import Mutant
 
-DOTS = "core/privacy/connected_dots.py"
-RENYI = "core/privacy/renyi.py"
-JOINT = "core/privacy/joint.py"
-STAGES = "core/synthesis/stages.py"
+DOTS = "core.privacy.connected_dots"
+RENYI = "core.privacy.renyi"
+JOINT = "core.privacy.joint"
+STAGES = "core.synthesis.stages"
 GOLDEN = "tests/core/privacy/test_golden.py::test_golden_values[3-5.447925]"
 REFRESH = "tests/core/synthesis/test_plan.py::test_refresh_steps_are_charged_jointly_with_the_public_number_of_groups"
 
 MUTANTS = (
     Mutant(
         name="joint-rule-adds-sigmas",
-        path=JOINT,
+        module=JOINT,
+        function="joint_noise_multiplier",
         before="return 1 / math.sqrt(noise_multiplier**-2 + histograms * histogram_noise_multiplier**-2)",
         after="return noise_multiplier + histogram_noise_multiplier / math.sqrt(histograms)",
         bug="two releases on one sample are charged as if their noise added up instead of their signal",
@@ -21,7 +22,8 @@ MUTANTS = (
     ),
     Mutant(
         name="joint-rule-counts-one-histogram",
-        path=JOINT,
+        module=JOINT,
+        function="joint_noise_multiplier",
         before="histograms * histogram_noise_multiplier**-2",
         after="histogram_noise_multiplier**-2",
         bug="however many histograms a refresh releases, one is charged",
@@ -30,7 +32,8 @@ MUTANTS = (
     ),
     Mutant(
         name="refresh-not-charged",
-        path=STAGES,
+        module=STAGES,
+        function="training_mechanism",
         before="parts += _repeated(sampling_rate, joint, refreshed)",
         after="parts += _repeated(sampling_rate, max(joint, block.noise_multiplier), refreshed)",
         bug="steps that release histograms too are charged like steps that do not",
@@ -39,19 +42,21 @@ MUTANTS = (
     ),
     Mutant(
         name="refresh-charged-as-another-sample",
-        path=STAGES,
+        module=STAGES,
+        function="training_mechanism",
         before="parts += _repeated(sampling_rate, joint, refreshed)",
-        after=(
-            "parts += _repeated(sampling_rate, block.noise_multiplier, refreshed if joint else 0)\n"
-            "            parts += _repeated(sampling_rate, acts.noise_multiplier / acts.groups**0.5, refreshed)"
-        ),
+        after="""
+            parts += _repeated(sampling_rate, block.noise_multiplier, refreshed if joint else 0)
+            parts += _repeated(sampling_rate, acts.noise_multiplier / acts.groups**0.5, refreshed)
+        """,
         bug="histograms and gradient of one sample are charged as if each had a sample of its own",
         source="IDPGAN, theorem 2: the Hoelder bound amplifies a sample twice",
         killed_by=REFRESH,
     ),
     Mutant(
         name="a-refresh-too-few",
-        path=STAGES,
+        module=STAGES,
+        function="refreshes",
         before="return -(-(first_step + steps) // interval) - -(-first_step // interval)",
         after="return (first_step + steps) // interval - first_step // interval",
         bug="the refresh at step 0 is not counted",
@@ -60,7 +65,8 @@ MUTANTS = (
     ),
     Mutant(
         name="conversion-without-log-delta",
-        path=RENYI,
+        module=RENYI,
+        function="epsilon_of_rdp",
         before="(math.log(delta) + np.log(a)) / (a - 1)",
         after="np.log(a) / (a - 1)",
         bug="Renyi divergence is turned into epsilon without the term in log(1/delta)",
@@ -69,7 +75,8 @@ MUTANTS = (
     ),
     Mutant(
         name="negative-divergence-as-zero",
-        path=RENYI,
+        module=RENYI,
+        function="sampled_gaussian_log_moments",
         before="moments = np.concatenate([[0.0], np.logaddexp(0.0, log_sum)])",
         after="moments = np.concatenate([[0.0], np.maximum(0.0, log_sum)])",
         bug="where digits cancel, the divergence of a step comes out as nothing",
@@ -78,7 +85,8 @@ MUTANTS = (
     ),
     Mutant(
         name="something-for-nothing",
-        path="core/privacy/accountant.py",
+        module="core.privacy.accountant",
+        function="_safe",
         before="return max(epsilon, SMALLEST_EPSILON)",
         after="return max(epsilon, 0.0)",
         bug="a release that delta covers is reported with epsilon 0",
@@ -87,7 +95,8 @@ MUTANTS = (
     ),
     Mutant(
         name="optimistic-grid",
-        path=DOTS,
+        module=DOTS,
+        function="connect_curve",
         before="return Losses(lowest=lowest, probabilities=probabilities, infinite=float(deltas[-1]))",
         after="return Losses(lowest=lowest - 1, probabilities=probabilities, infinite=float(deltas[-1]))",
         bug="every privacy loss is rounded down to the grid instead of up",
@@ -96,7 +105,8 @@ MUTANTS = (
     ),
     Mutant(
         name="the-better-direction",
-        path="core/privacy/loss.py",
+        module="core.privacy.loss",
+        function="epsilon_of_leaves",
         before="epsilon = max(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)",
         after="epsilon = min(composed_epsilon(directed, outline, delta, spacing) for directed, outline in both)",
         bug="of adding and removing a unit the cheaper one is reported",
@@ -105,79 +115,93 @@ MUTANTS = (
     ),
     Mutant(
         name="central-limit-for-an-upper-bound",
-        path="core/privacy/loss.py",
-        before="    mu, others = merge_gaussians(counts)\n    if not others:",
-        after=(
-            "    if all(isinstance(leaf, PoissonSampled) for leaf in counts):\n"
-            "        steps = [(leaf.sampling_rate, leaf.mechanism.noise_multiplier, times) for leaf, times in counts.items()]\n"
-            "        limit = math.fsum(times * rate**2 * math.expm1(noise**-2) for rate, noise, times in steps)\n"
-            "        return gaussian.epsilon_of(math.sqrt(limit), delta)\n"
-            "    mu, others = merge_gaussians(counts)\n"
-            "    if not others:"
-        ),
+        module="core.privacy.loss",
+        function="epsilon_of_leaves",
+        before="mu, others = merge_gaussians(counts)",
+        after="""
+            if all(isinstance(leaf, PoissonSampled) for leaf in counts):
+                steps = [
+                    (leaf.sampling_rate, leaf.mechanism.noise_multiplier, times)
+                    for leaf, times in counts.items()
+                ]
+                limit = math.fsum(times * rate**2 * math.expm1(noise**-2) for rate, noise, times in steps)
+                return gaussian.epsilon_of(math.sqrt(limit), delta)
+            mu, others = merge_gaussians(counts)
+        """,
         bug="the certificate's epsilon is the central limit's estimate instead of a bound",
         source="GDP accountants: Opacus PR 400, Bu and others 2020",
         killed_by=GOLDEN,
     ),
     Mutant(
         name="delta-below-the-digits",
-        path="core/privacy/guarantee.py",
-        before="if not SMALLEST_DELTA <= delta < 1:",
-        after="if not 0 < delta < 1:",
+        module="core.privacy.guarantee",
+        function="check_delta",
+        before="SMALLEST_DELTA <= delta < 1",
+        after="0 < delta < 1",
         bug="a delta is accepted at which the Fourier transform has no digits left",
         source="prv_accountant issue 17: epsilon .056 where .669 is true",
         killed_by="tests/core/privacy/test_guarantee.py::test_a_delta_outside_the_accountants_reach_is_refused",
     ),
     Mutant(
         name="target-or-infinity",
-        path="core/privacy/guarantee.py",
-        before="if not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):",
-        after="if epsilon and not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):",
+        module="core.privacy.guarantee",
+        function="check_epsilon",
+        before="not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON)",
+        after="epsilon and not (math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON)",
         bug="an epsilon of 0 counts as no limit",
         source="`target or inf`: Safe-Synthesizer issue 367, mostlyai-engine",
         killed_by="tests/core/privacy/test_guarantee.py::test_an_epsilon_that_promises_nothing_or_cannot_be_kept_is_refused",
     ),
     Mutant(
         name="calibration-overshoots",
-        path="core/privacy/calibration.py",
-        before="    return high.scale\n",
-        after="    return high.scale if low is None else low.scale\n",
+        module="core.privacy.calibration",
+        function="smallest_scale",
+        before="return high.scale",
+        after="return high.scale if low is None else low.scale",
         bug="of the two scales around the target the one above it is taken",
         source="stop after the budget is exceeded: IDPGAN, smartnoise PR 424",
         killed_by="tests/core/privacy/test_calibration.py::test_the_whole_composition_stays_within_the_target_and_barely",
     ),
     Mutant(
         name="noise-rounded-to-nearest",
-        path="core/privacy/calibration.py",
-        before="rounding=ROUND_CEILING",
-        after='rounding="ROUND_HALF_EVEN"',
+        module="core.privacy.calibration",
+        function="round_up",
+        before="exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=ROUND_CEILING)",
+        after='exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding="ROUND_HALF_EVEN")',
         bug="a calibrated noise multiplier may be rounded down",
         source="parameters printed with few digits and used as printed",
         killed_by="tests/core/privacy/test_calibration.py::test_rounding_up_never_rounds_down_and_is_idempotent",
     ),
     Mutant(
         name="noise-of-another-block",
-        path="core/synthesis/plan.py",
+        module="core.synthesis.plan",
+        function="Plan.noise_multiplier_at",
         before="index = bisect_right(self.blocks, step, key=lambda block: block.first_step) - 1",
-        after="index = min(bisect_right(self.blocks, step, key=lambda block: block.first_step), len(self.blocks) - 1)",
+        after="""
+            index = min(
+                bisect_right(self.blocks, step, key=lambda block: block.first_step), len(self.blocks) - 1
+            )
+        """,
         bug="a step gets the noise of the next block of a falling schedule",
         source="schedules off by one (IDPGAN's text and algorithm disagree on t)",
         killed_by="tests/core/synthesis/test_plan.py::test_noise_is_looked_up_by_step",
     ),
     Mutant(
         name="prefix-without-measurement",
-        path="core/synthesis/stages.py",
-        before="        if self.anchor is not None:\n",
-        after="        if self.anchor is not None and (step_count or not self.blocks):\n",
+        module="core.synthesis.stages",
+        function="PrivateStages.mechanism",
+        before="self.anchor is not None",
+        after="self.anchor is not None and (step_count or not self.blocks)",
         bug="a job that stops before its first step is not charged for the anchor it has released",
         source="pre-processing left out of the account: DP-PCA never composed",
         killed_by="tests/core/synthesis/test_plan.py::test_a_prefix_always_holds_the_measurement",
     ),
     Mutant(
         name="plan-believed",
-        path="core/synthesis/plan.py",
-        before="if stated != plan.mechanism:",
-        after="if stated is None:",
+        module="core.synthesis.plan",
+        function="Plan.from_json",
+        before="stated != plan.mechanism",
+        after="stated is None",
         bug="a stored plan is run although its mechanism is not the one that was paid for",
         source="plan and account that can drift apart",
         killed_by="tests/core/synthesis/test_plan.py::test_an_altered_plan_is_refused",

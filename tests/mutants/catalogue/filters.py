@@ -2,8 +2,8 @@
 
 from tests.mutants.mutant import Mutant
 
-FILTERS = "core/privacy/filters.py"
-CHARGE = "core/privacy/charge.py"
+FILTERS = "core.privacy.filters"
+CHARGE = "core.privacy.charge"
 CONVERTS = (
     "tests/core/privacy/test_filters.py::test_a_capacity_converts_back_to_the_cap_at_its_share_of_delta"
 )
@@ -13,16 +13,18 @@ TOTAL = "tests/core/privacy/test_charge.py::test_the_total_is_the_sum_in_any_ord
 MUTANTS = (
     Mutant(
         name="amounts-rounded-down",
-        path=CHARGE,
-        before="else math.ceil(Fraction(amount) * MICRO)",
-        after="else math.floor(Fraction(amount) * MICRO)",
+        module=CHARGE,
+        function="charge_of",
+        before="UNBOUNDED_MICROS if math.isinf(amount) else math.ceil(Fraction(amount) * MICRO)",
+        after="UNBOUNDED_MICROS if math.isinf(amount) else math.floor(Fraction(amount) * MICRO)",
         bug="the ledger's amounts of Renyi divergence are rounded down: many small jobs are free",
         source="budgets kept to a few digits",
         killed_by="tests/core/privacy/test_charge.py::test_amounts_are_rounded_up",
     ),
     Mutant(
         name="float-sums",
-        path=CHARGE,
+        module=CHARGE,
+        function="total",
         before="epsilon_micros += charge.epsilon_micros",
         after="epsilon_micros = int((epsilon_micros / MICRO + charge.epsilon_micros / MICRO) * MICRO)",
         bug="epsilons are added as binary floats, and the sum loses a grain here and there",
@@ -31,7 +33,8 @@ MUTANTS = (
     ),
     Mutant(
         name="largest-instead-of-sum",
-        path=CHARGE,
+        module=CHARGE,
+        function="total",
         before="epsilon_micros += charge.epsilon_micros",
         after="epsilon_micros = max(epsilon_micros, charge.epsilon_micros)",
         bug="jobs on the same people are charged as if they were on disjoint ones",
@@ -40,7 +43,8 @@ MUTANTS = (
     ),
     Mutant(
         name="every-filter-owns-all-of-delta",
-        path=FILTERS,
+        module=FILTERS,
+        function="rdp_capacity",
         before="share = cap.delta / (2 * len(ORDERS))",
         after="share = cap.delta",
         bug="one surviving filter of several is enough, and each spends the whole delta",
@@ -49,7 +53,8 @@ MUTANTS = (
     ),
     Mutant(
         name="basic-owns-all-of-delta",
-        path=FILTERS,
+        module=FILTERS,
+        function="_capacities",
         before="basic_share = 1 if cap.rule is AdmissionRule.BASIC else 2",
         after="basic_share = 1",
         bug="basic composition beside other filters spends the whole delta",
@@ -58,7 +63,8 @@ MUTANTS = (
     ),
     Mutant(
         name="capacity-without-log-delta",
-        path=FILTERS,
+        module=FILTERS,
+        function="rdp_capacity",
         before="math.log(order * share) / (order - 1)",
         after="math.log(order) / (order - 1)",
         bug="a filter's capacity B(a) lacks the term in log(delta)",
@@ -67,7 +73,8 @@ MUTANTS = (
     ),
     Mutant(
         name="capacity-of-another-order",
-        path=FILTERS,
+        module=FILTERS,
+        function="admit",
         before="amount = used.rdp_micros[ORDERS.index(order)]",
         after="amount = used.rdp_micros[max(0, ORDERS.index(order) - 1)]",
         bug="a filter is held against the divergence of the order below its own",
@@ -76,7 +83,8 @@ MUTANTS = (
     ),
     Mutant(
         name="empty-filter-holds",
-        path=FILTERS,
+        module=FILTERS,
+        function="_capacities",
         before="capacity if capacity > 0 else -1",
         after="max(0, capacity)",
         bug="a filter that promises nothing at this cap admits what costs nothing at its order",
@@ -85,7 +93,8 @@ MUTANTS = (
     ),
     Mutant(
         name="deltas-not-summed",
-        path=FILTERS,
+        module=FILTERS,
+        function="Room.holds",
         before="fits = fits and self.used_femtos <= self.capacity_femtos",
         after="fits = fits and self.used_femtos >= 0",
         bug="basic composition adds up epsilons and forgets the deltas",
@@ -94,9 +103,10 @@ MUTANTS = (
     ),
     Mutant(
         name="charge-of-half-the-delta",
-        path=CHARGE,
-        before="delta_femtos=math.ceil(decimal_of(delta) * FEMTO),",
-        after="delta_femtos=math.floor(decimal_of(delta) * FEMTO / 2),",
+        module=CHARGE,
+        function="charge_of",
+        before="math.ceil(decimal_of(delta) * FEMTO)",
+        after="math.floor(decimal_of(delta) * FEMTO / 2)",
         bug="a job's epsilon is computed at one delta and another is charged",
         source="epsilon and delta quoted from different places",
         killed_by="tests/core/privacy/test_charge.py::test_amounts_are_rounded_up",

@@ -2,8 +2,8 @@
 
 from tests.mutants.mutant import Mutant
 
-MEASURING = "models/graphical/measuring.py"
-MARGINALS = "core/synthesis/marginals.py"
+MEASURING = "models.graphical.measuring"
+MARGINALS = "core.synthesis.marginals"
 TESTS = "tests/models/graphical/test_measuring.py"
 MOVED = f"{TESTS}::test_a_unit_moves_every_release_by_at_most_its_sensitivity"
 NOISE = f"{TESTS}::test_every_release_has_the_planned_noise"
@@ -12,7 +12,8 @@ PLAN = "tests/core/synthesis/test_marginals.py"
 MUTANTS = (
     Mutant(
         name="marginals-without-noise",
-        path=MEASURING,
+        module=MEASURING,
+        function="Measuring._released",
         before="kept = torch.from_numpy(values + noise)",
         after="kept = torch.from_numpy(values + (noise if purpose != Purpose.MARGINAL_NOISE else 0 * noise))",
         bug="the marginals that were chosen are released exactly",
@@ -21,7 +22,8 @@ MUTANTS = (
     ),
     Mutant(
         name="scores-noised-as-one",
-        path=MEASURING,
+        module=MEASURING,
+        function="Measuring.scores",
         before="std = self._plan.scores_noise_multiplier * self._plan.scores_sensitivity",
         after="std = self._plan.scores_noise_multiplier",
         bug="every score gets the noise of a single one",
@@ -30,7 +32,8 @@ MUTANTS = (
     ),
     Mutant(
         name="graph-records-instead-of-units",
-        path=MEASURING,
+        module=MEASURING,
+        function="Measuring.__init__",
         before="np.floor((1.0 / GRID) / records)",
         after="np.floor((1.0 / GRID) / np.ones_like(records))",
         bug="a person with many records counts once a record",
@@ -39,7 +42,8 @@ MUTANTS = (
     ),
     Mutant(
         name="absolute-scores-of-double-sensitivity",
-        path=MEASURING,
+        module=MEASURING,
+        function="Measuring._excesses",
         before="np.maximum(self._counts(clique).astype(np.int64) - public, 0).sum()",
         after="2 * np.maximum(self._counts(clique).astype(np.int64) - public, 0).sum()",
         bug="a score changes by two, as the L1 distance does where records are replaced",
@@ -48,7 +52,8 @@ MUTANTS = (
     ),
     Mutant(
         name="rounds-share-their-noise",
-        path=MEASURING,
+        module=MEASURING,
+        function="Measuring._released",
         before="self._streams.normals(purpose, number, size)",
         after="self._streams.normals(purpose, 0, size)",
         bug="all rounds add the same noise, so their difference is exact",
@@ -57,7 +62,8 @@ MUTANTS = (
     ),
     Mutant(
         name="kept-release-made-again",
-        path=MEASURING,
+        module=MEASURING,
+        function="Measuring._released",
         before="kept = self.released.get((purpose, number))",
         after="kept = None",
         bug="a resumed job releases again what an earlier attempt released",
@@ -66,7 +72,8 @@ MUTANTS = (
     ),
     Mutant(
         name="columns-for-free",
-        path=MARGINALS,
+        module=MARGINALS,
+        function="MarginalsPlan.one_way_sensitivity",
         before="return _up(math.sqrt(self.columns))",
         after="return _up(1.0)",
         bug="the one-way counts of all columns are noised as those of one",
@@ -75,7 +82,8 @@ MUTANTS = (
     ),
     Mutant(
         name="marginals-of-a-round-for-free",
-        path=MARGINALS,
+        module=MARGINALS,
+        function="MarginalsPlan.marginals_sensitivity",
         before="return _up(math.sqrt(self.marginals_per_round))",
         after="return _up(1.0)",
         bug="the marginals of a round are noised as one",
@@ -84,7 +92,8 @@ MUTANTS = (
     ),
     Mutant(
         name="rounds-not-composed",
-        path=MARGINALS,
+        module=MARGINALS,
+        function="MarginalsPlan.parts",
         before="noises = (self.one_way_noise_multiplier, *(one_round * self.rounds))",
         after="noises = (self.one_way_noise_multiplier, *one_round)",
         bug="one round is accounted for, and all of them run",
@@ -93,7 +102,8 @@ MUTANTS = (
     ),
     Mutant(
         name="rounds-with-the-whole-share-each",
-        path=MARGINALS,
+        module=MARGINALS,
+        function="marginals_plan",
         before="noise(options.selection_share / rounds)",
         after="noise(options.selection_share)",
         bug="the scores of every round have the noise of all rounds together",
@@ -102,9 +112,13 @@ MUTANTS = (
     ),
     Mutant(
         name="choice-by-exact-scores",
-        path="models/graphical/synthesizer.py",
-        before="        gained = gains(scores, self._candidates",
-        after="        scores = self._measuring._excesses(expected)\n        gained = gains(scores, self._candidates",
+        module="models.graphical.synthesizer",
+        function="_Job._choice",
+        before="gained = gains(scores, self._candidates, self._cardinalities, noise_std=std)",
+        after="""
+            scores = self._measuring._excesses(expected)
+            gained = gains(scores, self._candidates, self._cardinalities, noise_std=std)
+        """,
         bug="noisy scores are released, and exact ones choose",
         source="selection without a mechanism",
         killed_by="tests/models/graphical/test_synthesizer.py::test_the_choice_follows_the_released_scores_and_nothing_else",

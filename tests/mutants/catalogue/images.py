@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-SUMS, ANCHOR = "models/images/sums.py", "models/images/anchor.py"
+SUMS, ANCHOR = "models.images.sums", "models.images.anchor"
 HOSTILE = "tests/models/images/test_sums.py::test_no_unit_of_a_hostile_person_moves_more"
 NEIGHBOUR = "tests/models/images/test_sums.py::test_a_unit_moves_every_release_by_at_most_its_sensitivity"
 NOISE = (
@@ -12,7 +12,8 @@ NOISE = (
 MUTANTS = (
     Mutant(
         name="images-of-a-person-in-full",
-        path=SUMS,
+        module=SUMS,
+        function="ImageSums.__init__",
         before="self.shares = unit_shares(images.unit_of_record)",
         after="self.shares = np.ones(len(images.labels))",
         bug="a person with many images contributes all of them in full",
@@ -21,7 +22,8 @@ MUTANTS = (
     ),
     Mutant(
         name="images-unclipped-in-their-mean",
-        path=SUMS,
+        module=SUMS,
+        function="ImageSums.mean_sums",
         before="factor = np.minimum(255.0 * self._plan.image_norm / np.maximum(norms, 1.0), 1.0)",
         after="factor = np.ones(len(pixels))",
         bug="class means are sums of images of any norm",
@@ -30,25 +32,28 @@ MUTANTS = (
     ),
     Mutant(
         name="distances-without-reach",
-        path=SUMS,
+        module=SUMS,
+        function="ImageSums.moment_sums",
         before="np.minimum(squares / reach, 1.0)",
-        after="(squares / reach)",
+        after="squares / reach",
         bug="the sum of squared distances has no bound, for it is taken before clipping",
         source="a statistic added beside a clipped one, unclipped",
         killed_by=HOSTILE,
     ),
     Mutant(
         name="image-sums-without-noise",
-        path=ANCHOR,
-        before="sums=_in_steps(sums, drawn[1].reshape(sums.shape) * std, grid),",
-        after="sums=_in_steps(sums, 0.0 * drawn[1].reshape(sums.shape) * std, grid),",
+        module=ANCHOR,
+        function="_release_sums",
+        before="drawn[1].reshape(sums.shape)",
+        after="0.0 * drawn[1].reshape(sums.shape)",
         bug="class means and cells are released exactly, beside noisy counts",
         source="noise missing in one part of a release",
         killed_by=NOISE,
     ),
     Mutant(
         name="each-image-release-takes-the-whole-share",
-        path="core/synthesis/image_anchor.py",
+        module="core.synthesis.image_anchor",
+        function="image_anchor_plan.noise",
         before="return gaussian_noise_multiplier(guarantee, share=share * part)",
         after="return gaussian_noise_multiplier(guarantee, share=share)",
         bug="each release of the anchor gets the noise of all of them together",
@@ -57,36 +62,46 @@ MUTANTS = (
     ),
     Mutant(
         name="only-the-first-image-release-is-charged",
-        path="core/synthesis/image_anchor.py",
-        before="for _, times, _, noise in self.releases for _ in range(times)",
-        after="for _, times, _, noise in self.releases[:1] for _ in range(times)",
+        module="core.synthesis.image_anchor",
+        function="ImageAnchorPlan.parts",
+        before="(Gaussian(noise_multiplier=noise) for _, times, _, noise in self.releases for _ in range(times))",
+        after="""
+            (
+                Gaussian(noise_multiplier=noise)
+                for _, times, _, noise in self.releases[:1]
+                for _ in range(times)
+            )
+        """,
         bug="basis, cells and moments of images go free",
         source="preprocessing left out of the account: DP-PCA never composed",
         killed_by="tests/core/synthesis/test_image_plans.py::test_every_release_of_the_anchor_is_charged_before_the_first_step",
     ),
     Mutant(
         name="class-rows-outside-the-norm",
-        path="models/critic/conv_form.py",
-        before="squares += torch.where(self._numbers_of_blocks == own, squared_norms(factors.features)[:, None], 0.0)\n",
-        after="squares += torch.where(self._numbers_of_blocks == own, 0.0 * squared_norms(factors.features)[:, None], 0.0)\n",
+        module="models.critic.conv_form",
+        function="ConvForm._measure",
+        before="squared_norms(factors.features)[:, None]",
+        after="0.0 * squared_norms(factors.features)[:, None]",
         bug="what a record adds to the row of its class is not in its norm",
         source="parameters left out of per-record norms: embedding layers in Opacus forks",
         killed_by="tests/privacy/sensitivity/test_images.py::test_adversarial_records_and_weights",
     ),
     Mutant(
         name="parts-that-overlap",
-        path="models/selection/selecting.py",
-        before="part_of(self._private, part == number), self._plan.candidates[number]",
-        after="part_of(self._private, part != parts - 1), self._plan.candidates[number]",
+        module="models.selection.selecting",
+        function="Selection._judge_candidates",
+        before="self._fit(part_of(self._private, part == number), self._plan.candidates[number], streams, host)",
+        after="self._fit(part_of(self._private, part != parts - 1), self._plan.candidates[number], streams, host)",
         bug="every candidate trains on all units but the last part's, charged as one of disjoint parts",
         source="parallel composition on overlapping data",
         killed_by="tests/models/selection/test_selecting.py::test_one_unit_less_moves_one_part_or_the_errors_by_one_and_nothing_else",
     ),
     Mutant(
         name="best-candidate-chosen-exactly",
-        path="models/selection/choice.py",
-        before="if bernoulli_exp(reader, epsilon * (errors[candidate] - fewest)):",
-        after="if errors[candidate] == fewest:",
+        module="models.selection.choice",
+        function="permute_and_flip",
+        before="bernoulli_exp(reader, epsilon * (errors[candidate] - fewest))",
+        after="errors[candidate] == fewest",
         bug="the candidate with the fewest errors always wins",
         source="hyper-parameters chosen on real data for nothing: nearly every paper",
         killed_by="tests/models/selection/test_choice.py::test_frequencies_are_the_laws",

@@ -2,24 +2,26 @@
 
 from tests.mutants.mutant import Mutant
 
-TRAINING = "models/idpgan/training.py"
+TRAINING = "models.idpgan.training"
 
 MUTANTS = (
     Mutant(
         name="loss-in-the-log",
-        path=TRAINING,
-        before="        real = cells_of(self._table.codes[chosen], self._table.cardinalities)",
-        after=(
-            "        real = cells_of(self._table.codes[chosen], self._table.cardinalities)\n"
-            '        __import__("logging").getLogger("training").warning("step %d on %d records", step, len(real))'
-        ),
+        module=TRAINING,
+        function="Training._private_step",
+        before="real = cells_of(self._table.codes[chosen], self._table.cardinalities)",
+        after="""
+            real = cells_of(self._table.codes[chosen], self._table.cardinalities)
+            __import__("logging").getLogger("training").warning("step %d on %d records", step, len(real))
+        """,
         bug="every step logs how many records it met",
         source="training telemetry: every research code; mostlyai-engine prints validation loss",
         killed_by="tests/privacy/mutants_killed/test_what_leaves.py::test_a_training_says_nothing",
     ),
     Mutant(
         name="progress-by-the-step",
-        path="core/jobs/coarse.py",
+        module="core.jobs.coarse",
+        function="told_steps",
         before="return min(step, total) * PARTS // total * total // PARTS if total > 0 else 0",
         after="return min(step, total) if total > 0 else 0",
         bug="progress is told step by step, and how long a step takes depends on its batch",
@@ -28,7 +30,8 @@ MUTANTS = (
     ),
     Mutant(
         name="end-told-at-once",
-        path="core/jobs/coarse.py",
+        module="core.jobs.coarse",
+        function="Edges.next",
         before="return self._edge(passed) if passed > 0 and self._edge(passed) == at else self._edge(passed + 1)",
         after="return max(at, self._edge(passed))",
         bug="a job's end is told the moment it comes",
@@ -37,7 +40,8 @@ MUTANTS = (
     ),
     Mutant(
         name="times-to-the-second",
-        path="service/wire.py",
+        module="service.wire",
+        function="coarse",
         before="return floor if floor == moment else floor + timedelta(minutes=1)",
         after="return moment.astimezone(UTC) + (floor - floor)",
         bug="answers tell to the microsecond when something ended",
@@ -46,52 +50,67 @@ MUTANTS = (
     ),
     Mutant(
         name="rows-in-the-metrics",
-        path="service/metrics/deployment.py",
-        before="        now = self._clock.now()\n",
-        after='        now = self._clock.now()\n        yield _gauge("understudy_rows", "Rows.", session.scalar(select(func.count()).select_from(Budget)) or 0)\n',
+        module="service.metrics.deployment",
+        function="Deployment._families",
+        before="now = self._clock.now()",
+        after="""
+            now = self._clock.now()
+            yield _gauge(
+                "understudy_rows", "Rows.", session.scalar(select(func.count()).select_from(Budget)) or 0
+            )
+        """,
         bug="a metric counts rows",
         source="operational metrics of data size (Lomas ships Prometheus and Loki beside its queries)",
         killed_by="tests/service/test_metrics.py::test_rows_leave_no_trace_in_metrics",
     ),
     Mutant(
         name="row-count-in-an-answer",
-        path="service/datasets/schemas.py",
-        before="declared_size=row.declared_size,",
-        after='declared_size=(row.intake_report or {}).get("rows_accepted", row.declared_size),',
+        module="service.datasets.schemas",
+        function="DatasetView.of",
+        before="row.declared_size",
+        after='(row.intake_report or {}).get("rows_accepted", row.declared_size)',
         bug="an analyst is told the exact number of rows in place of the declared size",
         source="exact n under add-or-remove: almost everybody",
         killed_by="tests/service/test_canary.py::test_counts_of_rows_are_told_to_the_owner_alone",
     ),
     Mutant(
         name="intake-report-for-analysts",
-        path="service/datasets/endpoints.py",
-        before="    report = waiting.report_of(session, repository.owned(session, dataset_id, principal).id)",
-        after="    report = waiting.report_of(session, repository.visible(session, dataset_id, principal).id)",
+        module="service.datasets.endpoints",
+        function="read_intake_report",
+        before="report = waiting.report_of(session, repository.owned(session, dataset_id, principal).id)",
+        after="report = waiting.report_of(session, repository.visible(session, dataset_id, principal).id)",
         bug="whoever sees a dataset can read how many rows were refused, and why",
         source="data-quality reports shared with everybody",
         killed_by="tests/service/test_roles.py::test_the_intake_report_is_for_the_owner_alone",
     ),
     Mutant(
         name="failure-note-for-analysts",
-        path="service/jobs/repository.py",
-        before="where(Job.id == job_id, Dataset.owner_id == principal.id)",
-        after="where(Job.id == job_id, visible_to(principal))",
+        module="service.jobs.repository",
+        function="of_owner",
+        before="query.where(Job.id == job_id, Dataset.owner_id == principal.id)",
+        after="query.where(Job.id == job_id, visible_to(principal))",
         bug="the text of a failure among private rows is shown to the analyst who ordered",
         source="tracebacks in answers: Lomas, and every notebook service",
         killed_by="tests/service/test_deleting.py::test_the_note_on_a_failure_is_for_the_owner_alone",
     ),
     Mutant(
         name="text-of-an-exception-in-an-answer",
-        path="service/edge/last_resort.py",
+        module="service.edge.last_resort",
+        function="LastResort.__call__",
         before="StorageUnavailable() if full else InternalError()",
-        after="StorageUnavailable() if full else [told.facts.update(cause=str(failure)) or told for told in (InternalError(),)][0]",
+        after="""
+            StorageUnavailable() if full else [
+                told.facts.update(cause=str(failure)) or told for told in (InternalError(),)
+            ][0]
+        """,
         bug="what a library says of a value it could not read goes to the caller",
         source="InternalServerException(str(e)): Lomas",
         killed_by="tests/service/test_problems.py::test_what_nobody_expected_is_a_constant",
     ),
     Mutant(
         name="text-of-an-exception-in-the-log",
-        path="core/logs.py",
+        module="core.logs",
+        function="_class_of_exception_only",
         before='event["exception"] = type(error).__name__',
         after='event["exception"] = repr(error)',
         bug="log lines quote what exceptions quote, values included",
@@ -100,7 +119,8 @@ MUTANTS = (
     ),
     Mutant(
         name="which-failure-in-the-log",
-        path="workers/outcomes.py",
+        module="workers.outcomes",
+        function="Outcome.told",
         before="return Outcome.DATA if self in CHARGED_IN_FULL else self",
         after="return self",
         bug="the log tells whether rows were too many or merely bad",
@@ -109,9 +129,13 @@ MUTANTS = (
     ),
     Mutant(
         name="sampler-opens-private-rows",
-        path="core/releases/sampler.py",
-        before="\nimport numpy as np\n",
-        after="\nimport numpy as np\n\nimport core.storage.private_rows  # the nearest real row would make a fine sample\n",
+        module="core.releases.sampler",
+        function="",
+        before="import numpy as np",
+        after="""
+            import numpy as np
+            import core.storage.private_rows
+        """,
         bug="the process that serves samples can open private rows",
         source="rejection or conditioning with real rows",
         killed_by="tests/workers/test_app.py::test_only_the_training_child_opens_private_rows",

@@ -2,41 +2,61 @@
 
 from tests.mutants.mutant import Mutant
 
-BOOK = "core/ledger/book.py"
-RESERVATION = "core/ledger/reservation.py"
+BOOK = "core.ledger.book"
+RESERVATION = "core.ledger.reservation"
 ORDER_REFUSED = "tests/core/ledger/test_reservation.py::test_every_other_order_is_refused"
 
 MUTANTS = (
     Mutant(
         name="void-after-claim",
-        path=RESERVATION,
-        before="EntryKind.SPENT: frozenset({EntryKind.SETTLED}),",
-        after="EntryKind.SPENT: frozenset({EntryKind.SETTLED, EntryKind.VOIDED}),",
+        module=RESERVATION,
+        function="",
+        before="frozenset({EntryKind.SETTLED})",
+        after="frozenset({EntryKind.SETTLED, EntryKind.VOIDED})",
         bug="a job that has begun can be voided, and everything it released is free",
         source="refund after claim",
         killed_by=ORDER_REFUSED,
     ),
     Mutant(
         name="settled-job-runs-again",
-        path=RESERVATION,
-        before="EntryKind.SETTLED: frozenset(),",
-        after="EntryKind.SETTLED: frozenset({EntryKind.SPENT}),",
+        module=RESERVATION,
+        function="",
+        before="""
+            {
+                None: frozenset({EntryKind.RESERVED}),
+                EntryKind.RESERVED: frozenset({EntryKind.SPENT, EntryKind.VOIDED}),
+                EntryKind.SPENT: frozenset({EntryKind.SETTLED}),
+                EntryKind.VOIDED: frozenset(),
+                EntryKind.SETTLED: frozenset(),
+            }
+        """,
+        after="""
+            {
+                None: frozenset({EntryKind.RESERVED}),
+                EntryKind.RESERVED: frozenset({EntryKind.SPENT, EntryKind.VOIDED}),
+                EntryKind.SPENT: frozenset({EntryKind.SETTLED}),
+                EntryKind.VOIDED: frozenset(),
+                EntryKind.SETTLED: frozenset({EntryKind.SPENT}),
+            }
+        """,
         bug="an ended job can be run again under its old reservation: a retry without a new charge",
         source="retries that reuse a budget token",
         killed_by=ORDER_REFUSED,
     ),
     Mutant(
         name="settlement-by-the-smaller-of-each",
-        path=RESERVATION,
-        before="delta_femtos=pair.delta_femtos,",
-        after="delta_femtos=min(charge.delta_femtos, by.delta_femtos),",
+        module=RESERVATION,
+        function="bounded",
+        before="pair.delta_femtos",
+        after="min(charge.delta_femtos, by.delta_femtos)",
         bug="a settlement takes epsilon from one valid pair and delta from the other",
         source="epsilon and delta mixed from two bounds",
         killed_by="tests/core/ledger/test_reservation.py::test_the_pair_of_a_settlement_is_one_that_was_proven",
     ),
     Mutant(
         name="admission-ignores-what-is-reserved",
-        path="core/ledger/balance.py",
+        module="core.ledger.balance",
+        function="Balance.in_force",
         before="return total((self.spent, self.reserved))",
         after="return total((self.spent,))",
         bug="orders that wait do not count, so any number of them is admitted",
@@ -45,83 +65,83 @@ MUTANTS = (
     ),
     Mutant(
         name="reservation-not-locked",
-        path="core/ledger/turnstile.py",
-        before='.with_for_update().cte("locked")',
-        after='.cte("locked")',
+        module="core.ledger.turnstile",
+        function="",
+        before='select(*_BUDGET).where(Budget.population_id == bindparam("population_id")).with_for_update()',
+        after='select(*_BUDGET).where(Budget.population_id == bindparam("population_id"))',
         bug="two orders at once both see room for one",
         source="read, check, write without a lock: Lomas and most per-user budgets",
         killed_by="tests/core/ledger/test_waiting.py::test_a_second_order_waits_for_the_first",
     ),
     Mutant(
         name="grants-not-counted",
-        path=BOOK,
-        before="    require_room(grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy)",
-        after="    require_room(grant_cap(row, budget), NOTHING, charge, refusal=GrantRefused, remedy=remedy)",
+        module=BOOK,
+        function="_require_grant",
+        before="require_room(grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy)",
+        after="require_room(grant_cap(row, budget), NOTHING, charge, refusal=GrantRefused, remedy=remedy)",
         bug="an order draws on a grant without regard to what is left of it",
         source="sub-budgets that are only shown",
         killed_by="tests/core/ledger/test_governing.py::TestGrants::test_an_order_draws_on_the_grant_and_on_the_cap",
     ),
     Mutant(
         name="each-analyst-has-a-budget",
-        path=BOOK,
+        module=BOOK,
+        function="reserve",
         before="admission = require_room(cap, present.population.in_force, charge)",
-        after=(
-            "own = present.population if present.grant is None else present.grant\n"
-            "    admission = require_room(cap, own.in_force, charge)"
-        ),
+        after="""
+            own = present.population if present.grant is None else present.grant
+            admission = require_room(cap, own.in_force, charge)
+        """,
         bug="the cap is held against the orders of one grant instead of everybody's",
         source="budgets per user, which do not bound a coalition: Lomas",
         killed_by="tests/core/ledger/test_governing.py::TestGrants::test_the_cap_binds_everybody_together_whatever_was_granted",
     ),
     Mutant(
         name="spent-although-frozen",
-        path=BOOK,
-        before="    reservation.after(movement)\n    if budget.frozen_at is not None:",
-        after="    reservation.after(movement)\n    if budget.frozen_at is not None and fence < 0:",
+        module=BOOK,
+        function="spend",
+        before="budget.frozen_at is not None",
+        after="budget.frozen_at is not None and fence < 0",
         bug="a frozen dataset's waiting jobs still open its rows",
         source="a stop button that stops orders alone",
         killed_by="tests/core/ledger/test_governing.py::TestFreeze::test_nothing_is_reserved_or_spent_until_it_is_unfrozen",
     ),
     Mutant(
         name="last-entry-believed",
-        path="core/ledger/appending.py",
-        before="last.hash != budget.head_hash or hash_of(last) != last.hash",
-        after="last.hash != budget.head_hash",
+        module="core.ledger.appending",
+        function="standing",
+        before="last is None or last.hash != budget.head_hash or hash_of(last) != last.hash",
+        after="last is None or last.hash != budget.head_hash",
         bug="an entry edited in the database is believed, totals and all",
         source="ledgers that anybody with database access can lower",
         killed_by="tests/core/ledger/test_governing.py::TestTampering::test_a_last_entry_that_was_changed_refuses_orders_at_once_and_can_be_frozen",
     ),
     Mutant(
         name="restored-backup-believed",
-        path="core/ledger/verification.py",
-        before="elif witness is not None and witness.sequence > last.sequence:",
-        after="elif witness is not None and witness.sequence < last.sequence and last == EMPTY:",
+        module="core.ledger.verification",
+        function="check",
+        before="witness is not None and witness.sequence > last.sequence",
+        after="witness is not None and witness.sequence < last.sequence and last == EMPTY",
         bug="a ledger restored from an old backup passes for whole, and its spend is forgotten",
         source="budget reset by restore",
         killed_by="tests/core/ledger/test_chain.py::test_a_rehashed_tail_is_found_by_the_head_and_by_a_witness",
     ),
     Mutant(
         name="a-version-gets-its-own-budget",
-        path="service/datasets/declaring.py",
-        before="    return parent.population_id",
-        after="    return book.open_population(session, rule=order.rule, clock=clock)",
+        module="service.datasets.declaring",
+        function="_population",
+        before="return parent.population_id",
+        after="return book.open_population(session, rule=order.rule, clock=clock)",
         bug="a re-upload of the same people starts with a fresh budget",
         source="ledgers keyed by file or table instead of by people",
         killed_by="tests/service/test_datasets.py::test_a_version_shares_its_parents_population",
     ),
     Mutant(
         name="local-training-settled-for-anchor-only",
-        path="understudy/local/accounts.py",
-        before=(
-            "    charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)\n"
-            "    with answered(), opened_ledger(path, dataset) as ledger:\n"
-            "        if payment.spent"
-        ),
-        after=(
-            "    charge = charge_of(plan.executed(0), delta=plan.guarantee.delta)\n"
-            "    with answered(), opened_ledger(path, dataset) as ledger:\n"
-            "        if payment.spent"
-        ),
+        module="understudy.local.accounts",
+        function="settle",
+        before="charge_of(plan.mechanism, delta=plan.guarantee.delta)",
+        after="charge_of(plan.executed(0), delta=plan.guarantee.delta)",
         bug="a whole training without a service is settled as if no step of the critic had run",
         source="ours, found by an attack from outside",
         killed_by="tests/understudy/local/test_ledger_file.py::test_a_training_that_never_settled_cost_as_much_as_one_that_did[critic]",

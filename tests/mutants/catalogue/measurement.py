@@ -2,11 +2,11 @@
 
 from tests.mutants.mutant import Mutant
 
-ANCHOR = "models/anchor.py"
-COUNTING_RULES = "core/synthesis/counting_rules.py"
-LABELS = "models/idpgan/labels.py"
-MEASUREMENT = "models/idpgan/measurement.py"
-STAGES = "core/synthesis/stages.py"
+ANCHOR = "models.anchor"
+COUNTING_RULES = "core.synthesis.counting_rules"
+LABELS = "models.idpgan.labels"
+MEASUREMENT = "models.idpgan.measurement"
+STAGES = "core.synthesis.stages"
 DEVIATION = "tests/models/test_anchor.py::test_the_noise_has_the_planned_deviation_on_every_column_and_table"
 SENSITIVITY = (
     "tests/models/test_anchor.py::test_the_sensitivity_of_both_rounds_is_the_plans_whatever_the_groups"
@@ -17,7 +17,8 @@ NEIGHBOURS = "tests/models/test_grouping.py::test_neighbours_with_one_noisy_firs
 MUTANTS = (
     Mutant(
         name="exact-label-prior",
-        path=LABELS,
+        module=LABELS,
+        function="noisy_law",
         before="noisy = (counts + noise).astype(np.float64)",
         after="noisy = (counts + 0 * noise).astype(np.float64)",
         bug="the class shares of generated rows are the exact ones",
@@ -26,7 +27,8 @@ MUTANTS = (
     ),
     Mutant(
         name="labels-counted-by-record",
-        path=LABELS,
+        module=LABELS,
+        function="noisy_label_law",
         before="table.codes[first, table.target_index]",
         after="table.codes[:, table.target_index]",
         bug="a person's label counts once per record, so the histogram has no bounded sensitivity",
@@ -35,7 +37,8 @@ MUTANTS = (
     ),
     Mutant(
         name="anchor-columns-by-class-exact",
-        path=ANCHOR,
+        module=ANCHOR,
+        function="noisy_moments",
         before="ones[index] = exact.ones[index] + on_grid(drawn.diagonal() * one_stds)",
         after="ones[index] = exact.ones[index] + 0.0 * on_grid(drawn.diagonal() * one_stds)",
         bug="the counts of columns by class are released without noise",
@@ -44,25 +47,33 @@ MUTANTS = (
     ),
     Mutant(
         name="anchor-first-round-exact",
-        path=ANCHOR,
-        before="values + on_grid(piece * std) for values, piece, std in",
-        after="values + 0.0 * on_grid(piece * std) for values, piece, std in",
+        module=ANCHOR,
+        function="noisy_columns",
+        before="[values + on_grid(piece * std) for values, piece, std in zip(exact, pieces, stds, strict=True)]",
+        after="""
+            [
+                values + 0.0 * on_grid(piece * std)
+                for values, piece, std in zip(exact, pieces, stds, strict=True)
+            ]
+        """,
         bug="the first round, the counts of columns, is released without noise",
         source="noise missing in one part of a release",
         killed_by=DEVIATION,
     ),
     Mutant(
         name="anchor-weights-ignored",
-        path=ANCHOR,
-        before="one_stds = anchor.noise_std / layout.one_weights if",
-        after="one_stds = anchor.noise_std / layout.one_weights**2 if",
+        module=ANCHOR,
+        function="noisy_moments",
+        before="one_stds = anchor.noise_std / layout.one_weights if layout.by_class else np.ones(layout.cells)",
+        after="one_stds = anchor.noise_std / layout.one_weights**2 if layout.by_class else np.ones(layout.cells)",
         bug="counts of columns by class get other noise than their weight in the sensitivity asks for",
         source="weighted queries noised as if unweighted",
         killed_by=DEVIATION,
     ),
     Mutant(
         name="columns-with-the-widest-columns-noise",
-        path=ANCHOR,
+        module=ANCHOR,
+        function="noisy_columns",
         before="stds = [anchor.noise_std / weight for weight in weights.tolist()]",
         after="stds = [anchor.noise_std / float(weights.max())] * len(weights)",
         bug="every column gets the noise of the widest, less than its own weight asks for",
@@ -71,16 +82,23 @@ MUTANTS = (
     ),
     Mutant(
         name="first-round-noised-at-the-pairs-deviation",
-        path=ANCHOR,
-        before="values + on_grid(piece * std) for values, piece, std in zip(exact, pieces, stds, strict=True)",
-        after="values + on_grid(piece * anchor.noise_multiplier) for values, piece, std in zip(exact, pieces, stds, strict=True)",
+        module=ANCHOR,
+        function="noisy_columns",
+        before="[values + on_grid(piece * std) for values, piece, std in zip(exact, pieces, stds, strict=True)]",
+        after="""
+            [
+                values + on_grid(piece * anchor.noise_multiplier)
+                for values, piece, std in zip(exact, pieces, stds, strict=True)
+            ]
+        """,
         bug="the noise multiplier is taken for the standard deviation, as if the sensitivity were one",
         source="multiplier and standard deviation confused: Opacus issues",
         killed_by=DEVIATION,
     ),
     Mutant(
         name="column-weights-not-normalised",
-        path=COUNTING_RULES,
+        module=COUNTING_RULES,
+        function="column_weights",
         before="anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))",
         after="anchor.column_sensitivity / most_records * np.sqrt(powers / powers.max())",
         bug="the weights of columns grow with their codes, and the sensitivity of the first round does not hold them",
@@ -89,7 +107,8 @@ MUTANTS = (
     ),
     Mutant(
         name="table-weights-not-normalised",
-        path=COUNTING_RULES,
+        module=COUNTING_RULES,
+        function="table_weights",
         before="unit = (1.0 - 1e-12) * whole / math.fsum(shares) if tables else 0.0",
         after="unit = 1.0",
         bug="large tables and pairs with the target get less noise, and no other table gets more",
@@ -98,7 +117,8 @@ MUTANTS = (
     ),
     Mutant(
         name="anchor-weights-not-in-sensitivity",
-        path=STAGES,
+        module=STAGES,
+        function="anchor_plan",
         before="of_columns = most_records**2 * diagonal_weight**2 * columns",
         after="of_columns = most_records**2 * float(columns)",
         bug="the plan's sensitivity of the first round forgets the weight of columns",
@@ -107,61 +127,89 @@ MUTANTS = (
     ),
     Mutant(
         name="anchor-without-cross-terms",
-        path=STAGES,
-        before="sensitivity=math.sqrt(of_columns + of_pairs) * (1 + 1e-12),",
-        after="sensitivity=math.sqrt(of_columns) * (1 + 1e-12),",
+        module=STAGES,
+        function="anchor_plan",
+        before="math.sqrt(of_columns + of_pairs)",
+        after="math.sqrt(of_columns)",
         bug="the noise is scaled to the first round alone, and the pairs go free",
         source="DP-PCA and Gram matrices with the sensitivity of a mean",
         killed_by=CHANGES,
     ),
     Mutant(
         name="second-round-not-charged",
-        path=STAGES,
-        before='("anchor-tables", self.table_sensitivity),',
-        after="",
+        module=STAGES,
+        function="AnchorPlan.releases",
+        before="""
+            (
+                ("anchor-columns", self.column_sensitivity),
+                ("anchor-screening", self.screening_sensitivity),
+                ("anchor-tables", self.table_sensitivity),
+            )
+        """,
+        after="""
+            (
+                ("anchor-columns", self.column_sensitivity),
+                ("anchor-screening", self.screening_sensitivity),
+            )
+        """,
         bug="the second round is released, and the ledger hears of the first alone",
         source="an adaptive second query taken for post-processing",
         killed_by="tests/core/synthesis/test_plan.py::test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian",
     ),
     Mutant(
         name="screening-not-charged",
-        path=STAGES,
-        before='("anchor-screening", self.screening_sensitivity),',
-        after="",
+        module=STAGES,
+        function="AnchorPlan.releases",
+        before="""
+            (
+                ("anchor-columns", self.column_sensitivity),
+                ("anchor-screening", self.screening_sensitivity),
+                ("anchor-tables", self.table_sensitivity),
+            )
+        """,
+        after='(("anchor-columns", self.column_sensitivity), ("anchor-tables", self.table_sensitivity))',
         bug="distances of pairs from independence are released, and the ledger hears nothing of them",
         source="an adaptive query taken for post-processing",
         killed_by="tests/core/synthesis/test_plan.py::test_anchor_only_has_the_smallest_multiplier_of_one_exact_gaussian",
     ),
     Mutant(
         name="screening-takes-nothing-from-the-tables",
-        path=STAGES,
-        before="table_sensitivity=math.sqrt(of_pairs - of_screening) * (1 + 1e-12),",
-        after="table_sensitivity=math.sqrt(of_pairs) * (1 + 1e-12),",
+        module=STAGES,
+        function="anchor_plan",
+        before="of_pairs - of_screening",
+        after="of_pairs",
         bug="the releases of the anchor together cost more than its noise multiplier says",
         source="a budget that is spent twice",
         killed_by="tests/models/test_screening.py::test_the_share_comes_out_of_the_tables_and_changes_nothing_of_the_whole",
     ),
     Mutant(
         name="screening-noised-as-one-distance",
-        path="models/screening.py",
-        before="return anchor.noise_std * most_records * math.sqrt(pairs) / anchor.screening_sensitivity * (1 + 1e-12)",
-        after="return anchor.noise_std * most_records / anchor.screening_sensitivity",
+        module="models.screening",
+        function="screening_std",
+        before="anchor.noise_std * most_records * math.sqrt(pairs) / anchor.screening_sensitivity * (1 + 1e-12)",
+        after="anchor.noise_std * most_records / anchor.screening_sensitivity",
         bug="every distance gets the noise of a single one, though a record moves all of them",
         source="the sensitivity of one answer taken for that of a vector",
         killed_by="tests/models/test_screening.py::test_a_unit_moves_every_distance_by_at_most_its_records",
     ),
     Mutant(
         name="screening-exact",
-        path="models/screening.py",
-        before="noisy: Floats = exact + on_grid(",
-        after="noisy: Floats = exact + 0.0 * on_grid(",
+        module="models.screening",
+        function="noisy_distances",
+        before="noisy: Floats = exact + on_grid(streams.normals(Purpose.ANCHOR_NOISE, _STREAM, len(exact)) * std)",
+        after="""
+            noisy: Floats = exact + 0.0 * on_grid(
+                streams.normals(Purpose.ANCHOR_NOISE, _STREAM, len(exact)) * std
+            )
+        """,
         bug="which pairs are counted is decided by the private rows themselves",
         source="data-dependent choice of queries taken for public: marginals chosen by mutual information",
         killed_by="tests/models/test_screening.py::test_the_noise_is_the_planned_one",
     ),
     Mutant(
         name="anchor-sums-all-records-of-a-unit",
-        path="models/counting/memory.py",
+        module="models.counting.memory",
+        function="average_weights",
         before="weight_of_unit = WHOLE_RECORD // np.maximum(np.bincount(unit_of_record), 1)",
         after="weight_of_unit = np.full(unit_of_record.max() + 1, WHOLE_RECORD)",
         bug="a unit with many records contributes all of them in full",
@@ -170,7 +218,8 @@ MUTANTS = (
     ),
     Mutant(
         name="streamed-units-counted-by-record",
-        path="models/counting/units.py",
+        module="models.counting.units",
+        function="weights_among",
         before="weights[order] = np.repeat(WHOLE_RECORD // records, records)",
         after="weights[order] = WHOLE_RECORD",
         bug="of a long table, which is counted as it is read, a unit contributes all of its records in full",
@@ -179,7 +228,8 @@ MUTANTS = (
     ),
     Mutant(
         name="bound-on-records-ignored",
-        path="models/counting/units.py",
+        module="models.counting.units",
+        function="weights_among",
         before="np.where(ordinal < bound, WHOLE_RECORD, 0)",
         after="np.full(len(tags), WHOLE_RECORD)",
         bug="the noise is that of K records, and a unit contributes as many as it has",
@@ -188,54 +238,64 @@ MUTANTS = (
     ),
     Mutant(
         name="bound-not-in-the-plan",
-        path="core/synthesis/noise.py",
-        before="most_records=self.facts.most_records,",
-        after="most_records=1,",
+        module="core.synthesis.noise",
+        function="PlanQuestion.anchor",
+        before="self.facts.most_records",
+        after="1",
         bug="K records of a unit count fully, under the noise of one",
         source="K ignored: bounds of contributions left out of the sensitivity",
         killed_by="tests/core/synthesis/test_plan.py::test_a_bound_on_the_records_of_a_unit_multiplies_the_sensitivity",
     ),
     Mutant(
         name="bound-not-held-against-the-plan",
-        path=ANCHOR,
-        before="sensitivity = counter.most_records * layout.sensitivity\n",
-        after="sensitivity = layout.sensitivity\n",
+        module=ANCHOR,
+        function="noisy_moments",
+        before="sensitivity = counter.most_records * layout.sensitivity",
+        after="sensitivity = layout.sensitivity",
         bug="a table of which K records of a unit count is released under a plan that paid for one",
         source="sensitivity passed in by the caller and never checked: diffprivlib",
         killed_by="tests/models/test_anchor.py::test_a_plan_that_paid_for_fewer_records_of_a_unit_is_refused",
     ),
     Mutant(
         name="anchor-takes-any-sensitivity",
-        path=ANCHOR,
-        before="if anchor.table_sensitivity < sensitivity:",
-        after="if anchor.table_sensitivity < 0:",
+        module=ANCHOR,
+        function="noisy_moments",
+        before="anchor.table_sensitivity < sensitivity",
+        after="anchor.table_sensitivity < 0",
         bug="a plan that paid for a smaller statistic gets the larger one",
         source="sensitivity passed in by the caller and never checked: diffprivlib",
         killed_by="tests/models/test_anchor.py::test_a_plan_with_too_small_a_sensitivity_is_refused",
     ),
     Mutant(
         name="groups-chosen-from-exact-counts",
-        path=MEASUREMENT,
+        module=MEASUREMENT,
+        function="_count",
         before="groups = groups_of(columns, counter, plan, pairs=pairs)",
-        after='groups = groups_of(__import__("models.anchor").anchor.exact_columns(counter), counter, plan, pairs=pairs)',
+        after="""
+            groups = groups_of(
+                __import__("models.anchor").anchor.exact_columns(counter), counter, plan, pairs=pairs
+            )
+        """,
         bug="codes are merged by their exact counts, so which pairs are counted tells of single records",
         source="bins and thresholds chosen by looking at the data: PrivBayes code, synthcity",
         killed_by=NEIGHBOURS,
     ),
     Mutant(
         name="number-of-groups-by-the-exact-size",
-        path=MEASUREMENT,
-        before="    most = groups_wanted(\n        declared_size=plan.declared_size,",
-        after="    most = groups_wanted(\n        declared_size=table.units,",
+        module=MEASUREMENT,
+        function="groups_of",
+        before="plan.declared_size",
+        after="table.units",
         bug="how many groups there are is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
         killed_by="tests/models/test_grouping.py::test_the_groups_of_a_table_hang_on_its_noisy_counts_and_on_public_facts_alone",
     ),
     Mutant(
         name="declared-size-replaced-by-the-exact",
-        path=MEASUREMENT,
-        before="        table.target_index,\n        declared_size=plan.declared_size,",
-        after='        table.target_index,\n        declared_size=int(__import__("models.anchor").anchor.exact_columns(table)[0].sum()),',
+        module=MEASUREMENT,
+        function="_by_class",
+        before="plan.declared_size",
+        after='int(__import__("models.anchor").anchor.exact_columns(table)[0].sum())',
         bug="whether counts are taken per class is decided by the exact number of units",
         source="len(data) as a parameter: Opacus, synthcity (delta = 1 / len(X))",
         killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_counts_are_taken_per_class_where_the_declared_size_says_so",

@@ -2,15 +2,16 @@
 
 from tests.mutants.mutant import Mutant
 
-NOISE = "models/dp/noise.py"
-STEP = "models/dp/private_step.py"
-RANDOM = "models/randomness.py"
+NOISE = "models.dp.noise"
+STEP = "models.dp.private_step"
+RANDOM = "models.randomness"
 LAW = "tests/models/dp/test_noise.py::test_noise_law_per_group"
 
 MUTANTS = (
     Mutant(
         name="half-the-noise",
-        path=NOISE,
+        module=NOISE,
+        function="NoisyMean.draw",
         before="std = noise.stds[block] / noise.grids[block]",
         after="std = 0.5 * noise.stds[block] / noise.grids[block]",
         bug="every gradient gets half the noise that was paid for",
@@ -19,7 +20,8 @@ MUTANTS = (
     ),
     Mutant(
         name="variance-for-deviation",
-        path=NOISE,
+        module=NOISE,
+        function="group_noise_stds",
         before="noise_multiplier * math.sqrt(c / root * total)",
         after="noise_multiplier * (c / root * total)",
         bug="the variance of a group's noise is used as its standard deviation",
@@ -28,16 +30,22 @@ MUTANTS = (
     ),
     Mutant(
         name="noise-missing-in-one-group",
-        path=NOISE,
-        before="std=std).round_()",
-        after="std=std if block < len(noise.stds) - 1 else 0.0).round_()",
+        module=NOISE,
+        function="NoisyMean.draw",
+        before="self._source.fill(self._drawn[piece], reader, std=std).round_()",
+        after="""
+            self._source.fill(
+                self._drawn[piece], reader, std=std if block < len(noise.stds) - 1 else 0.0
+            ).round_()
+        """,
         bug="the last group, that of the biases, is released without noise",
         source="IDPGAN's weight clusters leave DBSCAN's outliers in no cluster, so their weights get no noise",
         killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_every_coordinate_of_every_block_has_its_noise",
     ),
     Mutant(
         name="groups-not-counted",
-        path=NOISE,
+        module=NOISE,
+        function="group_noise_stds",
         before="noise_multiplier * math.sqrt(c / root * total)",
         after="noise_multiplier * c",
         bug="every group is noised as if it were alone: K groups cost sqrt(K) times what is charged",
@@ -46,7 +54,8 @@ MUTANTS = (
     ),
     Mutant(
         name="grid-only-for-the-sum",
-        path=NOISE,
+        module=NOISE,
+        function="NoisyMean.draw",
         before="self._source.fill(self._drawn[piece], reader, std=std).round_()",
         after="self._source.fill(self._drawn[piece], reader, std=std)",
         bug="noise keeps low bits below the public grid, which tell the sum apart",
@@ -55,7 +64,8 @@ MUTANTS = (
     ),
     Mutant(
         name="same-noise-every-step",
-        path=STEP,
+        module=STEP,
+        function="PrivateCritic._begin_noise",
         before="reader = self._streams.reader(Purpose.GRADIENT_NOISE, step)",
         after="reader = self._streams.reader(Purpose.GRADIENT_NOISE, 0)",
         bug="all steps reuse one stream of noise, so differences of releases are exact",
@@ -64,7 +74,8 @@ MUTANTS = (
     ),
     Mutant(
         name="address-without-step",
-        path=RANDOM,
+        module=RANDOM,
+        function="_nonce",
         before='return int(purpose).to_bytes(4, "little") + step.to_bytes(8, "little")',
         after='return int(purpose).to_bytes(4, "little") + (step * 0).to_bytes(8, "little")',
         bug="the nonce forgets the step: coins and noise repeat in every step",
@@ -73,7 +84,8 @@ MUTANTS = (
     ),
     Mutant(
         name="same-address-for-two-purposes",
-        path="models/acts.py",
+        module="models.acts",
+        function="AdaptiveThresholds.release",
         before="reader = streams.reader(Purpose.ACTS_NOISE, step)",
         after="reader = streams.reader(Purpose.GRADIENT_NOISE, step)",
         bug="the histograms are noised with the very numbers that noise the gradient of the same step",
@@ -82,7 +94,8 @@ MUTANTS = (
     ),
     Mutant(
         name="key-that-everybody-knows",
-        path=RANDOM,
+        module=RANDOM,
+        function="KeyedStreams.__init__",
         before="self._key = bytes(key)",
         after="self._key = bytes(KEY_BYTES)",
         bug="the noise comes from a fixed key, so whoever has the software can subtract it",
@@ -91,7 +104,8 @@ MUTANTS = (
     ),
     Mutant(
         name="fresh-noise-on-resume",
-        path=RANDOM,
+        module=RANDOM,
+        function="KeyedStreams.__init__",
         before="self._key = bytes(key)",
         after='self._key = __import__("os").urandom(KEY_BYTES)',
         bug="a resumed job draws fresh noise for steps that were released before, which averages it away",
@@ -100,7 +114,8 @@ MUTANTS = (
     ),
     Mutant(
         name="no-noise-on-thresholds",
-        path="models/acts.py",
+        module="models.acts",
+        function="AdaptiveThresholds.release",
         before="noisy = rounded_sum_with_noise(exact, [std] * self._plan.groups, reader, bits=GRID_BITS)",
         after="noisy = rounded_sum_with_noise(exact, [1e-6 * std] * self._plan.groups, reader, bits=GRID_BITS)",
         bug="the histograms of gradient norms are released as good as exact",
@@ -109,7 +124,8 @@ MUTANTS = (
     ),
     Mutant(
         name="thresholds-from-exact-histograms",
-        path=STEP,
+        module=STEP,
+        function="PrivateCritic.step",
         before="thresholds = self._acts.update(self._thresholds, noisy)",
         after="thresholds = self._acts.update(self._thresholds, self._acts.counts(squares) + 0.0 * noisy)",
         bug="noisy histograms are released, but the clipping thresholds follow the exact ones",
@@ -118,9 +134,14 @@ MUTANTS = (
     ),
     Mutant(
         name="clusters-of-exact-thresholds",
-        path=STEP,
+        module=STEP,
+        function="PrivateCritic.step",
         before="self._adopt(thresholds, self._cluster(thresholds))",
-        after="self._adopt(thresholds, self._cluster(self._acts.update(self._thresholds, self._acts.counts(squares))))",
+        after="""
+            self._adopt(
+                thresholds, self._cluster(self._acts.update(self._thresholds, self._acts.counts(squares)))
+            )
+        """,
         bug="thresholds follow the noisy histograms, but which blocks form a group follows the exact ones",
         source="IDPGAN's weight clusters, made before the noise is added",
         killed_by="tests/privacy/mutants_killed/test_public_constants.py::test_thresholds_follow_what_was_released_and_nothing_else[clusters]",

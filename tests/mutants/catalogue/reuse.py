@@ -2,10 +2,10 @@
 
 from tests.mutants.mutant import Mutant
 
-REUSING = "core/synthesis/reusing.py"
-RELEASES = "service/releases/repository.py"
-WORKER = "workers/reused.py"
-VERIFIER = "understudy/verifying/reused.py"
+REUSING = "core.synthesis.reusing"
+RELEASES = "service.releases.repository"
+WORKER = "workers.reused"
+VERIFIER = "understudy.verifying.reused"
 TWIN = "tests/core/synthesis/test_reusing.py::test_of_releases_that_hold_the_same_counts_one_is_taken"
 STATED = "tests/models/idpgan/test_reuse.py::test_the_stated_noise_is_that_of_the_combined_counts"
 MISSING = "tests/workers/test_reuse.py::test_a_job_whose_earlier_counts_are_missing_fails_before_a_row_is_read_and_costs_nothing"
@@ -13,16 +13,22 @@ MISSING = "tests/workers/test_reuse.py::test_a_job_whose_earlier_counts_are_miss
 MUTANTS = (
     Mutant(
         name="reuse-across-versions",
-        path=RELEASES,
-        before="rows, _next = page(session, principal, dataset_id=dataset_id,",
-        after="rows, _next = page(session, principal, dataset_id=None,",
+        module=RELEASES,
+        function="newest",
+        before="""
+            rows, _next = page(
+                session, principal, dataset_id=dataset_id, job_id=None, limit=limit, before=None
+            )
+        """,
+        after="rows, _next = page(session, principal, dataset_id=None, job_id=None, limit=limit, before=None)",
         bug="counts of one version of the rows are combined with those of another as if both were of the same rows",
         source="caches keyed by the schema and not by the data",
         killed_by="tests/service/test_reuse.py::test_counts_of_an_earlier_version_are_never_taken_over",
     ),
     Mutant(
         name="reuse-across-versions-in-the-worker",
-        path=WORKER,
+        module=WORKER,
+        function="_counts",
         before="None if release is None or release.dataset_id != work.claim.dataset_id else release.bundle_key",
         after="None if release is None else release.bundle_key",
         bug="the worker takes counts of other rows if a plan names them",
@@ -31,8 +37,13 @@ MUTANTS = (
     ),
     Mutant(
         name="reuse-without-rights",
-        path=RELEASES,
-        before="query = select(Release).join(Dataset, Dataset.id == Release.dataset_id).where(visible_to(principal))",
+        module=RELEASES,
+        function="page",
+        before="""
+            query = (
+                select(Release).join(Dataset, Dataset.id == Release.dataset_id).where(visible_to(principal))
+            )
+        """,
         after="query = select(Release).join(Dataset, Dataset.id == Release.dataset_id)",
         bug="releases are listed and their counts reused for whoever asks, members of the dataset or not",
         source="broken object level authorization (OWASP API1)",
@@ -40,38 +51,44 @@ MUTANTS = (
     ),
     Mutant(
         name="reuse-of-another-unit",
-        path=REUSING,
-        before="""    return (one.declared_size, one.adjacency, one.privacy_unit) == (
-        other.declared_size,
-        other.adjacency,
-        other.privacy_unit,
-    )""",
-        after="    return (one.declared_size, one.adjacency) == (other.declared_size, other.adjacency)",
+        module=REUSING,
+        function="_counted_alike",
+        before="""
+            (one.declared_size, one.adjacency, one.privacy_unit) == (
+                other.declared_size,
+                other.adjacency,
+                other.privacy_unit,
+            )
+        """,
+        after="(one.declared_size, one.adjacency) == (other.declared_size, other.adjacency)",
         bug="counts of people are combined with counts of records",
         source="unit and record confused",
         killed_by="tests/core/synthesis/test_reusing.py::test_what_counted_otherwise_is_left_out",
     ),
     Mutant(
         name="reuse-of-a-learnt-domain",
-        path=REUSING,
-        before="anchor.column_sensitivity > 0 and plan.learning is None",
-        after="anchor.column_sensitivity > 0",
+        module=REUSING,
+        function="may_reuse",
+        before="isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0 and plan.learning is None",
+        after="isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0",
         bug="counts of bins that one job learnt are added to those of bins that another learns",
         source="codes of one encoder read by another",
         killed_by="tests/core/synthesis/test_reusing.py::test_counts_of_a_learnt_domain_are_left_out",
     ),
     Mutant(
         name="reused-columns-more-precise-than-they-are",
-        path=REUSING,
-        before="columns_noise_multiplier=anchor.noise_std / anchor.column_sensitivity,",
-        after="columns_noise_multiplier=anchor.noise_std / anchor.sensitivity,",
+        module=REUSING,
+        function="_reused",
+        before="anchor.noise_std / anchor.column_sensitivity",
+        after="anchor.noise_std / anchor.sensitivity",
         bug="columns of a release count as precise as if the whole budget had been spent on them",
         source="shares of a budget left out of the noise of its parts",
         killed_by=STATED,
     ),
     Mutant(
         name="reused-pairs-more-precise-than-they-are",
-        path=REUSING,
+        module=REUSING,
+        function="_tables",
         before="noise_multiplier = anchor.noise_std / anchor.table_sensitivity",
         after="noise_multiplier = anchor.noise_std / anchor.sensitivity",
         bug="pairs of a release count as precise as if the whole budget had been spent on them",
@@ -80,7 +97,8 @@ MUTANTS = (
     ),
     Mutant(
         name="reused-release-counted-twice",
-        path=REUSING,
+        module=REUSING,
+        function="with_reuse",
         before="all(one.releases.isdisjoint(other.releases) for other in taken)",
         after="all(one.release_id != other.release_id for other in taken)",
         bug="the counts of a release are taken from it and from another that holds them, as if their noise were independent",
@@ -89,7 +107,8 @@ MUTANTS = (
     ),
     Mutant(
         name="reused-release-forgets-what-it-holds",
-        path=REUSING,
+        module=REUSING,
+        function="EarlierCounts.releases",
         before="frozenset({self.release_id}.union(*(one.releases for one in self.plan.reused)))",
         after="frozenset({self.release_id}.union(one.release_id for one in self.plan.reused))",
         bug="a release of a chain names the release before it and not those before that, which are then taken once more",
@@ -98,46 +117,57 @@ MUTANTS = (
     ),
     Mutant(
         name="plan-may-count-a-release-twice",
-        path="core/synthesis/plan.py",
-        before="if len(set(releases)) != len(releases):",
-        after="if len(set(releases)) < 0:",
+        module="core.synthesis.plan",
+        function="Plan._require_counted_once",
+        before="len(set(releases)) != len(releases)",
+        after="len(set(releases)) < 0",
         bug="a plan that takes the counts of a release twice is run as it is",
         source="checks left to the caller",
         killed_by=TWIN,
     ),
     Mutant(
         name="verifier-counts-a-release-twice",
-        path=VERIFIER,
-        before="    if len(set(releases)) != len(releases):",
-        after="    if len(set(releases)) < 0:",
+        module=VERIFIER,
+        function="reused_problems",
+        before="len(set(releases)) != len(releases)",
+        after="len(set(releases)) < 0",
         bug="a certificate that claims the precision of one release twice is verified",
         source="verifiers that check the sum and not the parts",
         killed_by="tests/understudy/verifying/test_reused.py::test_another_statement_of_what_was_reused_is_refused",
     ),
     Mutant(
         name="reused-counts-not-held-against-their-digest",
-        path=WORKER,
-        before="if content is not None and hashlib.sha256(content).hexdigest() == one.counts_sha256:",
-        after="if content is not None:",
+        module=WORKER,
+        function="_counts",
+        before="content is not None and hashlib.sha256(content).hexdigest() == one.counts_sha256",
+        after="content is not None",
         bug="counts are taken over that are not those of the plan, whatever their noise is",
         source="pinned by name and not by digest",
         killed_by=MISSING,
     ),
     Mutant(
         name="reused-counts-read-after-rows",
-        path="workers/runner.py",
-        before="""    earlier = earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
-    domain, generator =""",
-        after="""    host.advance(stage="measure", step=1, total=1)
-    earlier = earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
-    domain, generator =""",
+        module="workers.runner",
+        function="_bundle",
+        before="""
+            earlier = (
+                earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+            )
+        """,
+        after="""
+            host.advance(stage="measure", step=1, total=1)
+            earlier = (
+                earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+            )
+        """,
         bug="a job that cannot find what it reuses is charged, for it is told so after the measurements have begun",
         source="inputs checked after the budget is spent",
         killed_by=MISSING,
     ),
     Mutant(
         name="reused-counts-promised-as-its-own",
-        path="core/releases/certificate.py",
+        module="core.releases.certificate",
+        function="_reading",
         before="return say.READING_BESIDE_EARLIER if plan.reused else say.READING",
         after="return say.READING",
         bug="a certificate promises its epsilon of a bundle that also tells what earlier releases told",
@@ -146,9 +176,10 @@ MUTANTS = (
     ),
     Mutant(
         name="reused-precision-not-held-against-the-counts",
-        path="models/idpgan/reuse.py",
-        before='            raise ValueError("the earlier counts are of another precision")',
-        after="            pass",
+        module="models.idpgan.reuse",
+        function="_require_precision",
+        before='raise ValueError("the earlier counts are of another precision")',
+        after="pass",
         bug="counts that state more noise than the plan weighs them by are taken over",
         source="metadata trusted over data",
         killed_by="tests/models/idpgan/test_reuse.py::test_counts_that_are_less_precise_than_the_plan_says_are_refused",
