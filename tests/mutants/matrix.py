@@ -34,7 +34,8 @@ def try_all(mutants: Sequence[Mutant], *, jobs: int, folder: Path) -> list[Trial
         RuntimeError: a named test does not pass on the sources as they are.
     """
     free: SimpleQueue[SourceCopy] = SimpleQueue()
-    copies = [SourceCopy(folder / str(number)) for number in range(jobs)]
+    rewritten = {mutant.path for mutant in mutants}
+    copies = [SourceCopy(folder / str(number), rewritten=rewritten) for number in range(jobs)]
     for copy in copies:
         free.put(copy)
 
@@ -68,10 +69,10 @@ def write(trials: Sequence[Trial]) -> None:
     outcomes = read_results().get("mutants", {})
     outcomes |= {
         trial.mutant.name: {
-            "verdict": trial.verdict.value,
+            "commit": _commit(),
             "killed_by": trial.mutant.killed_by,
             "seconds": round(trial.seconds, 1),
-            "commit": _commit(),
+            "verdict": trial.verdict.value,
         }
         for trial in trials
     }

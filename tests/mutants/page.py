@@ -24,8 +24,8 @@ source do not matter. `make mutants` checks that all bugs still fit the source, 
 fit or survives; it runs weekly (`.ci/weekly`).
 
 Where another project is named, the class of bug was reported for some version of it, in a paper or in its own tracker; that
-says nothing of its present state. {count} bugs, {killed} killed; last tried on {date}. Seconds are those of the whole process, from its start, on a machine that had
-other work.
+says nothing of its present state. {count} bugs, {killed} killed; the latest trial ran on {date}. Seconds are
+those of the whole process, from its start, on a machine that had other work.
 """
 
 

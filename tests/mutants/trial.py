@@ -4,6 +4,7 @@ The working tree is never touched. A mutant is killed only if the test passes on
 body and by what it expects, once the bug is in; a copy that cannot be imported or a test that breaks off proves nothing.
 """
 
+import ast
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -63,9 +64,11 @@ class SourceCopy:
 
     Args:
         folder: does not exist yet.
+        rewritten: files to pass through `ast.unparse`, as `Mutant.applied` does, so that a trial differs from the sound
+            copy by its bug alone.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, rewritten: Collection[str]) -> None:
         self._root = folder / "copy"
         self._folder = folder
         for name in COPIED:
@@ -73,6 +76,9 @@ class SourceCopy:
             shutil.copytree(ROOT / name, self._root / name, ignore=shutil.ignore_patterns("results"))
         for name in FILES:
             shutil.copy2(ROOT / name, self._root / name)
+        for name in rewritten:
+            source = self._root / name
+            source.write_text(ast.unparse(ast.parse(source.read_text())))
 
     def failing(self, tests: Sequence[str]) -> str:
         """Run tests on the copy as it is. Returns what they said if they do not all pass, else nothing."""
