@@ -19,6 +19,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.baselines.matching import MatchingOptions, fit_mean_embedding
+from benchmarks.baselines.networks import ImageGenerator, initialise
 from benchmarks.images.curves import Curve
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
 from benchmarks.images.drawing import DELTA, drawn
@@ -30,8 +32,6 @@ from benchmarks.images.wasserstein_gan import Settings, train_wgan_gp
 from benchmarks.machine import load_average
 from core.privacy.calibration import gaussian_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
-from models.baselines.matching import MatchingOptions, fit_mean_embedding
-from models.baselines.networks import ImageGenerator, initialise
 from models.critic.conv_network import ConvCritic
 from models.randomness import KeyedStreams, Purpose
 

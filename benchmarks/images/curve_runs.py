@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.baselines.matching import MatchingOptions, fit_mean_embedding
 from benchmarks.images.baselines import METHODS, WATCHED, wgan_gp
 from benchmarks.images.curves import Curve
 from benchmarks.images.datasets import NAMES, ImageSet, Pictures, load
@@ -26,7 +27,6 @@ from benchmarks.results_file import RESULTS
 from core.privacy.calibration import gaussian_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.plan import Plan
-from models.baselines.matching import MatchingOptions, fit_mean_embedding
 from models.idpgan.image_training import ImageTraining
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainedImageGenerator

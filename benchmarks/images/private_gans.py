@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.baselines.private_gan import PrivateGan
+from benchmarks.baselines.public_threshold import PublicImages
 from benchmarks.images.datasets import ImageSet, Pictures
 from benchmarks.images.drawing import drawn
 from benchmarks.images.idpgan import plan_of
 from benchmarks.images.measures import MADE
 from core.synthesis.plan import Plan
-from models.baselines.private_gan import PrivateGan
-from models.baselines.public_threshold import PublicImages
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost
 

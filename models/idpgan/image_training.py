@@ -28,7 +28,6 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
-        network: an initialised critic in place of the plan's (`models.baselines`), or None.
         placement: where it runs.
     """
 
@@ -41,11 +40,11 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         streams: KeyedStreams,
         host: TrainingHost,
         *,
-        network: ConvCritic | None = None,
         placement: Placement = HOST,
     ) -> None:
         height, width, channels = images.shape
-        if plan.steps and network is None:
+        network: ConvCritic | None = None
+        if plan.steps:
             kind = LabelCritic if plan.idpgan_options.critic_asks == "labels" else ConvCritic
             network = kind(
                 image=(channels, height, width),

@@ -1,4 +1,4 @@
-"""Each role declares exactly the distributions that its modules import."""
+"""Each role declares exactly the distributions that its modules import, and no module is for tests and benchmarks alone."""
 
 import ast
 import sys
@@ -147,6 +147,13 @@ def test_what_is_imported_by_name_only_is_used_where_it_is_said_to_be(
     path, words = place
     assert words in (ROOT / path).read_text()
     assert any(name in _declared(role) - set(_used(role)) for role in ROLES), "no role needs the exception"
+
+
+def test_no_module_of_the_product_is_for_tests_and_benchmarks_alone() -> None:
+    reached = set().union(*(_reached(roots) for _, roots in ROLES.values()), _reached(("workers",)))
+    assert sorted(set(_modules()) - reached) == []
+    imports = {name.partition(".")[0] for module in _modules() for name in _imports(module)}
+    assert not imports & {"benchmarks", "docs", "tests"}
 
 
 def test_every_extra_belongs_to_a_role() -> None:

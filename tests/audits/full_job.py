@@ -20,7 +20,6 @@ from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
 from models.anchor import FIRST_ROUND, exact_columns, exact_moments
 from models.critic.closed_form import ClosedForm
-from models.critic.reference import Reference
 from models.encoding import PrivateTable, cells_of
 from models.grouping import Groups
 from models.idpgan.measurement import groups_of, layout_of
@@ -29,6 +28,7 @@ from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
 from tests.audits.transcript import Parts
+from tests.models.critic.reference import Reference
 from tests.models.tables import grouped
 
 GRAM_INTERVAL = 10

@@ -10,8 +10,8 @@ from benchmarks import critic_step
 from benchmarks.critic_step import Table, batch_of, by_rules, critic_of, declared, seconds, tables, vmap_step
 from benchmarks.results_file import RESULTS
 from docs.figures import benchmarks_page
-from models.critic.reference import Reference
 from models.dp.clipping import Layout, each_block_alone
+from tests.models.critic.reference import Reference
 
 
 def test_the_shapes_are_those_that_the_rules_choose():

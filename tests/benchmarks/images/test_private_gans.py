@@ -1,5 +1,4 @@
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ SMALL = {
     "steps": 2, "expected_batch_size": 8, "critic_width": 16, "critic_layers": 1, "generator_width": 2,
     "generator_batch_size": 8, "latent_dimension": 2,
 }  # fmt: skip
-ROOT = Path(private_gans.__file__).parents[2]
 
 
 def test_public_images_leave_the_private_ones():
@@ -47,14 +45,3 @@ def test_a_run_makes_images_and_says_what_it_spent(name, monkeypatch):
 
 def test_the_tables_name_what_is_public():
     assert METHODS["ganobfuscator"].endswith("images declared public")
-
-
-def test_nothing_that_serves_or_works_knows_the_baselines():
-    users = [
-        path.relative_to(ROOT)
-        for folder in ("core", "models", "service", "workers", "understudy")
-        for path in (ROOT / folder).rglob("*.py")
-        if "models.baselines" in path.read_text(encoding="utf-8").replace("(`models.baselines`)", "")
-    ]
-    assert users, "the baselines use each other, so the search finds what there is"
-    assert all(path.parts[:2] == ("models", "baselines") for path in users), users

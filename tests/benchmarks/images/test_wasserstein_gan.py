@@ -3,8 +3,8 @@ import pytest
 import torch
 from torch import nn
 
+from benchmarks.baselines.networks import ImageGenerator, initialise
 from benchmarks.images.wasserstein_gan import Settings, critic_loss, sample, train_wgan_gp
-from models.baselines.networks import ImageGenerator, initialise
 from models.critic.conv_network import ConvCritic
 from models.randomness import KeyedStreams, Purpose
 from tests.benchmarks.images.pictures import squares

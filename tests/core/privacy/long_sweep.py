@@ -19,11 +19,11 @@ from dp_accounting.pld import PLDAccountant
 from benchmarks.machine import load_average, machine_facts
 from core.privacy import loss
 from core.privacy.accountant import epsilons
-from core.privacy.dp_events import to_event
 from core.privacy.filters import AdmissionRule, Cap
 from core.privacy.mechanism import Gaussian, PoissonSampled, Repeated
 from tests.core.privacy import brute
 from tests.core.privacy.adversary import largest_delta
+from tests.core.privacy.dp_events import to_event
 from tests.core.privacy.test_filter_adversary import GAMES, exact_rule, under
 
 RESULT = Path(__file__).parents[3] / "benchmarks" / "results" / "accounting.json"

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from opacus.accountants import PRVAccountant
 
 from core.privacy.accountant import Epsilons, epsilons, rdp_at
-from core.privacy.dp_events import to_event
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.gaussian import epsilon_of
 from core.privacy.guarantee import SMALLEST_EPSILON
 from core.privacy.mechanism import Composed, DiscreteGaussian, Laplace, Mechanism, Repeated
 from tests.core.privacy.builders import gaussian, sampled, training
+from tests.core.privacy.dp_events import to_event
 
 
 def library_pld(mechanism: Mechanism, delta: float, spacing: float) -> float:

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.privacy.dp_events import to_event
 from core.privacy.errors import InvalidMechanism, UnknownMechanism
 from core.privacy.mechanism import (
     Chosen,
@@ -23,6 +22,7 @@ from core.privacy.mechanism import (
     to_json,
 )
 from tests.core.privacy.builders import gaussian, sampled, training
+from tests.core.privacy.dp_events import to_event
 
 _multipliers = st.floats(1e-3, 1e6)
 _leaves = st.one_of(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from core.privacy.accountant import epsilons, rdp_at
-from core.privacy.dp_events import to_event
 from core.privacy.errors import InvalidMechanism, UnknownMechanism
 from core.privacy.hockey_stick import Direction, hockey_stick
 from core.privacy.loss import _connected, curves_of
@@ -30,6 +29,7 @@ from core.privacy.mechanism import (
 )
 from tests.core.privacy import brute
 from tests.core.privacy.builders import gaussian, sampled, training
+from tests.core.privacy.dp_events import to_event
 
 DELTA = 1e-6
 

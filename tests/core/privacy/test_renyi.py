@@ -10,7 +10,6 @@ from opacus.accountants.analysis import rdp as opacus_rdp
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from core.privacy.dp_events import to_event
 from core.privacy.mechanism import DiscreteGaussian, Laplace, PoissonSampled
 from core.privacy.renyi import (
     FINE_ORDERS,
@@ -21,6 +20,7 @@ from core.privacy.renyi import (
     sampled_gaussian_log_moments,
 )
 from tests.core.privacy.builders import gaussian, sampled
+from tests.core.privacy.dp_events import to_event
 
 ORDERS = np.asarray([2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 256.0])
 

@@ -9,9 +9,9 @@ from models.critic.conv_form import ConvForm
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Convolution
 from models.critic.network import Activation, LeakyReLU
-from models.critic.reference import Reference
 from models.dp.clipping import Layout
 from models.randomness import KeyedStreams, Purpose
+from tests.models.critic.reference import Reference
 
 STREAMS = KeyedStreams(bytes(range(32)))
 

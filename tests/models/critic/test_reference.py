@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from models.critic.network import HardTanh, LeakyReLU
-from models.critic.reference import Reference
+from tests.models.critic.reference import Reference
 from tests.models.critic.test_closed_form import layout_of, make_critic, records
 
 

@@ -13,11 +13,11 @@ from core.synthesis.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Convolution
 from models.critic.network import Critic
-from models.critic.reference import Reference
 from models.dp.clipping import Partition
 from models.dp.noise import noise_plan
 from models.dp.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose, Shape
+from tests.models.critic.reference import Reference
 from tests.models.dp.plans import small_plan
 
 KEY = bytes(range(32))

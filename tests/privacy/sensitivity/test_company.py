@@ -13,11 +13,11 @@ from models.critic.closed_form import ClosedForm
 from models.critic.evenness import require_even_rounding
 from models.critic.factors import Factoring
 from models.critic.network import Critic
-from models.critic.reference import Reference
 from models.dp.clipping import ClipRule, Layout, Partition
 from models.dp.errors import UnevenRounding
 from models.dp.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
+from tests.models.critic.reference import Reference
 from tests.models.dp.plans import small_plan
 
 STREAMS = KeyedStreams(bytes(range(32)))

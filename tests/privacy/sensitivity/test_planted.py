@@ -9,9 +9,9 @@ from torch import Tensor
 from models.acts import AdaptiveThresholds
 from models.critic.closed_form import ClosedForm
 from models.critic.factors import BETWEEN, Factoring, Factors
-from models.critic.reference import Reference
 from models.dp import noise
 from models.dp.clipping import ClipRule, Partition
+from tests.models.critic.reference import Reference
 from tests.privacy.sensitivity.adversaries import base
 from tests.privacy.sensitivity.steps import OPTIONS, Stage
 from tests.privacy.sensitivity.test_neighbours import require_bounded

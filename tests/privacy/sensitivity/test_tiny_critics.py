@@ -13,9 +13,9 @@ from torch import Tensor
 
 from models.critic.closed_form import ClosedForm
 from models.critic.network import Critic, LeakyReLU
-from models.critic.reference import Reference
 from models.dp.clipping import Layout, Partition, each_block_alone
 from models.dp.noise import group_noise_stds
+from tests.models.critic.reference import Reference
 
 CRITICS = (
     (1, (1,), (0.0, 1.0, -2.0, 1e-30, 1e15, float("nan"))),

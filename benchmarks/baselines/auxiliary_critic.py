@@ -23,7 +23,7 @@ class AuxiliaryCritic(ConvCritic):
     """
 
     def __init__(self, *, image: tuple[int, int, int], widths: tuple[int, ...], labels: int) -> None:
-        if labels < 2:  # noqa: PLR2004 - one label says nothing
+        if labels < 2:
             raise ValueError("an auxiliary classifier needs at least two labels")
         super().__init__(image=image, widths=widths, classes=1 + labels)
 

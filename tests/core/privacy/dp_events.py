@@ -1,8 +1,4 @@
-"""Mechanisms in the words of the dp-accounting library, for comparing our accountants with its own.
-
-Apart from the mechanisms, because nothing that serves or trains needs the library, and loading it takes every process
-most of a second.
-"""
+"""Mechanisms as events of the dp-accounting library, to compare our accountants with its own."""
 
 import dp_accounting
 

@@ -8,11 +8,12 @@
 All else is the product's: Poisson sampling, clipping, noise, Adam, generator, releases, and the plan that is charged.
 """
 
+from benchmarks.baselines.auxiliary_critic import AuxiliaryCritic
+from benchmarks.baselines.auxiliary_form import AuxiliaryForm
+from benchmarks.baselines.public_threshold import PUBLIC_STREAM, PublicImages, PublicThreshold
 from core.synthesis.groups import critic_channels
 from core.synthesis.plan import Plan
-from models.baselines.auxiliary_critic import AuxiliaryCritic
-from models.baselines.auxiliary_form import AuxiliaryForm
-from models.baselines.public_threshold import PUBLIC_STREAM, PublicImages, PublicThreshold
+from models.dp.private_step import PrivateCritic
 from models.encoding import PrivateImages
 from models.idpgan.image_training import ImageTraining
 from models.randomness import KeyedStreams
@@ -46,15 +47,16 @@ class PrivateGan(ImageTraining):
     ) -> None:
         assert not plan.idpgan_options.anchor, "a baseline has no anchor"
         assert plan.acts is None, "its threshold is fixed or public"
-        height, width, channels = images.shape
-        network = None
-        if auxiliary:
-            network = AuxiliaryCritic(
+        super().__init__(images, plan, streams, host)
+        if auxiliary and plan.steps:
+            height, width, channels = images.shape
+            self._network = AuxiliaryCritic(
                 image=(channels, height, width),
                 widths=critic_channels(plan.idpgan_options),
                 labels=images.classes,
             ).initialise(streams)
-        super().__init__(images, plan, streams, host, network=network)
+            # In place of the plan's critic. Random numbers are addressed by purpose, so making that one took none.
+            self._critic = PrivateCritic(self._network, plan, streams)
         self.thresholds: list[tuple[float, ...]] = []
         self._public = public
         if public is not None:

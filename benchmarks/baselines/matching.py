@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.baselines.fourier import FourierFeatures
-from models.baselines.mean_embedding import MeanEmbedding, noisy_embedding
-from models.baselines.networks import ImageGenerator, initialise
+from benchmarks.baselines.fourier import FourierFeatures
+from benchmarks.baselines.mean_embedding import MeanEmbedding, noisy_embedding
+from benchmarks.baselines.networks import ImageGenerator, initialise
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams, Purpose
 

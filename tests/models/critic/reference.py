@@ -1,8 +1,7 @@
-"""The reference: per-record gradients of the WGAN-GP loss by `torch.func`, materialised.
+"""Per-record gradients of the WGAN-GP loss by `torch.func`, materialised: the reference for the closed forms.
 
-Slow, for it keeps float64 copies of every gradient, and plain: what the closed form is tested against, and what serves a critic
-that is not made of linear or convolution layers and piecewise-linear activations. Every record is worked through alone, in memory that
-begins alike, so that its gradient is the same to the bit in every batch.
+Slow, because it keeps a float64 copy of every gradient. Each record is processed alone, in freshly allocated memory, so
+that its gradient is the same to the bit in every batch.
 """
 
 from collections.abc import Iterator

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import torch
 
-from models.baselines import mean_embedding
-from models.baselines.fourier import FourierFeatures
-from models.baselines.mean_embedding import MeanEmbedding, noise_stds, noisy_embedding
+from benchmarks.baselines import mean_embedding
+from benchmarks.baselines.fourier import FourierFeatures
+from benchmarks.baselines.mean_embedding import MeanEmbedding, noise_stds, noisy_embedding
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams
 from models.releases import Unheard
-from tests.models.baselines.images import private, without
+from tests.benchmarks.baselines.images import private, without
 
 KEY = bytes(range(32))
 

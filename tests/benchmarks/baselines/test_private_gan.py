@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.baselines.private_gan import PrivateGan
-from models.baselines.public_threshold import HIGHEST, PublicImages
+from benchmarks.baselines.private_gan import PrivateGan
+from benchmarks.baselines.public_threshold import HIGHEST, PublicImages
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost

@@ -14,7 +14,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from models.baselines.auxiliary_critic import AuxiliaryCritic, record_losses
+from benchmarks.baselines.auxiliary_critic import AuxiliaryCritic, record_losses
 from models.critic.convolution import Geometry
 from models.critic.forms import RecordForm, record_form
 from models.dp.clipping import CANCELLATION_SHARE, ClipRule, Layout, Partition

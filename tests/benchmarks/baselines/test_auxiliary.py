@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from models.baselines import auxiliary_form
-from models.baselines.auxiliary_critic import AuxiliaryCritic, record_losses
-from models.baselines.auxiliary_form import AT_ONCE, AuxiliaryForm, require_even
+from benchmarks.baselines import auxiliary_form
+from benchmarks.baselines.auxiliary_critic import AuxiliaryCritic, record_losses
+from benchmarks.baselines.auxiliary_form import AT_ONCE, AuxiliaryForm, require_even
 from models.critic.forms import record_form
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.errors import UnevenRounding

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from models.baselines.matching import MatchingOptions, fit_mean_embedding
-from models.baselines.networks import ImageGenerator, initialise
+from benchmarks.baselines.matching import MatchingOptions, fit_mean_embedding
+from benchmarks.baselines.networks import ImageGenerator, initialise
 from models.randomness import KeyedStreams, Purpose
-from tests.models.baselines.images import private
+from tests.benchmarks.baselines.images import private
 
 OPTIONS = MatchingOptions(frequencies=50, bandwidth=3.0, steps=30, batch=20, learning_rate=1e-2, width=4)
 STREAMS = KeyedStreams(bytes(range(32)))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from models.baselines.fourier import TABLE_BITS, FourierFeatures
+from benchmarks.baselines.fourier import TABLE_BITS, FourierFeatures
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams, Purpose
 

@@ -1,0 +1,1 @@
+"""Other methods at the same budget, written with the same care, that the benchmarks compare with."""
