@@ -30,7 +30,7 @@ from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
 from core.db.tables import Dataset, Job
-from core.ledger import book
+from core.ledger import governance, ledger
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import Charge
 from core.privacy.filters import AdmissionRule
@@ -71,7 +71,8 @@ def seed(made: Stack) -> Deployment:
     with database.transaction() as session:
         row, key = directory.issue(session, name="bench", roles=[Role.OWNER, Role.ANALYST, Role.ADMIN])
         populations = [
-            book.open_population(session, rule=AdmissionRule.FILTERS, clock=clock) for _ in range(DATASETS)
+            governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
+            for _ in range(DATASETS)
         ]
         datasets = [
             Dataset(
@@ -83,7 +84,7 @@ def seed(made: Stack) -> Deployment:
         ]  # fmt: skip
         session.add_all(datasets)
         for population in populations:
-            book.set_cap(
+            governance.set_cap(
                 session, population, epsilon=10.0, delta=1e-5, by=str(row.principal_id), reason="a benchmark", clock=clock
             )  # fmt: skip
         session.flush()
@@ -102,11 +103,11 @@ def seed(made: Stack) -> Deployment:
     for first in range(0, len(reserved), 500):
         with database.transaction() as session:
             for each in reserved[first : first + 500]:
-                book.reserve(
+                ledger.reserve(
                     session, population_id=long.population_id, job_id=each, charge=charge,
                     mechanism_json=mechanism, grant_id=None, clock=clock,
                 )  # fmt: skip
-                book.spend(session, each, fence=1, clock=clock)
+                ledger.spend(session, each, fence=1, clock=clock)
     with database.transaction() as session:
         session.execute(text("ANALYZE"))
     database.close()

@@ -25,12 +25,12 @@ from benchmarks.seeding import plan
 from benchmarks.servers import Stack, stack
 from core.clock import SystemClock
 from core.db.session import Database
-from core.ledger import book
-from core.ledger.balance import Balance
-from core.ledger.chain import Head, link
-from core.ledger.reservation import EntryKind, Movement, Reservation
+from core.ledger import governance, ledger_queries
+from core.ledger.entries import next_entry
+from core.ledger.reservation import Balance, EntryKind, Movement, Reservation
 from core.privacy import mechanism as mechanisms
 from core.privacy.filters import AdmissionRule
+from core.signing.hash_chain import Head
 
 RESULT = Path(__file__).parent / "results" / "reservations.json"
 PROCESSES, CLIENTS = 4, 32
@@ -43,8 +43,8 @@ def open_populations(database: Database, count: int) -> list[UUID]:
     clock, made = SystemClock(), []
     with database.transaction() as session:
         for _ in range(count):
-            population_id = book.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
-            book.set_cap(
+            population_id = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
+            governance.set_cap(
                 session, population_id, epsilon=1000.0, delta=0.5, by="bench", reason=None, clock=clock
             )
             made.append(population_id)
@@ -122,7 +122,7 @@ def fill(made: Stack, population_id: UUID, *, entries: int) -> None:
                 balance = balance.after(
                     None, Reservation(job_id=job_id, state=EntryKind.RESERVED, reserved=SMALL, in_force=SMALL)
                 )
-                entry = link(
+                entry = next_entry(
                     head,
                     population_id=population_id,
                     content=movement,
@@ -149,7 +149,7 @@ def lengths(made: Stack, database: Database, *, rounds: int, each: int) -> dict[
     for entries, population_id in populations.items():
         fill(made, population_id, entries=entries)
     with database.read_only() as session:
-        checked = book.verify_chain(session, populations[LENGTHS[1]])
+        checked = ledger_queries.verify_chain(session, populations[LENGTHS[1]])
         assert checked.intact, checked
     reserve = ours(database)
     took: dict[int, list[float]] = {entries: [] for entries in LENGTHS}

@@ -18,7 +18,7 @@ from psycopg.types.json import Json
 from benchmarks.seeding import plan
 from core.clock import SystemClock
 from core.db.session import Database
-from core.ledger import book
+from core.ledger import ledger
 from core.privacy import mechanism as mechanisms
 from core.privacy.charge import Charge
 
@@ -63,7 +63,7 @@ def ours(database: Database) -> Callable[[UUID], None]:
 
     def reserve(population_id: UUID) -> None:
         with database.transaction() as session:
-            book.reserve(
+            ledger.reserve(
                 session, population_id=population_id, job_id=uuid4(), charge=SMALL, mechanism_json=mechanism,
                 grant_id=None, clock=clock,
             )  # fmt: skip

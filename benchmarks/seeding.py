@@ -15,7 +15,7 @@ from core.clock import SystemClock
 from core.db.session import Database
 from core.db.tables import Dataset, Job
 from core.domain.table import TableDomain
-from core.ledger import book
+from core.ledger import governance
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.filters import AdmissionRule
 from core.privacy.guarantee import PrivacyGuarantee
@@ -62,7 +62,7 @@ def seed_jobs(stack: Stack, *, count: int, step: int | None = None) -> Seeded:
     database = Database(stack.database_url)
     with database.transaction() as session:
         row, key = directory.issue(session, name="bench", roles=[Role.OWNER])
-        population_id = book.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
+        population_id = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
         dataset = Dataset(
             population_id=population_id, owner_id=row.principal_id, name="bench", domain={}, state="declared",
             adjacency="add-or-remove", declared_size=DECLARED_SIZE, created_at=now,

@@ -11,7 +11,7 @@ from typing import Any
 from core.clock import Clock
 from core.db.session import Database
 from core.jobs.claims import Claim
-from core.ledger.evidence import payment_of
+from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import SCHEMA

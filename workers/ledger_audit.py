@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 
 from core.audit import linking
 from core.audit import repository as audit_repository
-from core.audit.chain import AuditCheck, AuditHead
+from core.audit.chain import AuditCheck
 from core.audit.log import append
 from core.clock import Clock, SystemClock
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
@@ -35,12 +35,11 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.jobs.states import JobState
 from core.ledger import repository as ledger_repository
-from core.ledger.chain import Head
-from core.ledger.evidence import unpaid
-from core.ledger.verification import ChainCheck
+from core.ledger.repository import unpaid
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
 from core.signing import keyring
+from core.signing.hash_chain import ChainCheck, Head
 from core.signing.signed import Signer
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys
@@ -108,7 +107,7 @@ class LedgerAudit:
         }
         witnessed = dict(self._witnesses.noted_by_population(public_keys=public_keys))
         for lost in sorted((witnessed.keys() | bundles.keys()) - populations):
-            found[lost] = ChainCheck(checked=0, broken_at=1, problem=POPULATION_MISSING)
+            found[lost] = ChainCheck().broken(POPULATION_MISSING)
             report_broken(self._database, lost, POPULATION_MISSING, clock=self._clock)
         return found
 
@@ -159,7 +158,7 @@ class LedgerAudit:
         self._record("ledger.accept", str(population_id), actor="operator", outcome="done")
         return head
 
-    def accept_audit_log(self) -> AuditHead:
+    def accept_audit_log(self) -> Head:
         """Take the present audit log for the true one, on the word of an operator. Returns its head."""
         linking.link_waiting(self._database)
         signer, _ = self._keys()
@@ -183,10 +182,10 @@ class LedgerAudit:
             )
             chain = found.chain
             if chain.intact and bundles - found.noted.accepted.jobs:
-                chain = ChainCheck(checked=chain.checked, broken_at=chain.checked + 1, problem=_BUNDLE)
+                chain = chain.broken(_BUNDLE)
             published = _published(session, population_id)
             if chain.intact and unpaid(session, published):
-                chain = ChainCheck(checked=chain.checked, broken_at=chain.checked + 1, problem=_UNPAID)
+                chain = chain.broken(_UNPAID)
         if not chain.intact:
             problem = chain.problem or ""
             report_broken(self._database, population_id, problem, clock=self._clock)
@@ -272,7 +271,7 @@ def main(words: Sequence[str]) -> int:
             sys.stdout.write(f"{told.accept}: noted the head of sequence {head.sequence}\n")
             return 0
         if told.accept_audit_log:
-            sys.stdout.write(f"audit log: noted the head of position {audit.accept_audit_log().position}\n")
+            sys.stdout.write(f"audit log: noted the head of position {audit.accept_audit_log().sequence}\n")
             return 0
         broken = 0
         for population_id, chain in audit.ledgers().items():

@@ -15,7 +15,7 @@ from core.clock import Clock
 from core.db.session import Database
 from core.domain.declared import domain_from_json
 from core.jobs.claims import Claim
-from core.ledger.evidence import payment_of
+from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.releases.bundle import artefacts_of, files_of, pack, unpack
 from core.releases.certificate import make_certificate, sign_certificate

@@ -21,10 +21,10 @@ from sqlalchemy import select
 from core.db.session import Database
 from core.db.tables.release import Release
 from core.ledger import repository as ledger_repository
-from core.ledger.chain import Head
 from core.logs import get_logger
 from core.releases.bundle import CERTIFICATE
 from core.signing.contexts import CERTIFICATE as CERTIFIED
+from core.signing.hash_chain import Head
 from core.storage.errors import ObjectMissing
 from core.storage.objects import ObjectStore
 

@@ -1,36 +1,21 @@
-"""The chain of hashes over the audit log, without a database: what a link's hash covers, and how a chain is checked.
+"""The hash chain over the audit log: an event, and its place in the chain.
 
-The hash of a link is SHA-256 over the hash before it followed by the link's position and the whole event as canonical
-JSON. Positions count 1, 2, 3, ...: the sequences of events have gaps, because a transaction that was rolled back has
-drawn one, and are not in the order of commits.
+Positions count 1, 2, 3, ... The sequences of events cannot: a transaction that is rolled back leaves a gap, and
+transactions do not commit in the order of their sequences.
 """
 
-import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from core.signing.canonical import canonical
+from core.signing.hash_chain import ChainCheck, ChainLink, HashChain, Head
 
 SCHEMA: Final = "understudy.audit-event/1"
-NO_HASH: Final = bytes(32)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditHead:
-    """The end of the chain: how many events it covers, and the hash of the last link."""
-
-    position: int
-    hash: bytes
-
-
-EMPTY: Final = AuditHead(position=0, hash=NO_HASH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What one event says."""
+    """One event of the audit log."""
 
     sequence: int
     at: datetime
@@ -42,7 +27,7 @@ class Event:
     request_id: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """The members that a hash covers and an export holds."""
+        """Return the members that a hash covers and an export contains."""
         return {
             "sequence": self.sequence,
             "at": self.at.astimezone(UTC).isoformat(timespec="microseconds"),
@@ -56,92 +41,54 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(ChainLink):
     """An event and its place in the chain.
 
-    Args:
+    Attributes:
         position: its place, counted from 1.
-        event: the event; None where it is not in the log any more.
-        previous_hash: the hash of the link before.
-        hash: the hash of this one.
+        event: the event; None if it is no longer in the log.
     """
 
     position: int
     event: Event | None
-    previous_hash: bytes
-    hash: bytes
 
     @classmethod
-    def after(cls, head: AuditHead, event: Event) -> Self:
-        """The link that follows a head."""
-        link = cls(position=head.position + 1, event=event, previous_hash=head.hash, hash=NO_HASH)
-        return replace(link, hash=hash_of(link.position, event, previous_hash=head.hash))
+    def after(cls, head: Head, event: Event) -> "Link":
+        """Return the link that follows `head`."""
+        return AUDIT_CHAIN.append(head, cls(position=head.sequence + 1, event=event))
 
     @property
-    def head(self) -> AuditHead:
-        """The head of the chain that ends here."""
-        return AuditHead(position=self.position, hash=self.hash)
+    def head(self) -> Head:
+        """The head of the chain that ends with this link."""
+        return Head(sequence=self.position, hash=self.hash)
+
+    def content(self) -> dict[str, Any] | None:
+        """The JSON object that the hash covers; None if the event is gone."""
+        if self.event is None:
+            return None
+        return {"schema": SCHEMA, "position": self.position} | self.event.to_json()
+
+
+AUDIT_CHAIN: Final[HashChain[Link]] = HashChain(noun="event", plural="events")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditCheck:
-    """What a verification found.
+class AuditCheck(ChainCheck):
+    """The result of verifying the audit log.
 
-    Args:
-        checked: links that are whole, counted from the first.
-        broken_at: position of the first link that is wrong or missing; None where that is not the problem.
-        problem: what is wrong, or None.
-        waiting: events that have no place in the chain yet.
-        head: the head of what was checked.
+    Attributes:
+        waiting: how many events have no place in the chain yet.
     """
 
-    checked: int
-    broken_at: int | None = None
-    problem: str | None = None
     waiting: int = 0
-    head: AuditHead = EMPTY
 
-    @property
-    def intact(self) -> bool:
-        """Whether nothing was found."""
-        return self.problem is None
-
-
-def hash_of(position: int, event: Event, *, previous_hash: bytes) -> bytes:
-    """The hash that a link must carry."""
-    content = {"schema": SCHEMA, "position": position} | event.to_json()
-    return hashlib.sha256(previous_hash + canonical(content)).digest()
-
-
-def check(links: Iterable[Link], *, witnesses: Iterable[AuditHead] = ()) -> AuditCheck:
-    """Verify a whole chain: places, links, contents, and that it passes through every head noted elsewhere.
-
-    Args:
-        links: all of them, in order of position.
-        witnesses: heads noted earlier outside the database.
-    """
-    noted = list(witnesses)
-    last = EMPTY
-    for link in links:
-        problem = _problem_of(link, last)
-        if problem is None and any(w.position == link.position and w != link.head for w in noted):
-            problem = "history differs from the one witnessed"
-        if problem is not None:
-            return AuditCheck(checked=last.position, broken_at=last.position + 1, problem=problem, head=last)
-        last = link.head
-    if any(witness.position > last.position for witness in noted):
-        problem = "events that were witnessed are missing"
-        return AuditCheck(checked=last.position, broken_at=last.position + 1, problem=problem, head=last)
-    return AuditCheck(checked=last.position, head=last)
-
-
-def _problem_of(link: Link, last: AuditHead) -> str | None:
-    if link.position != last.position + 1:
-        return "a link is missing"
-    if link.previous_hash != last.hash:
-        return "the link to the event before is broken"
-    if link.event is None:
-        return "an event was removed"
-    if link.hash != hash_of(link.position, link.event, previous_hash=link.previous_hash):
-        return "the content of an event was changed"
-    return None
+    @classmethod
+    def of(cls, found: ChainCheck, *, waiting: int) -> Self:
+        """Return the check of the chain together with how many events wait for a place."""
+        return cls(
+            checked=found.checked,
+            broken_at=found.broken_at,
+            problem=found.problem,
+            head=found.head,
+            waiting=waiting,
+        )

@@ -1,4 +1,4 @@
-"""Giving committed events their places in the chain, and checking the chain. See docs/decisions/audit-chain.md."""
+"""Give committed events their places in the chain, and verify the chain. See docs/decisions/audit-chain.md."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -8,14 +8,15 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from core.audit import repository
-from core.audit.chain import AuditCheck, AuditHead, Link, check
+from core.audit.chain import AUDIT_CHAIN, AuditCheck, Link
 from core.db.session import Database
+from core.signing.hash_chain import Head
 
 BATCH: Final = 1000
 
 
 def link_waiting(database: Database, *, batch: int = BATCH) -> int:
-    """Link every event that is committed by now, a batch per transaction; any number of linkers may try at once.
+    """Link every event that is committed by now, a batch per transaction. Several linkers may run at once.
 
     Returns:
         The number of events linked here.
@@ -32,7 +33,7 @@ def link_waiting(database: Database, *, batch: int = BATCH) -> int:
 def link_batch(session: Session, *, limit: int) -> int:
     """Link at most ``limit`` waiting events in the caller's transaction. Returns how many."""
     repository.lock_chain(session)
-    # A statement of its own after the lock, so that it sees what the linker before has committed.
+    # A separate statement after the lock, so that it sees what the previous linker committed.
     head = repository.head(session)
     links: list[Link] = []
     for event in repository.waiting(session, limit=limit):
@@ -43,16 +44,16 @@ def link_batch(session: Session, *, limit: int) -> int:
     return len(links)
 
 
-def verify(session: Session, *, witnesses: Iterable[AuditHead] = ()) -> AuditCheck:
-    """Recompute the whole chain, and look for events that were kept from it.
+def verify(session: Session, *, witnesses: Iterable[Head] = ()) -> AuditCheck:
+    """Recompute the whole chain, and look for events that were kept out of it.
 
     Args:
-        session: `Database.read_only` gives the snapshot that keeps linkers out of the way.
+        session: a transaction; the snapshot of `Database.read_only` hides concurrent linkers.
         witnesses: heads noted earlier outside this database.
     """
     with closing(repository.links(session)) as links:
-        found = check(links, witnesses=witnesses)
-    found = replace(found, waiting=repository.waiting_count(session))
+        chain = AUDIT_CHAIN.verify(links, witnesses=witnesses)
+    found = AuditCheck.of(chain, waiting=repository.waiting_count(session))
     if not found.intact:
         return found
     if repository.withheld(session):

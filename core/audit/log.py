@@ -19,19 +19,19 @@ def append(
     client_address: str | None = None,
     request_id: str | None = None,
 ) -> None:
-    """Add one event to the caller's transaction: what is rolled back was not done, and is not logged as done.
+    """Add one event to the caller's transaction, so that what is rolled back is not logged as done.
 
-    The event gets its place in the chain of hashes after the commit (``core.audit.linking``).
+    The event gets its place in the hash chain after the commit (``core.audit.linking``).
 
     Args:
         session: the open transaction.
-        actor: id of the principal and key, or name of the process, that acted.
-        action: stable name, such as `budget.set`.
+        actor: id of the principal and key, or name of the process.
+        action: a stable name, such as `budget.set`.
         object: id of the thing acted on.
-        outcome: stable code, such as `done` or the code of an error.
+        outcome: a stable code, such as `done` or the code of an error.
         at: when, aware.
-        client_address: network address that the request came from; None for what no request did.
-        request_id: names the request in the operator's log; None likewise.
+        client_address: the network address of the request; None if no request acted.
+        request_id: the request in the operator's log; None likewise.
     """
     repository.add(
         session,

@@ -7,20 +7,21 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, delete, exists, func, insert, or_, select, text
 from sqlalchemy.orm import Session
 
-from core.audit.chain import EMPTY, AuditHead, Event, Link
+from core.audit.chain import Event, Link
 from core.db.tables.audit_event import AuditEvent
 from core.db.tables.audit_link import AuditLink
 from core.db.tables.audit_unlinked import AuditUnlinked
+from core.signing.hash_chain import EMPTY, Head
 
 _LINKERS = 7_253_104_866_022
-"""Advisory lock: one linker at a time. Requests never take it."""
+"""Key of the advisory lock that admits one linker at a time. Requests never take it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which events are asked for; None asks for all.
+    """Which events are wanted; None does not restrict.
 
-    Args:
+    Attributes:
         actor: a principal's id (with any of its keys), `principal/key`, or the name of a process.
         action: name of an action.
         object: id of a thing.
@@ -44,12 +45,12 @@ def add(session: Session, event: AuditEvent) -> None:
 
 
 def lock_chain(session: Session) -> None:
-    """Be the only linker until the transaction ends."""
+    """Wait to be the only linker, until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LINKERS})
 
 
 def waiting(session: Session, *, limit: int) -> Sequence[Event]:
-    """Committed events without a place in the chain, in order of sequence."""
+    """Return committed events without a place in the chain, in order of sequence."""
     rows = session.scalars(
         select(AuditEvent)
         .join(AuditUnlinked, AuditUnlinked.event_sequence == AuditEvent.sequence)
@@ -60,12 +61,12 @@ def waiting(session: Session, *, limit: int) -> Sequence[Event]:
 
 
 def waiting_count(session: Session) -> int:
-    """How many events have no place in the chain yet."""
+    """Return how many events have no place in the chain yet."""
     return session.scalar(select(func.count()).select_from(AuditUnlinked)) or 0
 
 
 def add_links(session: Session, links: Sequence[Link]) -> None:
-    """Give events their places, and take them off the queue; the caller holds the lock of the chain."""
+    """Store links and take their events off the queue. The caller holds the lock of the chain."""
     values = [
         {
             "position": link.position,
@@ -84,16 +85,16 @@ def add_links(session: Session, links: Sequence[Link]) -> None:
     )
 
 
-def head(session: Session) -> AuditHead:
-    """The end of the chain."""
+def head(session: Session) -> Head:
+    """Return the head of the chain."""
     row = session.execute(
         select(AuditLink.position, AuditLink.hash).order_by(AuditLink.position.desc()).limit(1)
     ).one_or_none()
-    return EMPTY if row is None else AuditHead(position=row.position, hash=row.hash)
+    return EMPTY if row is None else Head(sequence=row.position, hash=row.hash)
 
 
 def links(session: Session, *, batch_rows: int = 1000) -> Generator[Link, None, None]:
-    """The whole chain in order, a batch at a time. Close it if you stop early."""
+    """Yield the whole chain in order, read a batch at a time. Close it if you stop early."""
     rows = session.execute(
         select(AuditLink, AuditEvent)
         .outerjoin(AuditEvent, AuditEvent.sequence == AuditLink.event_sequence)
@@ -110,7 +111,7 @@ def links(session: Session, *, batch_rows: int = 1000) -> Generator[Link, None, 
 def links_after(
     session: Session, position: int, *, up_to: int, wanted: AuditFilter, limit: int
 ) -> Sequence[Link]:
-    """The next links after a position whose events are asked for."""
+    """Return the next links after a position whose events are wanted."""
     query = (
         select(AuditLink, AuditEvent)
         .join(AuditEvent, AuditEvent.sequence == AuditLink.event_sequence)
@@ -124,7 +125,7 @@ def links_after(
 def page(
     session: Session, wanted: AuditFilter, *, limit: int, before: int | None
 ) -> list[tuple[AuditEvent, AuditLink | None]]:
-    """Events, newest first, each with its link if it has one; those before a sequence where one is given."""
+    """Return events before a sequence (None: from the newest), newest first, each with its link if it has one."""
     query = (
         select(AuditEvent, AuditLink)
         .outerjoin(AuditLink, AuditLink.event_sequence == AuditEvent.sequence)
@@ -138,20 +139,20 @@ def page(
 
 
 def withheld(session: Session) -> bool:
-    """Whether some event is neither linked nor waiting, so that removing it would go unnoticed."""
+    """Return whether some event is neither linked nor waiting, so that its removal would go unnoticed."""
     linked = exists().where(AuditLink.event_sequence == AuditEvent.sequence)
     queued = exists().where(AuditUnlinked.event_sequence == AuditEvent.sequence)
     return session.scalar(select(AuditEvent.sequence).where(~linked, ~queued).limit(1)) is not None
 
 
 def vanished(session: Session) -> bool:
-    """Whether some event that waits is not in the log any more."""
+    """Return whether some waiting event is no longer in the log."""
     there = exists().where(AuditEvent.sequence == AuditUnlinked.event_sequence)
     return session.scalar(select(AuditUnlinked.event_sequence).where(~there).limit(1)) is not None
 
 
 def event_of(row: AuditEvent) -> Event:
-    """The value of a row."""
+    """Return the event that a row holds."""
     return Event(
         sequence=row.sequence,
         at=row.at,

@@ -28,8 +28,8 @@ from core.governance.errors import (
     SecondPersonNeeded,
 )
 from core.governance.states import RequestState
-from core.ledger import book
-from core.ledger.decisions import GrantState
+from core.ledger import governance
+from core.ledger.entries import GrantState
 from core.ledger.errors import LedgerBroken
 from core.notifications.outbox import tell_request
 from core.privacy.guarantee import PrivacyGuarantee
@@ -128,7 +128,7 @@ def approve(
         raise ExpiryOutOfRange(latest=now + LONGEST_GRANT)
     if not repository.is_member(session, request.dataset_id, request.requested_by):
         raise RequesterNotMember
-    grant = book.grant(
+    grant = governance.grant(
         session,
         repository.population_of(session, request.dataset_id),
         holder=request.requested_by,
@@ -186,7 +186,7 @@ def expire_grants(session: Session, *, clock: Clock) -> int:
     closed = 0
     for grant_id in repository.grants_over(session, at=clock.now()):
         with suppress(LedgerBroken):
-            book.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock)
+            governance.close_grant(session, grant_id, outcome=GrantState.EXPIRED, by=UPKEEP, clock=clock)
             _note(session, "grant.expire", grant_id, clock=clock)
             closed += 1
     return closed

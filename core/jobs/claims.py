@@ -24,7 +24,7 @@ from core.jobs.endings import (
 )
 from core.jobs.leases import Claim, advance, claim_of, heartbeat, held_claim
 from core.jobs.states import ENDED, PLAN_ALTERED, JobState
-from core.ledger import book
+from core.ledger import ledger, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
@@ -103,7 +103,7 @@ def claim(
 def _spent(session: Session, job: Job, *, clock: Clock) -> bool:
     """Spend what was reserved, unless an earlier claim did; a frozen dataset's job stays queued instead."""
     try:
-        book.spend(session, job.id, fence=job.fence + 1, clock=clock)
+        ledger.spend(session, job.id, fence=job.fence + 1, clock=clock)
     except PopulationFrozen:
         return False
     return True
@@ -115,12 +115,12 @@ def _plan_as_reserved(session: Session, job: Job) -> OrderedPlan | None:
         plan = ordered_plan_from_json(job.plan)
     except UnderstudyError:
         return None
-    paid = book.reserved_mechanism(session, job.id)
+    paid = ledger_queries.reserved_mechanism(session, job.id)
     return plan if plan.digest() == job.plan_digest and mechanisms.to_json(plan.mechanism) == paid else None
 
 
 def _refuse_altered(session: Session, job: Job, *, clock: Clock) -> None:
     get_logger().error("plan-altered", job_id=str(job.id))
-    if book.reservation_of(session, job.id).state is EntryKind.RESERVED:
-        book.void(session, job.id, clock=clock)
+    if ledger_queries.reservation_of(session, job.id).state is EntryKind.RESERVED:
+        ledger.void(session, job.id, clock=clock)
     end(job, JobState.FAILED, at=clock.now(), failure_code=PLAN_ALTERED)

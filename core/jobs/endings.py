@@ -27,7 +27,7 @@ from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
 from core.jobs.leases import Claim, locked
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
-from core.ledger import book
+from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
 from core.notifications.outbox import tell_job, tell_release
 from core.privacy.charge import Charge, charge_of
@@ -120,7 +120,7 @@ def give_up(session: Session, job: Job, *, clock: Clock) -> None:
     plan = ordered_plan_from_json(job.plan)
     if job.steps_begun == 0 < plan.steps:
         charge = charge_of(plan.executed(0), delta=plan.guarantee.delta)
-        book.settle(session, job.id, charge=charge, clock=clock)
+        ledger.settle(session, job.id, charge=charge, clock=clock)
     end(job, JobState.FAILED, at=clock.now(), failure_code=TRAINING_FAILED)
 
 
@@ -203,8 +203,8 @@ def cancel(session: Session, job_id: UUID, *, clock: Clock) -> JobState:
 
 def end_cancelled(session: Session, job: Job, *, clock: Clock) -> None:
     """Cancel a job that no live worker holds; its row is locked. A zombie is stopped by the state."""
-    if book.reservation_of(session, job.id).state is EntryKind.RESERVED:
-        book.void(session, job.id, clock=clock)
+    if ledger_queries.reservation_of(session, job.id).state is EntryKind.RESERVED:
+        ledger.void(session, job.id, clock=clock)
     else:
         settle_prefix(session, job, clock=clock)
     end(job, JobState.CANCELLED, at=clock.now())
@@ -212,7 +212,7 @@ def end_cancelled(session: Session, job: Job, *, clock: Clock) -> None:
 
 def settle_prefix(session: Session, job: Job, *, clock: Clock) -> Charge:
     """Charge a claimed job for what its marks say has begun; its row is locked."""
-    return book.settle(session, job.id, charge=begun_charge(job), clock=clock)
+    return ledger.settle(session, job.id, charge=begun_charge(job), clock=clock)
 
 
 def begun_charge(job: Job) -> Charge:

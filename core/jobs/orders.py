@@ -17,7 +17,7 @@ from core.jobs import repository
 from core.jobs.errors import DatasetNotReady, PlanDoesNotFit
 from core.jobs.queue import Queue
 from core.jobs.states import JobState
-from core.ledger import book
+from core.ledger import ledger
 from core.logs import current_request_id
 from core.notifications.kinds import Kind
 from core.notifications.outbox import tell_population
@@ -94,7 +94,7 @@ def place_order(
         request_id=current_request_id(),
         trace_context=current_trace_context(),
     )
-    admission = book.reserve(
+    admission = ledger.reserve(
         session,
         population_id=dataset.population_id,
         job_id=job_id,

@@ -1,4 +1,4 @@
-"""Admission and its words: pure decisions over what is in force, what is asked and the caps."""
+"""Admission: whether a request fits under a cap beside what is in force, and the wording of a refusal. Pure functions."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +15,7 @@ _PLACES: Final = {MICRO: 6, FEMTO: 15}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """What one filter was asked for, what it had and what lacks; integers in `unit`-ths of `quantity`."""
+    """What one filter was asked for and what it had left; integers in `unit`-ths of `quantity`."""
 
     filter: str
     quantity: str
@@ -25,11 +25,11 @@ class Shortage:
 
     @property
     def difference(self) -> int:
-        """What lacks."""
+        """By how much the request exceeds what was left."""
         return self.requested - self.remaining
 
     def to_json(self) -> dict[str, str]:
-        """Exact decimals."""
+        """Return the amounts as exact decimals."""
         return {
             "quantity": self.quantity,
             "requested": decimal_text(self.requested, self.unit),
@@ -38,7 +38,7 @@ class Shortage:
         }
 
     def __str__(self) -> str:
-        """One sentence."""
+        """Return the shortage as one sentence."""
         words = self.to_json()
         return (
             f"Filter {self.filter}: requested {words['requested']} of {self.quantity}, remaining"
@@ -48,22 +48,22 @@ class Shortage:
 
 def require_room(
     cap: Cap,
-    standing: Charge,
+    in_force: Charge,
     request: Charge,
     *,
     refusal: type[BudgetRefused] = BudgetRefused,
     remedy: str = "Ask for a smaller epsilon or delta, or ask an admin to raise the dataset's cap.",
 ) -> Admission:
-    """Admit `request` on top of `standing` (everything spent and reserved).
+    """Admit `request` on top of `in_force` (everything spent and reserved).
 
     Raises:
-        BudgetRefused: no filter holds with the request added. Says requested, remaining and difference for the filter
-            that comes nearest and, in its facts, for every filter. `refusal` is the class that is raised.
+        BudgetRefused: no filter holds with the request added. The message states requested, remaining and difference
+            for the filter that comes nearest; the facts state them for every filter. `refusal` is the class raised.
     """
-    after = admit(cap, [standing, request])
+    after = admit(cap, [in_force, request])
     if after.admitted:
         return after
-    shortages = _shortages(admit(cap, [standing]), after)
+    shortages = _shortages(admit(cap, [in_force]), after)
     nearest = nearest_filter(after)
     raise refusal(
         " ".join(str(shortage) for shortage in shortages if shortage.filter == nearest),
@@ -73,13 +73,13 @@ def require_room(
     )
 
 
-def require_cap_above(cap: Cap, standing: Charge) -> Admission:
+def require_cap_above(cap: Cap, in_force: Charge) -> Admission:
     """Check that everything spent and reserved fits under a new cap.
 
     Raises:
-        CapBelowSpent: no filter would hold under it.
+        CapBelowSpent: no filter would hold under the cap.
     """
-    nothing, after = admit(cap, ()), admit(cap, [standing])
+    nothing, after = admit(cap, ()), admit(cap, [in_force])
     if after.admitted:
         return after
     nearest = nearest_filter(after)
@@ -98,18 +98,18 @@ def require_cap_above(cap: Cap, standing: Charge) -> Admission:
 
 
 def nearest_filter(admission: Admission) -> str:
-    """The filter that is exceeded by the smallest share of its capacity."""
+    """Return the filter that is exceeded by the smallest share of its capacity."""
     return max(admission.rooms, key=lambda name: admission.rooms[name].free_share)
 
 
 def decimal_text(amount: int, unit: int) -> str:
-    """`amount` unit-ths as an exact decimal without trailing zeros: (1500000, MICRO) is 1.5."""
+    """Return `amount` unit-ths as an exact decimal without trailing zeros: (1500000, MICRO) is 1.5."""
     text = f"{Decimal(amount).scaleb(-_PLACES[unit]):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _shortages(before: Admission, after: Admission) -> list[Shortage]:
-    """Every amount that does not fit, filter by filter."""
+    """Return every amount that does not fit, filter by filter."""
     found = []
     for name, room in after.rooms.items():
         if room.used_micros > room.capacity_micros:

@@ -1,19 +1,19 @@
-"""What the ledger refuses, and why.
+"""Errors of the ledger.
 
 NotFound
-  * PopulationNotFound    404  no budget is kept under this population
+  * PopulationNotFound    404  the population has no budget
   * ReservationNotFound   404  the ledger has no entry of this job
   * GrantNotFound         404  no such grant on this population
 InvalidInput
-  * ReasonRequired        422  a cap is raised only with a written reason
+  * ReasonRequired        422  raising a cap needs a written reason
 Conflict
-  * AlreadyReserved       409  one reservation per job
+  * AlreadyReserved       409  a job has one reservation
   * PopulationFrozen      409  nothing new is reserved or spent
   * GrantClosed           409  expired or revoked
   * BudgetRefused         409
-      * BudgetNotSet           no cap yet
+      * BudgetNotSet           there is no cap yet
       * CapBelowSpent          a cap cannot go below what is spent and reserved
-      * GrantRefused           fits under the cap, but not under the grant
+      * GrantRefused           the charge fits under the cap but not under the grant
       * LedgerBroken           the last entry does not verify
 InternalError
   * IllegalFold           500  entries that the ledger should have refused
@@ -25,7 +25,7 @@ from core.errors import BudgetRefused, Conflict, InternalError, InvalidInput, No
 
 
 class PopulationNotFound(NotFound):
-    """No budget is kept under this population."""
+    """The population has no budget."""
 
     code = "population-not-found"
     title = "No such population"
@@ -39,7 +39,7 @@ class ReservationNotFound(NotFound):
 
 
 class AlreadyReserved(Conflict):
-    """This job has a reservation already; a new attempt with new noise is a new order."""
+    """The job has a reservation already; a new attempt with new noise is a new order."""
 
     code = "already-reserved"
     title = "This job already has a reservation"
@@ -53,18 +53,18 @@ class BudgetNotSet(BudgetRefused):
 
 
 class CapBelowSpent(BudgetRefused):
-    """The new cap would be below what is already spent and reserved; what was released cannot be taken back."""
+    """The new cap would be below what is spent and reserved; what was released cannot be taken back."""
 
     code = "cap-below-spent"
     title = "The cap cannot go below what is spent and reserved"
 
 
 class IllegalFold(InternalError):
-    """Entries of a reservation in an order that the ledger does not allow.
+    """Entries in an order that the ledger does not allow.
 
     Args:
         job_id: whose entries they are; None for decisions.
-        reason: what is wrong; for the operator's log, constant words only.
+        reason: what is wrong, in constant words, for the operator's log.
     """
 
     code = "ledger-illegal-entries"
@@ -90,7 +90,7 @@ class PopulationFrozen(Conflict):
 
 
 class LedgerBroken(BudgetRefused):
-    """The last entry does not verify: nothing may be spent until somebody has looked."""
+    """The last entry does not verify, so nothing may be spent until an operator has looked."""
 
     code = "ledger-broken"
     title = "The dataset's ledger does not verify"
@@ -103,7 +103,7 @@ class LedgerBroken(BudgetRefused):
 
 
 class ReasonRequired(InvalidInput):
-    """A cap that exists is raised only with a written reason."""
+    """Raising an existing cap needs a written reason."""
 
     code = "reason-required"
     title = "A written reason is needed"

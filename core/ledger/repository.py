@@ -1,4 +1,4 @@
-"""The SQL of the ledger, but for what is done under the lock (`core.ledger.turnstile`) and for certificates (`core.ledger.evidence`)."""
+"""The SQL of one ledger and its rows as values. The statements of the append path are in `core.ledger.budget_lock`."""
 
 from collections.abc import Collection, Generator, Sequence
 from datetime import datetime
@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
 from core.db.tables.ledger_entry import LedgerEntry
-from core.ledger.balance import EMPTY_BALANCE, Balance
-from core.ledger.chain import Entry, Head
-from core.ledger.decisions import DecisionKind, GrantState
+from core.ledger.entries import Decision, DecisionKind, Entry
 from core.ledger.errors import GrantNotFound, PopulationNotFound, ReservationNotFound
-from core.ledger.reservation import EntryKind, Movement
-from core.ledger.turnstile import entry_of, movement_of
+from core.ledger.reservation import EMPTY_BALANCE, Balance, EntryKind, Movement
+from core.privacy.charge import Charge
+from core.privacy.filters import AdmissionRule, Cap
+from core.signing.hash_chain import Head
 
 _MOVEMENT = (
     LedgerEntry.kind,
@@ -27,14 +27,14 @@ _MOVEMENT = (
     LedgerEntry.grant_id,
 )
 _MOVES = LedgerEntry.kind.in_([kind.value for kind in EntryKind])
-# Composed once: claims and settlements ask this under the lock.
+# Composed once, because claims and settlements run it under the lock.
 _MOVEMENTS_OF_JOB = (
     select(*_MOVEMENT).where(LedgerEntry.job_id == bindparam("job_id")).order_by(LedgerEntry.sequence)
 )
 
 
 class BudgetRow(Protocol):
-    """What a budget's row says, mapped or as plain columns."""
+    """The columns of a budget's row, mapped or plain."""
 
     @property
     def population_id(self) -> UUID: ...  # noqa: D102 - the columns of core/db/tables/budget.py
@@ -59,10 +59,10 @@ def add_budget(session: Session, budget: Budget) -> None:
 
 
 def budget_of(session: Session, population_id: UUID) -> Budget:
-    """The budget without a lock, for reading only.
+    """Return the budget without a lock, for reading only.
 
     Raises:
-        PopulationNotFound: there is none.
+        PopulationNotFound: the population has no budget.
     """
     budget = session.get(Budget, population_id, populate_existing=True)
     if budget is None:
@@ -71,17 +71,17 @@ def budget_of(session: Session, population_id: UUID) -> Budget:
 
 
 def set_cap(session: Session, population_id: UUID, *, epsilon: float, delta: float) -> None:
-    """Write the cap on the budget's row, locked by the caller."""
+    """Write the cap on the budget's row. The caller holds its lock."""
     _write(session, population_id, {"epsilon_cap": epsilon, "delta_cap": delta})
 
 
 def set_frozen(session: Session, population_id: UUID, *, frozen_at: datetime | None) -> None:
-    """Write whether it is frozen on the budget's row, locked by the caller."""
+    """Write on the budget's row since when it is frozen. The caller holds its lock."""
     _write(session, population_id, {"frozen_at": frozen_at})
 
 
 def population_of_job(session: Session, job_id: UUID) -> UUID:
-    """The population whose ledger has the job's reservation.
+    """Return the population whose ledger has the job's reservation.
 
     Raises:
         ReservationNotFound: no ledger has one.
@@ -97,7 +97,7 @@ def population_of_job(session: Session, job_id: UUID) -> UUID:
 
 
 def movements(session: Session, population_id: UUID) -> list[Movement]:
-    """What the fold reads of a population, in order."""
+    """Return the movements of a population in order."""
     rows = session.execute(
         select(*_MOVEMENT)
         .where(LedgerEntry.population_id == population_id, _MOVES)
@@ -107,23 +107,13 @@ def movements(session: Session, population_id: UUID) -> list[Movement]:
 
 
 def movements_of_job(session: Session, job_id: UUID) -> list[Movement]:
-    """What the fold reads of one job, in order."""
+    """Return the movements of one job in order."""
     rows = session.execute(_MOVEMENTS_OF_JOB, {"job_id": job_id})
     return [movement_of(*row) for row in rows]
 
 
-def mechanism_of_job(session: Session, job_id: UUID) -> dict[str, Any]:
-    """The mechanism that was reserved, as JSON; empty where there is no reservation."""
-    found = session.scalar(
-        select(LedgerEntry.mechanism).where(
-            LedgerEntry.job_id == job_id, LedgerEntry.kind == EntryKind.RESERVED.value
-        )
-    )
-    return found or {}
-
-
 def entries(session: Session, population_id: UUID, *, batch_rows: int = 500) -> Generator[Entry, None, None]:
-    """Whole entries in order, a batch at a time: a long ledger is never in memory at once. Close it if you stop early."""
+    """Yield entries in order, read a batch at a time so that a long ledger never fills memory. Close it if you stop early."""
     rows = session.scalars(
         select(LedgerEntry)
         .where(LedgerEntry.population_id == population_id)
@@ -138,7 +128,7 @@ def entries(session: Session, population_id: UUID, *, batch_rows: int = 500) -> 
 
 
 def links_at(session: Session, population_id: UUID, sequences: Collection[int]) -> set[Head]:
-    """The links that a chain has at these places; none where it has not got that far."""
+    """Return the chain's heads at those of these places that it has reached."""
     rows = session.execute(
         select(LedgerEntry.sequence, LedgerEntry.hash).where(
             LedgerEntry.population_id == population_id, LedgerEntry.sequence.in_(sequences)
@@ -148,7 +138,7 @@ def links_at(session: Session, population_id: UUID, sequences: Collection[int]) 
 
 
 def has_decided_since(session: Session, population_id: UUID, *, sequence: int) -> bool:
-    """Whether a person decided something after this place in the chain."""
+    """Return whether a person decided something after this place in the chain."""
     later = select(LedgerEntry.sequence).where(
         LedgerEntry.population_id == population_id,
         LedgerEntry.sequence > sequence,
@@ -158,7 +148,7 @@ def has_decided_since(session: Session, population_id: UUID, *, sequence: int) -
 
 
 def last_balance(session: Session, population_id: UUID) -> Balance | None:
-    """The totals at the head, read in one statement, so without a lock too; None where the head carries none."""
+    """Return the balance at the head; None if the head has none. One statement, so it is consistent without a lock."""
     numbers = session.scalar(
         select(LedgerEntry.balance)
         .join(Budget, Budget.population_id == LedgerEntry.population_id)
@@ -168,7 +158,7 @@ def last_balance(session: Session, population_id: UUID) -> Balance | None:
 
 
 def grant_balance(session: Session, grant_id: UUID) -> Balance:
-    """The totals of a grant after the last entry that drew on it."""
+    """Return the balance of a grant after the last entry that drew on it."""
     numbers = session.scalar(
         select(LedgerEntry.grant_balance)
         .where(LedgerEntry.grant_id == grant_id)
@@ -178,32 +168,11 @@ def grant_balance(session: Session, grant_id: UUID) -> Balance:
     return EMPTY_BALANCE if numbers is None else Balance.from_numbers(numbers)
 
 
-def grants(session: Session, population_id: UUID) -> Sequence[Grant]:
-    """All grants of a population, oldest first."""
-    return session.scalars(
-        select(Grant).where(Grant.population_id == population_id).order_by(Grant.created_at, Grant.id)
-    ).all()
-
-
-def open_grants(session: Session, population_id: UUID, *, holder: UUID, at: datetime) -> Sequence[Grant]:
-    """The grants that a holder may draw on at a moment, the one that ends first in front."""
-    return session.scalars(
-        select(Grant)
-        .where(
-            Grant.population_id == population_id,
-            Grant.holder_id == holder,
-            Grant.state == GrantState.OPEN.value,
-            Grant.expires_at > at,
-        )
-        .order_by(Grant.expires_at, Grant.id)
-    ).all()
-
-
 def grant_of(session: Session, grant_id: UUID) -> Grant:
-    """A grant, freshly read.
+    """Return a grant, freshly read.
 
     Raises:
-        GrantNotFound: there is none.
+        GrantNotFound: there is no such grant.
     """
     grant = session.get(Grant, grant_id, populate_existing=True)
     if grant is None:
@@ -212,7 +181,7 @@ def grant_of(session: Session, grant_id: UUID) -> Grant:
 
 
 def frozen_in_chain(session: Session, population_id: UUID) -> bool:
-    """Whether the last word of the chain on freezing is that it is frozen."""
+    """Return whether the last decision on freezing in the chain was to freeze."""
     kind = session.scalar(
         select(LedgerEntry.kind)
         .where(
@@ -232,8 +201,84 @@ def add_grant(session: Session, grant: Grant) -> None:
 
 
 def head_of(budget: BudgetRow) -> Head:
-    """The head noted on the budget's row."""
+    """Return the head on the budget's row."""
     return Head(sequence=budget.head_sequence, hash=budget.head_hash)
+
+
+def cap_on(budget: BudgetRow) -> Cap | None:
+    """Return the cap on the budget's row, or None before one is set."""
+    if budget.epsilon_cap is None or budget.delta_cap is None:
+        return None
+    return Cap(epsilon=budget.epsilon_cap, delta=budget.delta_cap, rule=AdmissionRule(budget.rule))
+
+
+def grant_cap(row: Grant, budget: BudgetRow) -> Cap:
+    """Return the sub-cap of a grant, under the rule of its population."""
+    return Cap(epsilon=row.epsilon, delta=row.delta, rule=AdmissionRule(budget.rule))
+
+
+def payment_of(session: Session, job_id: UUID) -> dict[EntryKind, Head]:
+    """Return the places and hashes of a job's RESERVED and SPENT entries, which its certificate quotes.
+
+    Raises:
+        ReservationNotFound: the ledger lacks one of the two.
+    """
+    kinds = (EntryKind.RESERVED, EntryKind.SPENT)
+    rows = session.execute(
+        select(LedgerEntry.kind, LedgerEntry.sequence, LedgerEntry.hash).where(
+            LedgerEntry.job_id == job_id, LedgerEntry.kind.in_([kind.value for kind in kinds])
+        )
+    )
+    found = {EntryKind(kind): Head(sequence=sequence, hash=link) for kind, sequence, link in rows}
+    if set(found) != set(kinds):
+        raise ReservationNotFound("The ledger has no reservation of this job that was spent.")
+    return found
+
+
+def unpaid(session: Session, job_ids: Collection[UUID]) -> set[UUID]:
+    """Return those of these jobs for which no ledger has a SPENT entry."""
+    spent = select(LedgerEntry.job_id).where(
+        LedgerEntry.job_id.in_(job_ids), LedgerEntry.kind == EntryKind.SPENT.value
+    )
+    return set(job_ids) - {job_id for job_id in session.scalars(spent) if job_id is not None}
+
+
+def entry_of(row: Any) -> Entry:  # noqa: ANN401 - a mapped row, or a tuple with the same names
+    """Return the entry that a row holds."""
+    movement = decision = None
+    if row.job_id is not None:
+        movement = movement_of(
+            row.kind, row.job_id, row.epsilon_micros, row.delta_femtos, row.rdp_micros, row.grant_id
+        )
+    if row.terms is not None:
+        decision = Decision(kind=DecisionKind(row.kind), terms=row.terms)
+    return Entry(
+        population_id=row.population_id,
+        sequence=row.sequence,
+        movement=movement,
+        decision=decision,
+        mechanism=row.mechanism,
+        fence=row.fence,
+        at=row.at,
+        balance=None if row.balance is None else Balance.from_numbers(row.balance),
+        grant_balance=None if row.grant_balance is None else Balance.from_numbers(row.grant_balance),
+        previous_hash=row.previous_hash,
+        hash=row.hash,
+    )
+
+
+def movement_of(
+    kind: str,
+    job_id: UUID | None,
+    epsilon_micros: int,
+    delta_femtos: int,
+    rdp_micros: Sequence[int],
+    grant_id: UUID | None,
+) -> Movement:
+    """Return the movement that the columns of a row hold."""
+    assert job_id is not None, "a check constraint of the table"
+    charge = Charge(epsilon_micros=epsilon_micros, delta_femtos=delta_femtos, rdp_micros=tuple(rdp_micros))
+    return Movement(kind=EntryKind(kind), job_id=job_id, charge=charge, grant_id=grant_id)
 
 
 def _write(session: Session, population_id: UUID, columns: dict[str, Any]) -> None:

@@ -1,25 +1,25 @@
-"""A reservation is the fold of its entries; nothing about it is stored anywhere else.
+"""Reservations and balances: what movements fold to. Nothing about a reservation is stored besides its movements.
 
     RESERVED -> SPENT | VOIDED        SPENT -> SETTLED
 
-What counts against the caps: the plan's charge while reserved and once spent, nothing when voided, the charge of
-the executed prefix when settled.
+The plan's charge counts against the caps while it is reserved and once it is spent; after VOIDED nothing counts, and
+after SETTLED the charge of the executed prefix.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 from uuid import UUID
 
 from core.ledger.errors import IllegalFold
-from core.privacy.charge import Charge, total
+from core.privacy.charge import ORDERS, Charge, total
 
 NOTHING: Final = total(())
 
 
 class EntryKind(StrEnum):
-    """What an entry does to its reservation; also the state a reservation is in after it."""
+    """What a movement does to its reservation, and the state of the reservation afterwards."""
 
     RESERVED = "RESERVED"
     SPENT = "SPENT"
@@ -38,13 +38,13 @@ SUCCESSORS: Final[dict[EntryKind | None, frozenset[EntryKind]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """The part of an entry that the fold reads: what counts for this job from now on.
+    """One step of a job's reservation.
 
-    Args:
+    Attributes:
         kind: what happens.
-        job_id: to whose reservation.
+        job_id: whose reservation it is.
         charge: what counts against the caps from now on.
-        grant_id: the grant that the job draws on; None where it draws on the population's cap alone.
+        grant_id: the grant that the job draws on; None if it draws on the population's cap alone.
     """
 
     kind: EntryKind
@@ -55,11 +55,10 @@ class Movement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Where one job stands.
+    """The state of one job's reservation.
 
-    Args:
-        job_id: whose reservation it is.
-        state: the kind of its last entry.
+    Attributes:
+        state: the kind of its last movement.
         reserved: the charge of the whole plan.
         in_force: what counts against the caps now.
         grant_id: the grant it draws on, if any.
@@ -72,10 +71,10 @@ class Reservation:
     grant_id: UUID | None = None
 
     def after(self, movement: Movement) -> "Reservation":
-        """The reservation with one more entry.
+        """Return the reservation after one more movement.
 
         Raises:
-            IllegalFold: the entry may not follow, or its charge is not one it may carry.
+            IllegalFold: the movement may not follow, or may not carry its charge.
         """
         if movement.kind not in SUCCESSORS[self.state]:
             raise IllegalFold(self.job_id, f"{movement.kind} after {self.state}")
@@ -92,18 +91,18 @@ class Reservation:
 
 
 def fold(movements: Iterable[Movement]) -> Reservation:
-    """The reservation that the entries of one job, in order, amount to.
+    """Fold the movements of one job, in order, to its reservation.
 
     Raises:
         IllegalFold: they do not begin with RESERVED, or one may not follow the one before.
-        ValueError: there are none, or they are of several jobs.
+        ValueError: there are none, or they belong to several jobs.
     """
     (reservation,) = fold_all(movements).values()
     return reservation
 
 
 def fold_all(movements: Iterable[Movement]) -> dict[UUID, Reservation]:
-    """All reservations of a population, by job, from its entries in order of sequence.
+    """Fold the movements of a population, in order of sequence, to its reservations by job.
 
     Raises:
         IllegalFold: as `fold`.
@@ -115,7 +114,7 @@ def fold_all(movements: Iterable[Movement]) -> dict[UUID, Reservation]:
 
 
 def fold_into(reservations: dict[UUID, Reservation], movement: Movement) -> None:
-    """Add one entry to the reservations of a population; changes nothing when it raises.
+    """Apply one movement to the reservations of a population; nothing changes if it raises.
 
     Raises:
         IllegalFold: as `fold`.
@@ -134,11 +133,11 @@ def at_most(charge: Charge, bound: Charge) -> bool:
 
 
 def bounded(charge: Charge, *, by: Charge) -> Charge:
-    """The charge of an executed prefix, never above that of the whole plan.
+    """Return the charge of an executed prefix, never above that of the whole plan (`by`).
 
-    The prefix is a post-processing of the plan, so both charges are valid for it, and the smaller may be taken: of
-    the Renyi amounts one by one, of (epsilon, delta) as a pair, because a smaller epsilon at a larger delta is no
-    smaller charge. Rounding of the accountants is the only way in which a prefix can come out dearer.
+    The prefix is a post-processing of the plan, so both charges are valid for it and the smaller may be taken: each
+    Renyi amount by itself, but (epsilon, delta) as a pair, because a smaller epsilon at a larger delta is no smaller
+    charge. A prefix can only cost more through the rounding of the accountants.
     """
     smaller_pair = charge.epsilon_micros <= by.epsilon_micros and charge.delta_femtos <= by.delta_femtos
     pair = charge if smaller_pair else by
@@ -147,6 +146,67 @@ def bounded(charge: Charge, *, by: Charge) -> Charge:
         delta_femtos=pair.delta_femtos,
         rdp_micros=tuple(map(min, charge.rdp_micros, by.rdp_micros)),
     )
+
+
+_PER_CHARGE: Final = 2 + len(ORDERS)
+SPENT_EPSILON: Final = 1
+RESERVED_EPSILON: Final = 1 + _PER_CHARGE
+"""Indices of the two epsilons among the numbers of a balance, counted from 1 as PostgreSQL counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """What counts against a cap: the running total that every entry carries.
+
+    Admission reads the last entry instead of all of them, so an order costs the same in a ledger of ten entries and of
+    a hundred thousand. The entry's hash covers the totals, and every verification recomputes them.
+
+    Attributes:
+        spent: of reservations that are spent or settled.
+        reserved: of reservations that no worker has claimed.
+    """
+
+    spent: Charge
+    reserved: Charge
+
+    @property
+    def in_force(self) -> Charge:
+        """Spent and reserved together: what admission adds a request to."""
+        return total((self.spent, self.reserved))
+
+    def after(self, before: Reservation | None, now: Reservation) -> "Balance":
+        """Return the balance after one reservation moved from `before` (None if it is new) to `now`."""
+        rest = self if before is None else self._without(before)
+        match now.state:
+            case EntryKind.RESERVED:
+                return Balance(spent=rest.spent, reserved=total((rest.reserved, now.in_force)))
+            case _:
+                return Balance(spent=total((rest.spent, now.in_force)), reserved=rest.reserved)
+
+    def to_numbers(self) -> list[int]:
+        """Return sixteen integers: spent, then reserved; of each epsilon, delta and the Renyi amounts in order."""
+        return [*_numbers(self.spent), *_numbers(self.reserved)]
+
+    @classmethod
+    def from_numbers(cls, numbers: Sequence[int]) -> Self:
+        """Read what `to_numbers` wrote."""
+        return cls(spent=_charge(numbers[:_PER_CHARGE]), reserved=_charge(numbers[_PER_CHARGE:]))
+
+    def _without(self, reservation: Reservation) -> "Balance":
+        if reservation.state is EntryKind.RESERVED:
+            return Balance(spent=self.spent, reserved=_less(self.reserved, reservation.in_force))
+        return Balance(spent=_less(self.spent, reservation.in_force), reserved=self.reserved)
+
+
+EMPTY_BALANCE: Final = Balance(spent=NOTHING, reserved=NOTHING)
+
+
+def balance_of(reservations: Iterable[Reservation]) -> Balance:
+    """Sum the reservations themselves, without any running total."""
+    balance = EMPTY_BALANCE
+    for reservation in reservations:
+        balance = balance.after(None, reservation)
+    return balance
 
 
 def _opened(movement: Movement) -> Reservation:
@@ -158,4 +218,22 @@ def _opened(movement: Movement) -> Reservation:
         reserved=movement.charge,
         in_force=movement.charge,
         grant_id=movement.grant_id,
+    )
+
+
+def _numbers(charge: Charge) -> list[int]:
+    return [charge.epsilon_micros, charge.delta_femtos, *charge.rdp_micros]
+
+
+def _charge(numbers: Sequence[int]) -> Charge:
+    epsilon_micros, delta_femtos, *rdp_micros = numbers
+    return Charge(epsilon_micros=epsilon_micros, delta_femtos=delta_femtos, rdp_micros=tuple(rdp_micros))
+
+
+def _less(charge: Charge, part: Charge) -> Charge:
+    # `Charge` refuses negative amounts, so a wrong total can never make room.
+    return Charge(
+        epsilon_micros=charge.epsilon_micros - part.epsilon_micros,
+        delta_femtos=charge.delta_femtos - part.delta_femtos,
+        rdp_micros=tuple(a - b for a, b in zip(charge.rdp_micros, part.rdp_micros, strict=True)),
     )

@@ -14,7 +14,6 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from core.errors import UnderstudyError
-from core.ledger.chain import Head
 from core.privacy import mechanism as mechanisms
 from core.privacy.accountant import Epsilons, epsilons
 from core.privacy.charge import charge_of
@@ -24,6 +23,7 @@ from core.releases.errors import InvalidCertificate
 from core.releases.execution import Executed, multiplier_runs
 from core.releases.generator_check import MEMBER, GeneratorCheck
 from core.signing.contexts import CERTIFICATE
+from core.signing.hash_chain import Head
 from core.signing.signed import SignedDocument, Signer
 from core.synthesis.plan import Plan
 from core.synthesis.selection import OrderedPlan

@@ -14,7 +14,6 @@ from uuid import UUID, uuid5
 from pydantic import ValidationError
 
 from core.errors import UnderstudyError
-from core.ledger.chain import Head
 from core.privacy import mechanism as mechanisms
 from core.privacy.accountant import Epsilons, epsilons
 from core.privacy.charge import charge_of
@@ -23,6 +22,7 @@ from core.releases.errors import ExecutionDiffers, InvalidCertificate
 from core.reports import charged_words as say
 from core.reports.charged_form import SCHEMA, ChargedReportForm
 from core.signing.contexts import CHARGED_REPORT
+from core.signing.hash_chain import Head
 from core.signing.signed import SignedDocument, Signer
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.report_planning import DEVIATIONS_95, std_of_share

@@ -14,19 +14,18 @@ from core.audit import repository as audit_repository
 from core.audit.chain import AuditCheck
 from core.db.tables.job import Job
 from core.jobs.states import JobState
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.ledger import repository as ledger_repository
-from core.ledger.chain import EMPTY, Head
-from core.ledger.verification import ChainCheck
+from core.ledger.entries import LEDGER_CHAIN
 from core.signing.contexts import AUDIT_HEAD
+from core.signing.hash_chain import EMPTY, HISTORY_DIFFERS, ChainCheck, Head
 from core.witness.errors import WitnessInvalid
 from core.witness.heads import audit_head_of
 from core.witness.places import AUDIT_KEY, Noted, Witnesses
 
 NOT_OURS: Final = "a head noted outside the database is not signed by this service"
-HEAD_MISSING: Final = "entries that were witnessed are missing"
+HEAD_MISSING: Final = LEDGER_CHAIN.witnessed_missing
 POPULATION_MISSING: Final = "a witnessed population is not in the database"
-HEAD_DIFFERS: Final = "history differs from the one witnessed"
 RELEASE_MISSING: Final = "something was published of which the database knows nothing"
 _UNPUBLISHED: Final = (JobState.FAILED.value, JobState.CANCELLED.value)
 
@@ -73,16 +72,13 @@ def check_ledger(
         # Before the first query, which takes the snapshot: a head noted meanwhile must not look like a lost entry.
         noted = witnesses.noted(population_id, public_keys=public_keys)
     head = ledger_repository.head_of(ledger_repository.budget_of(session, population_id))
-    not_ours = ChainCheck(checked=0, broken_at=1, problem=NOT_OURS)
+    not_ours = ChainCheck().broken(NOT_OURS)
     if noted is None:
         return LedgerCheck(chain=not_ours, head=head, witnessed=(), noted=Noted())
     witnessed = tuple(dict.fromkeys([*further, *([] if noted.newest is None else [noted.newest])]))
-    chain = book.verify_chain(session, population_id)
-    for witness in witnessed:
-        if chain.intact:
-            chain = book.verify_chain(session, population_id, witness=witness)
+    chain = ledger_queries.verify_chain(session, population_id, witnesses=witnessed)
     if chain.intact and (problem := forgotten(session, population_id, noted)) is not None:
-        chain = ChainCheck(checked=chain.checked, broken_at=chain.checked + 1, problem=problem)
+        chain = chain.broken(problem)
     if chain.intact and noted.newest is not None:
         try:
             witnesses.require_signed(population_id, noted.newest, public_keys=public_keys)
@@ -103,7 +99,7 @@ def forgotten(session: Session, population_id: UUID, noted: Noted) -> str | None
     if any(each.sequence > head.sequence for each in noted.heads):
         return HEAD_MISSING
     if strange_heads(session, population_id, noted):
-        return HEAD_DIFFERS
+        return HISTORY_DIFFERS
     return RELEASE_MISSING if strange_jobs(session, noted.published) else None
 
 
@@ -136,5 +132,5 @@ def check_audit(session: Session, *, witnesses: Witnesses, public_keys: Mapping[
         documents = witnesses.read(AUDIT_KEY, context=AUDIT_HEAD, public_keys=public_keys)
         heads = [audit_head_of(document) for document in documents]
     except WitnessInvalid:
-        return AuditCheck(checked=0, broken_at=1, problem=NOT_OURS, head=audit_repository.head(session))
+        return AuditCheck(head=audit_repository.head(session)).broken(NOT_OURS)
     return linking.verify(session, witnesses=heads)

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from core.audit.chain import AuditHead
-from core.ledger.chain import Head
 from core.signing.contexts import AUDIT_HEAD, LEDGER_ACCEPTANCE, LEDGER_HEAD, PUBLICATION
+from core.signing.hash_chain import Head
 from core.signing.signed import SignedDocument, Signer
 from core.witness.errors import WitnessInvalid
 
@@ -102,20 +101,20 @@ def acceptance_of(document: Mapping[str, Any], population_id: UUID) -> Acceptanc
         raise WitnessInvalid from None
 
 
-def signed_audit_head(signer: Signer, head: AuditHead, *, at: datetime) -> SignedDocument:
+def signed_audit_head(signer: Signer, head: Head, *, at: datetime) -> SignedDocument:
     """Sign the head of the audit log."""
-    document = {"position": head.position, "hash": head.hash.hex(), "at": _text(at)}
+    document = {"position": head.sequence, "hash": head.hash.hex(), "at": _text(at)}
     return signer.sign(document, context=AUDIT_HEAD)
 
 
-def audit_head_of(document: Mapping[str, Any]) -> AuditHead:
+def audit_head_of(document: Mapping[str, Any]) -> Head:
     """The head that a verified document states.
 
     Raises:
         WitnessInvalid: it states something else.
     """
     try:
-        return AuditHead(position=int(document["position"]), hash=bytes.fromhex(document["hash"]))
+        return Head(sequence=int(document["position"]), hash=bytes.fromhex(document["hash"]))
     except (KeyError, TypeError, ValueError):
         raise WitnessInvalid from None
 

@@ -25,15 +25,15 @@ from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.budget import Budget
 from core.errors import Unavailable
-from core.ledger import governing
+from core.ledger import governance
 from core.ledger import repository as ledger_repository
-from core.ledger.chain import EMPTY, Head
 from core.ledger.errors import PopulationFrozen
-from core.ledger.evidence import payment_of
+from core.ledger.repository import payment_of
 from core.ledger.reservation import EntryKind
 from core.logs import get_logger
 from core.settings import Settings
 from core.signing import keyring
+from core.signing.hash_chain import EMPTY, Head
 from core.signing.signed import Signer
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore
@@ -204,7 +204,7 @@ class LedgerWitness:
 def freeze_broken(database: Database, population_id: UUID, problem: str, *, clock: Clock) -> bool:
     """Freeze a population whose ledger does not verify. Returns whether it was not frozen before."""
     with database.transaction() as session:
-        return governing.freeze(
+        return governance.freeze(
             session, population_id, by=ACTOR, reason=f"{FROZEN_BECAUSE}: {problem}", clock=clock
         )
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from core.ledger.chain import Head
 from core.settings import Settings
 from core.signing.contexts import LEDGER_ACCEPTANCE, LEDGER_HEAD
 from core.signing.errors import SignatureInvalid, SignedFormUnknown
+from core.signing.hash_chain import Head
 from core.signing.signed import SignedDocument, verify
 from core.storage.errors import ObjectMissing
 from core.storage.objects import ObjectStore, open_store

@@ -16,11 +16,12 @@ from enum import StrEnum
 from typing import Any, Final
 
 from core.audit import repository
-from core.audit.chain import AuditHead, Link
+from core.audit.chain import Link
 from core.audit.repository import AuditFilter
 from core.db.session import Database
 from core.signing.canonical import canonical
 from core.signing.contexts import AUDIT_EXPORT
+from core.signing.hash_chain import Head
 from core.signing.signed import Signer
 from service.releases.streaming import Pieces
 
@@ -48,7 +49,7 @@ def export_pieces(
     database: Database,
     wanted: AuditFilter,
     *,
-    head: AuditHead,
+    head: Head,
     signer: Signer,
     file_format: ExportFormat,
     at: datetime,
@@ -75,21 +76,21 @@ def export_pieces(
         "events": count,
         "sha256": digest.hexdigest(),
         "filter": {name: _plain(value) for name, value in asdict(wanted).items() if value is not None},
-        "head": {"position": head.position, "hash": head.hash.hex()},
+        "head": {"position": head.sequence, "hash": head.hash.hex()},
     }
     signed = canonical(signer.sign(trailer, context=AUDIT_EXPORT).to_json())
     yield b"#" + signed + b"\n" if file_format is ExportFormat.CSV else b'{"trailer":' + signed + b"}\n"
 
 
 def _batches(
-    database: Database, wanted: AuditFilter, *, head: AuditHead, file_format: ExportFormat, batch: int
+    database: Database, wanted: AuditFilter, *, head: Head, file_format: ExportFormat, batch: int
 ) -> Iterator[tuple[bytes, int]]:
     if file_format is ExportFormat.CSV:
         yield ",".join(COLUMNS).encode() + b"\n", 0
     position = 0
-    while position < head.position:
+    while position < head.sequence:
         with database.read_only() as session:
-            links = repository.links_after(session, position, up_to=head.position, wanted=wanted, limit=batch)
+            links = repository.links_after(session, position, up_to=head.sequence, wanted=wanted, limit=batch)
         if not links:
             return
         position = links[-1].position

@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter
 from sqlalchemy.orm import Session
 
-from core.ledger import book
+from core.ledger import governance, ledger_queries
 from core.ledger.errors import BudgetNotSet, CapBelowSpent, GrantNotFound, LedgerBroken, ReasonRequired
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.remaining import gaussian_charge
@@ -39,7 +39,7 @@ def set_budget(
     It can never go below what is spent or reserved, and is raised only with a written reason.
     """
     dataset = repository.visible(session, dataset_id, principal)
-    book.set_cap(
+    governance.set_cap(
         session,
         dataset.population_id,
         epsilon=order.epsilon,
@@ -57,7 +57,7 @@ def read_budget(dataset_id: UUID, principal: CurrentPrincipal, context: Injected
     """The cap, what is spent and reserved, what each filter has left, and how large one more job may be."""
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
-        summary = book.summary(session, dataset.population_id)
+        summary = ledger_queries.summary(session, dataset.population_id)
     return BudgetView.of(summary)
 
 
@@ -101,7 +101,7 @@ def freeze_dataset(
     Trainings that run go on, queued jobs wait, and what was released stays released. Freezing again changes nothing.
     """
     population_id = repository.governed(session, dataset_id, principal).population_id
-    frozen = book.freeze(
+    frozen = governance.freeze(
         session, population_id, by=str(principal.id), reason=order.reason, clock=context.clock
     )
     if frozen:
@@ -119,7 +119,7 @@ def unfreeze_dataset(
 ) -> BudgetView:
     """Take orders again, for admins alone: who may stop everything at once need not be who lets it go on."""
     population_id = repository.visible(session, dataset_id, principal).population_id
-    unfrozen = book.unfreeze(
+    unfrozen = governance.unfreeze(
         session, population_id, by=str(principal.id), reason=order.reason, clock=context.clock
     )
     if unfrozen:
@@ -135,15 +135,15 @@ def read_ledger(dataset_id: UUID, principal: CurrentPrincipal, context: Injected
     """
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
-        return book.statement(session, dataset.population_id).to_json()
+        return ledger_queries.statement(session, dataset.population_id).to_json()
 
 
 def _view(session: Session, population_id: UUID) -> BudgetView:
-    return BudgetView.of(book.summary(session, population_id))
+    return BudgetView.of(ledger_queries.summary(session, population_id))
 
 
 def _default_delta(session: Session, population_id: UUID) -> float:
-    cap = book.cap_of(session, population_id)
+    cap = ledger_queries.cap_of(session, population_id)
     if cap is None:
         raise BudgetNotSet(
             "No delta is named, and no budget has been set to derive one from.",

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from core.access.roles import Principal, Role
 from core.db.tables.grant import Grant
 from core.errors import Conflict
-from core.ledger import book, repository
+from core.ledger import ledger_queries, repository
 from core.privacy.charge import Charge
 from core.privacy.filters import Admission, AdmissionRule, Cap
 from core.privacy.remaining import remaining_epsilon
@@ -95,8 +95,10 @@ def look(
             grant = choose(session, population_id, holder=principal.id, grant_id=grant_id, at=at)
         except Conflict as refusal:
             no_grant = refusal.code
-    found = book.one_more(session, population_id, charge, grant_id=None if grant is None else grant.id)
-    summary = book.summary(session, population_id)
+    found = ledger_queries.preview_admission(
+        session, population_id, charge, grant_id=None if grant is None else grant.id
+    )
+    summary = ledger_queries.summary(session, population_id)
     cap = None
     if summary.cap is not None and found.after is not None:
         cap = Bound(cap=summary.cap, standing=summary.balance.in_force, charge=charge, after=found.after)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.ledger.statement import Summary
+from core.ledger.ledger_queries import Summary
 from core.privacy.guarantee import SMALLEST_DELTA, SMALLEST_EPSILON
 from core.privacy.remaining import remaining_epsilon
 from service.wire import Prose

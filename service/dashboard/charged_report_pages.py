@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from core.domain.declared import domain_from_json
 from core.domain.images import ImageDomain
-from core.ledger.decisions import GrantState
+from core.ledger.entries import GrantState
 from core.synthesis.report_columns import declared_target, measurable, predictable
 from service.charged_reports import repository
 from service.charged_reports.endpoints import list_charged_reports, read_charged_report

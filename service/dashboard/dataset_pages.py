@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Response
 
 from core.errors import NotFound
 from core.governance.states import RequestState
-from core.ledger import glances
-from core.ledger.statement import entry_json
+from core.ledger import ledger_queries
+from core.ledger.ledger_queries import entry_json
 from core.privacy.charge import MICRO
 from service.auditing.dataset_trail import list_dataset_audit_events
 from service.budgets.endpoints import (
@@ -63,7 +63,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
     )
     report = _report(visit, dataset_id) if dataset.state == "declared" else None
     visit.require(read_ledger)
-    steps = visit.read(lambda session: glances.newest_steps(session, dataset.population_id))
+    steps = visit.read(lambda session: ledger_queries.newest_steps(session, dataset.population_id))
     jobs = visit.ask(list_jobs, dataset_id=dataset_id, limit=NEWEST_JOBS) if visit.may(list_jobs) else None
     return page(
         visit,
@@ -76,8 +76,8 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
         people=visit.names_of([request.requested_by for request in waiting]),
         curve=json.dumps(_curve(steps)) if steps else None,
         steps=steps[-NEWEST_JOBS:][::-1],
-        is_cut=len(steps) == glances.NEWEST_STEPS,
-        most_steps=glances.NEWEST_STEPS,
+        is_cut=len(steps) == ledger_queries.NEWEST_STEPS,
+        most_steps=ledger_queries.NEWEST_STEPS,
         micro=MICRO,
         jobs=[] if jobs is None else jobs.items,
         has_more_jobs=jobs is not None and jobs.next_before is not None,
@@ -138,7 +138,7 @@ def ledger_page(
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     visit.require(read_ledger)
     entries, next_before = visit.read(
-        lambda session: glances.page(session, dataset.population_id, limit=ENTRIES, before=before)
+        lambda session: ledger_queries.page(session, dataset.population_id, limit=ENTRIES, before=before)
     )
     return page(
         visit,
@@ -203,7 +203,7 @@ def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
         return None
 
 
-def _curve(steps: Sequence[glances.Step]) -> dict[str, Any]:
+def _curve(steps: Sequence[ledger_queries.Step]) -> dict[str, Any]:
     """The steps as columns: minutes in seconds, epsilon spent and in force after each, and the beginnings of job ids."""
     known = [
         (step, step.spent_micros, step.reserved_micros)
@@ -215,7 +215,7 @@ def _curve(steps: Sequence[glances.Step]) -> dict[str, Any]:
         "spent": [spent / MICRO for _, spent, _ in known],
         "reserved": [(spent + reserved) / MICRO for _, spent, reserved in known],
         # Of a longer ledger the newest steps are shown, which begin at what was spent before them.
-        "whole": len(steps) < glances.NEWEST_STEPS,
+        "whole": len(steps) < ledger_queries.NEWEST_STEPS,
         "jobs": " ".join(short(step.job_id) for step, *_ in known),
     }
 

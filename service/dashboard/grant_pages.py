@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Response
 
 from core.errors import NotFound
-from core.ledger.decisions import GrantState
+from core.ledger.entries import GrantState
 from service.dashboard.forms import Form
 from service.dashboard.overview import dataset_names
 from service.dashboard.rendering import page, sent_on

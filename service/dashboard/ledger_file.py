@@ -10,8 +10,8 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from core.domain.spreadsheet import plain_cell
-from core.ledger import glances
-from core.ledger.statement import entry_json
+from core.ledger import ledger_queries
+from core.ledger.ledger_queries import entry_json
 from service.budgets.endpoints import read_ledger
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
@@ -41,7 +41,7 @@ def _pieces(visit: Visit, population_id: UUID) -> Pieces:
     yield ",".join(COLUMNS).encode() + b"\n"
     before: int | None = None
     while True:
-        newest = partial(glances.page, population_id=population_id, limit=BATCH, before=before)
+        newest = partial(ledger_queries.page, population_id=population_id, limit=BATCH, before=before)
         entries, before = visit.read(newest)
         yield _lines(entry_json(entry) for entry in entries)
         if before is None:

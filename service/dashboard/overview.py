@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from core.governance.states import RequestState
-from core.ledger import glances
+from core.ledger import ledger_queries
 from service.auth.enrolment_endpoints import list_enrolments
 from service.budgets.endpoints import read_budget
 from service.budgets.schemas import BudgetView
@@ -89,7 +89,7 @@ def dataset_names(visit: Visit, dataset_ids: Sequence[UUID]) -> Mapping[UUID, st
 def _budgets(visit: Visit, population_ids: Sequence[UUID]) -> Mapping[UUID, BudgetView]:
     if not visit.may(read_budget):
         return {}
-    found = visit.read(lambda session: glances.summaries(session, population_ids))
+    found = visit.read(lambda session: ledger_queries.summaries(session, population_ids))
     return {population_id: BudgetView.of(summary) for population_id, summary in found.items()}
 
 

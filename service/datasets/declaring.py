@@ -8,7 +8,7 @@ from core.access.roles import Principal
 from core.clock import Clock
 from core.db.tables.dataset import Dataset
 from core.domain.declared import Domain, domain_from_json
-from core.ledger import book
+from core.ledger import governance
 from core.quotas import room
 from service.datasets import repository
 from service.datasets.errors import UnitDiffers
@@ -48,7 +48,7 @@ def _population(
     session: Session, order: DatasetOrder, domain: Domain, principal: Principal, clock: Clock
 ) -> UUID:
     if order.parent_dataset_id is None:
-        return book.open_population(session, rule=order.rule, clock=clock)
+        return governance.open_population(session, rule=order.rule, clock=clock)
     parent = repository.owned(session, order.parent_dataset_id, principal)
     # Budgets of different units do not add up: a guarantee for records says little about people.
     if (parent.privacy_unit, parent.adjacency) != (domain.privacy_unit, order.adjacency.value):

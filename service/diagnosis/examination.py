@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.budget import Budget
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.notifications.mail_settings import mail_server
 from core.notifications.repository import undelivered
 from core.settings import Settings
@@ -194,7 +194,7 @@ def _ledgers(session: Session) -> Iterator[Finding]:
             unverified += 1
             continue
         left -= entries
-        found = book.verify_chain(session, population_id)
+        found = ledger_queries.verify_chain(session, population_id)
         if found.broken_at is not None:
             yield finding("ledger-broken", which=str(population_id), entry=found.broken_at)
     if unverified:

@@ -15,7 +15,7 @@ from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.governance import members
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.witness.checking import LedgerCheck
 from service.budgets.schemas import BudgetView
 from service.dashboard import certificate_text
@@ -55,7 +55,7 @@ def collect(
 def _told(
     session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime
 ) -> dict[str, Any]:
-    statement = book.statement(session, row.population_id)
+    statement = ledger_queries.statement(session, row.population_id)
     budget = BudgetView.of(statement.summary).model_dump(mode="json")
     dataset = DatasetView.of(row, rule=datasets.rules_of(session, [row])[row.population_id])
     return {
@@ -72,7 +72,7 @@ def _told(
         "grants": [
             GrantView.of(grant).model_dump(mode="json")
             for grant in sorted(
-                book.grants_of(session, row.population_id), key=lambda one: (one.created_at, one.id)
+                ledger_queries.grants_of(session, row.population_id), key=lambda one: (one.created_at, one.id)
             )
         ],
         "requests": _requests(session, row),

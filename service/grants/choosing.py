@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from core.db.tables.grant import Grant
 from core.governance.errors import GrantAmbiguous, NoGrant
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.ledger.errors import BudgetNotSet, GrantClosed, GrantNotFound, PopulationFrozen
 
 
@@ -23,14 +23,14 @@ def choose(
         NoGrant: There is no open grant.
         GrantAmbiguous: There are several, and none is named.
     """
-    usable = book.open_grants(session, population_id, holder=holder, at=at)
+    usable = ledger_queries.open_grants(session, population_id, holder=holder, at=at)
     if grant_id is not None:
         named = [grant for grant in usable if grant.id == grant_id]
         return named[0] if named else _refuse(session, population_id, holder, grant_id)
     if not usable:
-        if book.is_frozen(session, population_id):
+        if ledger_queries.is_frozen(session, population_id):
             raise PopulationFrozen
-        if book.cap_of(session, population_id) is None:
+        if ledger_queries.cap_of(session, population_id) is None:
             raise BudgetNotSet(
                 "No budget has been set for this dataset, so nothing may be spent.",
                 remedy="Ask an admin to set one.",
@@ -42,7 +42,7 @@ def choose(
 
 
 def _refuse(session: Session, population_id: UUID, holder: UUID, grant_id: UUID) -> Grant:
-    for grant in book.grants_of(session, population_id):
+    for grant in ledger_queries.grants_of(session, population_id):
         if grant.id == grant_id and grant.holder_id == holder:
             raise GrantClosed
     raise GrantNotFound

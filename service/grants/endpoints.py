@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from core.access.roles import Principal
 from core.db.tables.grant import Grant
-from core.ledger import book, glances
-from core.ledger.decisions import GrantState
+from core.ledger import governance, ledger_queries
+from core.ledger.entries import GrantState
 from core.ledger.errors import GrantNotFound
-from core.ledger.glances import GrantStanding
+from core.ledger.ledger_queries import GrantBalance
 from service.audit import record
 from service.datasets.errors import DatasetNotFound
 from service.datasets.repository import visible
@@ -84,7 +84,7 @@ def revoke_grant(
     """
     grant = repository.governed(session, grant_id, principal)
     if grant.state == GrantState.OPEN:
-        book.close_grant(
+        governance.close_grant(
             session, grant_id, outcome=GrantState.REVOKED, by=str(principal.id), clock=context.clock
         )
         record(session, principal, action="grant.revoke", object_id=grant_id, clock=context.clock)
@@ -94,8 +94,8 @@ def revoke_grant(
 
 def _read(
     session: Session, rows: Sequence[Grant], principal: Principal, *, at: datetime
-) -> list[tuple[GrantView, GrantStanding, list[UUID]]]:
+) -> list[tuple[GrantView, GrantBalance, list[UUID]]]:
     """What the database knows of grants; what remains of each is searched for afterwards, with no connection held."""
-    standings = glances.grant_standings(session, rows)
+    balances = ledger_queries.grant_balances(session, rows)
     datasets = repository.datasets_of(session, rows, principal)
-    return [(GrantView.of(row, at=at), standings[row.id], datasets[row.population_id]) for row in rows]
+    return [(GrantView.of(row, at=at), balances[row.id], datasets[row.population_id]) for row in rows]

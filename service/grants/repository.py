@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
-from core.ledger import book
-from core.ledger.decisions import GrantState
+from core.ledger import ledger_queries
+from core.ledger.entries import GrantState
 from core.ledger.errors import GrantNotFound
 from service.datasets.repository import governed_by, overseen_by, visible_to
 from service.paging import page_of
@@ -35,7 +35,7 @@ class GrantFilter:
 
 def shown(session: Session, dataset: Dataset, principal: Principal) -> Sequence[Grant]:
     """The grants of a dataset's population: all for who oversees the dataset, for analysts their own."""
-    grants = book.grants_of(session, dataset.population_id)
+    grants = ledger_queries.grants_of(session, dataset.population_id)
     overseen = select(Dataset.id).where(Dataset.id == dataset.id, overseen_by(principal))
     if session.scalar(overseen) is not None:
         return grants

@@ -7,9 +7,8 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from core.db.tables.grant import Grant
-from core.ledger.decisions import GrantState
-from core.ledger.glances import GrantStanding
-from core.ledger.statement import amounts
+from core.ledger.entries import GrantState
+from core.ledger.ledger_queries import GrantBalance, amounts
 from core.privacy.remaining import remaining_epsilon
 
 
@@ -63,7 +62,7 @@ class StandingGrant(GrantView):
     )
 
     @classmethod
-    def told(cls, grant: GrantView, standing: GrantStanding, dataset_ids: list[UUID]) -> Self:
+    def told(cls, grant: GrantView, standing: GrantBalance, dataset_ids: list[UUID]) -> Self:
         """A grant with its sums."""
         is_open = grant.state == GrantState.OPEN
         left = remaining_epsilon(standing.cap, [standing.balance.in_force]) if is_open else None

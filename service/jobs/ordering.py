@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from core.access.roles import Principal
 from core.db.tables.dataset import Dataset
 from core.jobs.orders import place_order
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.quotas import room
 from core.storage.sealing import seal_bytes
 from core.synthesis.selection import OrderedPlan
@@ -82,7 +82,7 @@ class Ordering:
         with self._context.database.read_only() as session:
             row = repository.visible(session, self._order.dataset_id, self._principal)
             facts = DatasetFacts.of(row)
-            cap = book.cap_of(session, facts.population_id)
+            cap = ledger_queries.cap_of(session, facts.population_id)
             report = report_of(session, self._order, self._principal)
             stored = stored_counts(session, facts, self._principal) if self._order.reuse else ()
         self._context.witness.require_once(facts.population_id)

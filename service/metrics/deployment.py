@@ -25,8 +25,8 @@ from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.budget import Budget
 from core.errors import Unavailable
-from core.ledger import book
-from core.ledger.statement import Summary
+from core.ledger import ledger_queries
+from core.ledger.ledger_queries import Summary
 from core.notifications.repository import Undelivered, undelivered
 from core.vitals import figures
 from core.vitals.figures import ChoreFigures, JobFigures, WorkerFigures
@@ -107,7 +107,7 @@ class Deployment(Collector):
             .limit(BUDGETS_SHOWN)
         ).all()
         for population_id in chosen:
-            summary = book.summary(session, population_id)
+            summary = ledger_queries.summary(session, population_id)
             label = [self._labels.of(population_id)]
             share.add_metric(label, _free_share(summary))
             frozen.add_metric(label, int(summary.frozen_at is not None))

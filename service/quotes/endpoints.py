@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.ledger.errors import BudgetNotSet, GrantNotFound
 from core.privacy.charge import charge_of
 from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
@@ -74,7 +74,7 @@ def create_quote(
     """
     with context.database.read_only() as session:
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
-        cap = book.cap_of(session, facts.population_id)
+        cap = ledger_queries.cap_of(session, facts.population_id)
         report = report_of(session, order, principal)
         stored = stored_counts(session, facts, principal) if order.reuse else ()
     plan = context.planner.plan(order, facts, cap, report=report)
@@ -89,7 +89,7 @@ def create_quote(
             grant_id=order.grant_id,
             at=context.clock.now(),
         )
-        charges = book.charges_in_force(session, facts.population_id)
+        charges = ledger_queries.charges_in_force(session, facts.population_id)
     told = outlook.to_json()
     return context.planner.quote(plan, facts, cap, charges) | {
         name: told[name] for name in ("fits", "refusal", "grant")

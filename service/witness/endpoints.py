@@ -5,10 +5,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.ledger import repository as ledger
-from core.ledger.chain import Head
 from core.signing import keyring
+from core.signing.hash_chain import Head
 from core.witness.checking import check_ledger
 from core.witness.heads import signed_ledger_head
 from core.witness.places import Witnesses
@@ -94,5 +94,5 @@ def verify_ledger(
             public_keys=public_keys,
             further=noted,
         )
-        frozen = book.is_frozen(session, population_id)
+        frozen = ledger_queries.is_frozen(session, population_id)
     return LedgerVerification.of(population_id, found, frozen=frozen)

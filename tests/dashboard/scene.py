@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 from core.db.tables import Job, Release
-from core.ledger import book
+from core.ledger import ledger
 from core.releases.bundle import COUNTS, pack
 from core.vitals.signs import give_sign
 from tests.core.releases import image_stand_in
@@ -87,7 +87,7 @@ def _train(world: World, job_id: str, *, state: str) -> None:
     """Leave a job as a worker would have."""
     begun = world.clock.now()
     with world.database.transaction() as session:
-        book.spend(session, UUID(job_id), fence=1, clock=world.clock)
+        ledger.spend(session, UUID(job_id), fence=1, clock=world.clock)
         job = session.get_one(Job, UUID(job_id))
         job.state, job.started_at, job.fence = state, begun, 1
         if state == "running":

@@ -8,7 +8,7 @@ import pytest
 
 from core.clock import SystemClock
 from core.db.session import Database
-from core.ledger import book
+from core.ledger import governance
 from core.privacy.filters import AdmissionRule
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import open_store
@@ -40,7 +40,7 @@ def test_a_restore_says_which_ledger_has_forgotten_something(tmp_path: Path) -> 
     store = open_store((folder.path / "objects").as_uri())
     store.put_bytes("datasets/rows", b"sealed")
     with database_of(folder) as database, database.transaction() as session:
-        population_id = book.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
+        population_id = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
     backups.back_up(folder, target)
     assert (target / "database.dump").stat().st_mode & 0o077 == 0
     with pytest.raises(ServerFailed, match="not empty"):
@@ -55,7 +55,9 @@ def test_a_restore_says_which_ledger_has_forgotten_something(tmp_path: Path) -> 
     assert store.get_bytes("datasets/rows") == b"sealed"
     with database_of(folder) as database:
         with database.transaction() as session:
-            book.set_cap(session, population_id, epsilon=1.0, delta=1e-6, by="a", reason=None, clock=clock)
+            governance.set_cap(
+                session, population_id, epsilon=1.0, delta=1e-6, by="a", reason=None, clock=clock
+            )
         witness = LedgerWitness(
             database,
             witnesses=Witnesses(store),

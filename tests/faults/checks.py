@@ -12,7 +12,7 @@ from core.clock import SystemClock
 from core.db.tables import Dataset, Job, LedgerEntry, Release
 from core.domain.table import TableDomain
 from core.jobs.states import ENDED, JobState
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.releases.bundle import Bundle, unpack
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.master_keys import MasterKeys
@@ -204,7 +204,7 @@ def _of_rows(stack: Stack, dataset: Dataset) -> Iterator[str]:
 
 
 def _of_chain(session: Session, population_id: UUID) -> Iterator[str]:
-    found = book.verify_chain(session, population_id)
+    found = ledger_queries.verify_chain(session, population_id)
     if not found.intact:
         yield f"the chain is broken: {found.problem}"
 

@@ -5,7 +5,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from core.db.session import Database, driver_url
-from core.ledger import book
+from core.ledger import ledger, ledger_queries
 from tests.core.ledger.support import CLOCK, charge, new_population, reserve
 
 UPSERT = """
@@ -20,11 +20,11 @@ def written(database_url):
     population = new_population(database)
     job = reserve(database, population, charge(0.5))
     with database.transaction() as session:
-        book.spend(session, job, fence=1, clock=CLOCK)
+        ledger.spend(session, job, fence=1, clock=CLOCK)
     yield database_url
     with database.read_only() as session:
-        assert book.verify_chain(session, population).checked == 3
-        assert book.verify_chain(session, population).intact
+        assert ledger_queries.verify_chain(session, population).checked == 3
+        assert ledger_queries.verify_chain(session, population).intact
     database.close()
 
 

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from core.clock import SystemClock
 from core.db.session import Database
 from core.errors import BudgetRefused
-from core.ledger import book
+from core.ledger import governance
 from core.privacy.filters import AdmissionRule
 from core.vitals.signs import Device, give_sign, note_chore
 from service.metrics.deployment import Deployment, Labels
@@ -45,8 +45,8 @@ def exposed(database_url: str) -> dict[str, set[str]]:
         device = Device(index=0, used_bytes=1, total_bytes=2)
         give_sign(session, name="worker@a", role="worker", at=now, devices=[device])
         note_chore(session, name="audit", at=now, seconds=1, handled=1)
-        population = book.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
-        book.set_cap(session, population, epsilon=1.0, delta=1e-5, by="test", reason=None, clock=clock)
+        population = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
+        governance.set_cap(session, population, epsilon=1.0, delta=1e-5, by="test", reason=None, clock=clock)
     recorder = Recorder()
     recorder.answered(method="GET", route="/v1/jobs", status=200, seconds=0.1)
     recorder.refused(BudgetRefused("refused", filter="basic"))

@@ -5,11 +5,11 @@ from uuid import UUID, uuid4
 
 from core.db.tables import ChargedReport, Dataset, Job, Release
 from core.domain.table import TableDomain
-from core.ledger.chain import Head
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.reports.charged import Measurement, make_charged_report, report_id_of, sign_charged_report
 from core.signing import keyring
+from core.signing.hash_chain import Head
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.report_planning import ReportSpec, make_report_plan
 from tests.core.releases import image_stand_in

@@ -16,7 +16,7 @@ from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
 from core.db.tables import Job
-from core.ledger import book
+from core.ledger import governance
 from core.vitals.signs import SILENT_SECONDS, give_sign, note_chore
 from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, Examination
 from service.diagnosis.findings import CATALOGUE, Finding
@@ -159,7 +159,7 @@ def test_a_broken_ledger_and_a_frozen_one(well: World) -> None:
     dataset_id = well.ready()
     population = well.admin.get(f"/v1/datasets/{dataset_id}/ledger").json()["population_id"]
     with well.database.transaction() as session:
-        book.freeze(session, UUID(population), by="test", reason="a test", clock=well.clock)
+        governance.freeze(session, UUID(population), by="test", reason="a test", clock=well.clock)
     assert codes(examined(well)) == ["dataset-frozen"]
     with well.database.transaction() as session:
         session.execute(text("ALTER TABLE ledger_entries DISABLE TRIGGER ALL"))

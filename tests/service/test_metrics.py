@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from core.db.session import Database
 from core.errors import NotFound
-from core.ledger import book
+from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
 from core.vitals.signs import Device, give_sign, note_chore
 from service.metrics.deployment import BUDGETS_SHOWN, Deployment, Labels
@@ -145,7 +145,7 @@ def test_budgets_are_named_by_a_keyed_digest(world: World) -> None:
     assert before[key("understudy_budgets_left_out")] == 0
     assert world.order(dataset_id).status_code == 202
     with world.database.transaction() as session:
-        book.freeze(session, population_id, by="test", reason="a test", clock=world.clock)
+        governance.freeze(session, population_id, by="test", reason="a test", clock=world.clock)
     after = scrape(world)
     assert 0 < after[key("understudy_budget_free_share", budget=name)] < 0.9
     assert after[key("understudy_budget_frozen", budget=name)] == 1

@@ -6,8 +6,8 @@ import pytest
 from obstore.exceptions import GenericError
 
 from core.ledger import repository as ledger
-from core.ledger.chain import Head
 from core.signing import keyring
+from core.signing.hash_chain import Head
 from core.storage.objects import ObjectStore
 from core.witness.heads import signed_ledger_head
 from core.witness.keeping import LedgerWitness, compare_at_start

@@ -17,7 +17,7 @@ from core.clock import FixedClock
 from core.db.session import Database
 from core.db.tables import Dataset, Release
 from core.jobs.queue import MemoryQueue
-from core.ledger import book
+from core.ledger import governance
 from core.releases.bundle import Bundle, pack
 from core.storage.objects import ObjectStore
 from tests.core.releases.stand_in import DOMAIN, bundle
@@ -111,7 +111,7 @@ class World:
     ) -> str:
         """Make a grant past every request. Returns its id."""
         with self.database.transaction() as session:
-            grant = book.grant(
+            grant = governance.grant(
                 session,
                 session.get_one(Dataset, UUID(dataset_id)).population_id,
                 holder=(analyst or self.analyst).principal_id,

@@ -19,7 +19,7 @@ from core.jobs.claims import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue, Queue
 from core.jobs.states import JobState
-from core.ledger import book
+from core.ledger import governance, ledger_queries
 from core.ledger.reservation import EntryKind, Reservation
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.filters import AdmissionRule
@@ -101,8 +101,10 @@ class Workshop:
         self.dataset_id = uuid4()
         self._randomness = dict(randomness or {})
         with self.database.transaction() as session:
-            self.population_id = book.open_population(session, rule=AdmissionRule.FILTERS, clock=self.clock)
-            book.set_cap(
+            self.population_id = governance.open_population(
+                session, rule=AdmissionRule.FILTERS, clock=self.clock
+            )
+            governance.set_cap(
                 session,
                 self.population_id,
                 epsilon=50.0,
@@ -227,11 +229,11 @@ class Workshop:
 
     def reservation(self, job_id: UUID) -> Reservation:
         with self.database.read_only() as session:
-            return book.reservation_of(session, job_id)
+            return ledger_queries.reservation_of(session, job_id)
 
     def movements(self, job_id: UUID) -> list[EntryKind]:
         with self.database.read_only() as session:
-            entries = book.statement(session, self.population_id).entries
+            entries = ledger_queries.statement(session, self.population_id).entries
         movements = (entry.movement for entry in entries if entry.movement is not None)
         return [movement.kind for movement in movements if movement.job_id == job_id]
 

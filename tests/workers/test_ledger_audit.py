@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, make_url, text
 from core.audit import log
 from core.clock import FixedClock
 from core.db.session import Database, driver_url
-from core.ledger import book
+from core.ledger import governance, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.signing import keyring
 from core.storage.objects import open_store
@@ -72,7 +72,7 @@ def tamper(url, *statements):
 
 def frozen(database, population_id):
     with database.read_only() as session:
-        return book.is_frozen(session, population_id)
+        return ledger_queries.is_frozen(session, population_id)
 
 
 def newest(store, population_id):
@@ -104,8 +104,14 @@ def test_whole_ledgers_move_their_signed_witnesses_along_in_every_place(workshop
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("UPDATE ledger_entries SET epsilon_micros = 1 WHERE sequence = 2", "content was changed"),
-        ("UPDATE ledger_entries SET at = at + interval '1 second' WHERE sequence = 3", "content was changed"),
+        (
+            "UPDATE ledger_entries SET epsilon_micros = 1 WHERE sequence = 2",
+            "the content of an entry was changed",
+        ),
+        (
+            "UPDATE ledger_entries SET at = at + interval '1 second' WHERE sequence = 3",
+            "the content of an entry was changed",
+        ),
         ("DELETE FROM ledger_entries WHERE sequence = 2", "an entry is missing"),
         ("DELETE FROM ledger_entries WHERE sequence = 3", "not the head on the budget"),
         ("UPDATE budgets SET epsilon_cap = 5000", "cap on the budget"),
@@ -140,14 +146,14 @@ def test_a_removed_end_with_a_moved_head_is_found_by_the_witness(workshop, audit
         "DELETE FROM ledger_entries WHERE sequence = 3",
     )
     with workshop.database.read_only() as session:
-        assert book.verify_chain(session, workshop.population_id).intact, "in itself it is whole"
+        assert ledger_queries.verify_chain(session, workshop.population_id).intact, "in itself it is whole"
     assert audit.ledgers()[workshop.population_id].problem == "entries that were witnessed are missing"
     assert frozen(workshop.database, workshop.population_id)
 
 
 def test_a_freeze_that_somebody_lifted_in_the_database_is_found(workshop, audit, clock):
     with workshop.database.transaction() as session:
-        book.freeze(session, workshop.population_id, by="owner", reason="inquiry", clock=clock)
+        governance.freeze(session, workshop.population_id, by="owner", reason="inquiry", clock=clock)
     assert audit.ledgers()[workshop.population_id].intact
     tamper(workshop.settings.database_url, "UPDATE budgets SET frozen_at = NULL")
     assert "frozen" in audit.ledgers()[workshop.population_id].problem
@@ -217,7 +223,9 @@ def test_the_one_head_of_an_earlier_version_counts(workshop, audit, outside, seq
     workshop.order()
     signer, _ = audit._keys()
     with workshop.database.read_only() as session:
-        head = replace(book.statement(session, workshop.population_id).summary.head, sequence=sequence)
+        head = replace(
+            ledger_queries.statement(session, workshop.population_id).summary.head, sequence=sequence
+        )
     signed = signed_ledger_head(signer, workshop.population_id, head, at=NOON)
     Witnesses(outside).write(ledger_key(workshop.population_id), signed)
     assert audit.ledgers()[workshop.population_id].intact is intact
@@ -238,7 +246,7 @@ def test_heads_signed_by_a_retired_key_still_count(workshop, audit, clock):
 def test_an_unsigned_witness_of_the_first_release_counts_once(workshop, audit, sequence, intact):
     workshop.order()
     with workshop.database.read_only() as session:
-        head = book.statement(session, workshop.population_id).summary.head
+        head = ledger_queries.statement(session, workshop.population_id).summary.head
     assert head.sequence == 2
     old = f"ledger/{workshop.population_id}.json"
     noted = {"schema": "understudy.ledger-witness/1", "sequence": sequence, "hash": head.hash.hex()}
@@ -266,7 +274,7 @@ def test_the_audit_log_is_linked_noted_and_verified(workshop, audit):
     assert audit.audit_log().problem == "events that were witnessed are missing"
     assert outcomes(workshop.database, "audit.verify") == ["broken"]
     assert json.loads(workshop.store.get_bytes(AUDIT_KEY))["position"] == 2, "the witness stays"
-    assert audit.accept_audit_log().position == 2, "the event that says it is broken is linked too"
+    assert audit.accept_audit_log().sequence == 2, "the event that says it is broken is linked too"
     assert audit.audit_log().intact
     assert outcomes(workshop.database, "ledger.accept") == ["done"]
 
@@ -290,7 +298,7 @@ def test_the_command_tells_by_its_words_and_its_status(workshop, tmp_path):
     tamper(workshop.settings.database_url, "UPDATE ledger_entries SET epsilon_micros = 1 WHERE sequence = 2")
     broken = run()
     assert broken.returncode == 1
-    assert f"ledger {workshop.population_id}: BROKEN: the content was changed" in broken.stdout
+    assert f"ledger {workshop.population_id}: BROKEN: the content of an entry was changed" in broken.stdout
     accepted = run("--accept", str(workshop.population_id))
     assert accepted.returncode == 0
     assert "noted the head" in accepted.stdout

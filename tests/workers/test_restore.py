@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from core.clock import FixedClock
 from core.db.session import Database
-from core.ledger import book
+from core.ledger import governance, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.settings import Settings
 from core.witness.checking import HEAD_MISSING
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 def workshop(settings: Settings) -> Iterator[Workshop]:
     workshop = Workshop(settings)
     with workshop.database.transaction() as session:
-        book.set_cap(
+        governance.set_cap(
             session,
             workshop.population_id,
             epsilon=1.0,
@@ -48,7 +48,7 @@ def run(settings: Settings, module: str, *words: object) -> subprocess.Completed
 
 def is_frozen(database: Database, population_id: UUID) -> bool:
     with database.read_only() as session:
-        return book.is_frozen(session, population_id)
+        return ledger_queries.is_frozen(session, population_id)
 
 
 def order(workshop: Workshop) -> UUID:
@@ -77,7 +77,7 @@ def test_a_spend_that_a_backup_has_forgotten_is_not_spent_again(workshop: Worksh
     assert restored.returncode == 1, restored.stdout + restored.stderr
     assert f"ledger {workshop.population_id}: BROKEN: {HEAD_MISSING}" in restored.stdout
     with workshop.database.read_only() as session:
-        assert book.summary(session, workshop.population_id).balance.spent.epsilon_micros == 0, (
+        assert ledger_queries.summary(session, workshop.population_id).balance.spent.epsilon_micros == 0, (
             "the database has forgotten it"
         )
         reasons = session.scalars(text("SELECT terms ->> 'reason' FROM ledger_entries WHERE kind = 'FROZEN'"))

@@ -12,7 +12,7 @@ import pytest
 from core.clock import FixedClock
 from core.jobs.failure_notes import failure_note_key
 from core.jobs.queue import MemoryQueue
-from core.ledger import book
+from core.ledger import governance, ledger_queries
 from tests.workers.support import Workshop, environment_of
 from workers.places import bundle_key, checkpoint_key
 from workers.sweeping import sweep, sweep_recent
@@ -87,7 +87,7 @@ def test_chores_are_done_when_due_and_tried_again_when_they_fail(workshop):
 
 def test_grants_whose_time_is_over_are_closed_once(workshop, clock):
     with workshop.database.transaction() as session:
-        book.grant(
+        governance.grant(
             session, workshop.population_id, holder=uuid4(), epsilon=1.0, delta=1e-6,
             expires_at=NOON + timedelta(days=1), by="admin", clock=clock,
         )  # fmt: skip
@@ -97,7 +97,9 @@ def test_grants_whose_time_is_over_are_closed_once(workshop, clock):
     keeper.round()
     assert keeper.expire() == 0
     with workshop.database.read_only() as session:
-        assert [grant.state for grant in book.grants_of(session, workshop.population_id)] == ["expired"]
+        assert [grant.state for grant in ledger_queries.grants_of(session, workshop.population_id)] == [
+            "expired"
+        ]
 
 
 def test_sweeping_removes_what_is_not_published_and_keeps_what_the_owner_may_read(workshop):

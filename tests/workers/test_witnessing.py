@@ -20,13 +20,14 @@ from core.db.session import Database
 from core.jobs import claims
 from core.jobs.queue import MemoryQueue
 from core.jobs.states import JobState
-from core.ledger import book
+from core.ledger import governance
 from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
 from core.settings import Settings
+from core.signing.hash_chain import HISTORY_DIFFERS
 from core.signing.signed import SignedDocument
 from core.storage.objects import ObjectStore, open_store
-from core.witness.checking import HEAD_DIFFERS, HEAD_MISSING, RELEASE_MISSING
+from core.witness.checking import HEAD_MISSING, RELEASE_MISSING
 from core.witness.keeping import LedgerWitness
 from core.witness.places import Witnesses
 from tests.conftest import execute
@@ -214,7 +215,7 @@ def test_a_restored_ledger_opens_no_rows_and_is_frozen(
         workshop, postgres_server, lambda: trainer(workshop, lambda: ExitCode.MACHINERY).train(first)
     ):
         trainer(workshop, no_child).train(second)
-        assert frozen_because(workshop) == [f"the ledger does not verify: {HEAD_DIFFERS}"]
+        assert frozen_because(workshop) == [f"the ledger does not verify: {HISTORY_DIFFERS}"]
         assert workshop.job(second).state == JobState.RUNNING
         with pytest.raises(PopulationFrozen):
             workshop.order()
@@ -321,7 +322,7 @@ def test_what_people_decide_is_noted_by_the_next_round_of_upkeep(
 
     def lower() -> None:
         with workshop.database.transaction() as session:
-            book.set_cap(
+            governance.set_cap(
                 session, workshop.population_id, epsilon=5.0, delta=1e-5, by="admin", reason=None, clock=workshop.clock
             )  # fmt: skip
         assert witness.note_decisions() == 1

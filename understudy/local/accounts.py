@@ -9,14 +9,14 @@ from uuid import UUID
 from core.clock import Clock, SystemClock
 from core.errors import UnderstudyError as EngineError
 from core.ledger.admission import decimal_text, require_cap_above, require_room
-from core.ledger.chain import Head
-from core.ledger.decisions import cap_set
+from core.ledger.entries import cap_set
 from core.ledger.errors import BudgetNotSet
 from core.ledger.reservation import EntryKind, Movement
 from core.privacy.charge import FEMTO, MICRO, Charge, charge_of
 from core.privacy.filters import Cap, admit
 from core.privacy.mechanism import to_json
 from core.privacy.remaining import remaining_epsilon
+from core.signing.hash_chain import Head
 from core.synthesis.plan import Plan
 from understudy.connection import default_data_folder
 from understudy.documents import Json
@@ -87,10 +87,10 @@ def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None 
     """
     path = ledger_path(ledgers or default_ledgers(), dataset)
     with answered(), opened_ledger(path, dataset) as ledger:
-        cap = Cap(epsilon=epsilon, delta=delta, rule=ledger.books.rule)
-        if ledger.books.cap is not None:
-            raise already_set(dataset, ledger.books.cap)
-        require_cap_above(cap, ledger.books.balance.in_force)
+        cap = Cap(epsilon=epsilon, delta=delta, rule=ledger.state.rule)
+        if ledger.state.cap is not None:
+            raise already_set(dataset, ledger.state.cap)
+        require_cap_above(cap, ledger.state.balance.in_force)
         ledger.append(
             cap_set(epsilon=cap.epsilon, delta=cap.delta, by=OWNER, reason=None), clock=SystemClock()
         )
@@ -129,7 +129,7 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
     """
     charge = charge_of(plan.mechanism, delta=plan.guarantee.delta)
     with answered(), opened_ledger(path, dataset) as ledger:
-        cap = ledger.books.cap
+        cap = ledger.state.cap
         if cap is None:
             raise BudgetNotSet(
                 f"No cap is set for {dataset!r}.",
@@ -137,7 +137,7 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
             )
         require_room(
             cap,
-            ledger.books.balance.in_force,
+            ledger.state.balance.in_force,
             charge,
             remedy="Ask for a smaller epsilon or delta; the cap of a dataset is set once.",
         )
@@ -210,8 +210,8 @@ def _moved(kind: EntryKind, job_id: UUID, charge: Charge) -> Movement:
 
 
 def _account(ledger: OpenLedger) -> Account:
-    books = ledger.books
-    balance, cap = books.balance, books.cap
+    state = ledger.state
+    balance, cap = state.balance, state.cap
     return Account(
         path=ledger.path,
         cap=None if cap is None else {"epsilon": cap.epsilon, "delta": cap.delta},
@@ -219,7 +219,7 @@ def _account(ledger: OpenLedger) -> Account:
         reserved=_decimals(balance.reserved),
         carried_by=None if cap is None else admit(cap, [balance.in_force]).carried_by,
         remaining_epsilon=None if cap is None else remaining_epsilon(cap, [balance.in_force]),
-        jobs={str(job_id): found.state.value for job_id, found in books.reservations.items()},
+        jobs={str(job_id): found.state.value for job_id, found in state.reservations.items()},
     )
 
 

@@ -1,6 +1,6 @@
 """A ledger of one dataset as a file: JSON lines under the chain of hashes, and the law, of the service's own ledger.
 
-The first line names the dataset; each further line is one entry (`core.ledger.chain`). Lines are only ever appended,
+The first line names the dataset; each further line is one entry (`core.ledger.entries`). Lines are only ever appended,
 under an exclusive lock, and are on the disk before anything that they pay for begins. Opening verifies every line from
 the first: link, content, running totals, and that nothing was ever reserved above the cap.
 
@@ -21,12 +21,11 @@ from uuid import UUID, uuid4
 
 from core.clock import Clock
 from core.errors import UnderstudyError as EngineError
-from core.ledger.books import Books
-from core.ledger.chain import EMPTY, Entry, Head, link
-from core.ledger.decisions import Decision
+from core.ledger.entries import Decision, Entry, next_entry
+from core.ledger.ledger_state import LedgerState, verify_entries
 from core.ledger.reservation import EntryKind, Movement, fold
-from core.ledger.verification import check
 from core.privacy.filters import AdmissionRule
+from core.signing.hash_chain import EMPTY, Head
 from understudy.errors import InputUnusable, VerificationFailed
 from understudy.local.ledger_lines import Header, entry_from, entry_json, line_of
 
@@ -58,13 +57,13 @@ class OpenLedger:
     Attributes:
         path: the file.
         population_id: whose chain it is; opaque.
-        books: what all entries amount to.
+        state: the fold of all entries.
         entries: all of them.
     """
 
     path: Path
     population_id: UUID
-    books: Books
+    state: LedgerState
     entries: list[Entry]
     _descriptor: int = field(repr=False)
 
@@ -107,12 +106,12 @@ class OpenLedger:
     def _link(
         self, content: Movement | Decision, *, clock: Clock, mechanism: Mapping[str, Any] | None
     ) -> None:
-        balance, reserving = self.books.balance, False
+        balance, reserving = self.state.balance, False
         if isinstance(content, Movement):
-            before = self.books.reservations.get(content.job_id)
+            before = self.state.reservations.get(content.job_id)
             balance = balance.after(before, fold([content]) if before is None else before.after(content))
             reserving = content.kind is EntryKind.RESERVED
-        entry = link(
+        entry = next_entry(
             self.head,
             population_id=self.population_id,
             content=content,
@@ -120,7 +119,7 @@ class OpenLedger:
             balance=balance,
             mechanism=dict(mechanism) if reserving and mechanism is not None else None,
         )
-        self.books.take(entry)
+        self.state.apply(entry)
         self.entries.append(entry)
 
 
@@ -221,11 +220,11 @@ def _read(path: Path, dataset: str, lines: Sequence[str], descriptor: int) -> Op
             entries.append(entry_from(json.loads(line), header.population_id))
         except _WRONG:
             raise _damaged(path, number, "it cannot be read") from None
-    books = Books(rule=header.rule)
-    found = check(entries, head=entries[-1].head if entries else EMPTY, books=books)
+    state = LedgerState(rule=header.rule)
+    found = verify_entries(entries, head=entries[-1].head if entries else EMPTY, state=state)
     if found.broken_at is not None:
         raise _damaged(path, found.broken_at + 1, str(found.problem))
-    return OpenLedger(path, header.population_id, books, entries, descriptor)
+    return OpenLedger(path, header.population_id, state, entries, descriptor)
 
 
 def _damaged(path: Path, number: int, problem: str) -> VerificationFailed:

@@ -7,10 +7,8 @@ from datetime import datetime
 from typing import Any, Final, Self
 from uuid import UUID
 
-from core.ledger.balance import Balance
-from core.ledger.chain import Entry
-from core.ledger.decisions import Decision, DecisionKind
-from core.ledger.reservation import EntryKind, Movement
+from core.ledger.entries import Decision, DecisionKind, Entry
+from core.ledger.reservation import Balance, EntryKind, Movement
 from core.privacy.charge import Charge
 from core.privacy.filters import AdmissionRule
 

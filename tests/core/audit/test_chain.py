@@ -7,10 +7,11 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from core.audit import linking, log, repository
-from core.audit.chain import EMPTY, AuditHead, Event, Link, check
+from core.audit.chain import AUDIT_CHAIN, Event, Link
 from core.audit.repository import AuditFilter
 from core.db.errors import DatabaseRefused
 from core.db.session import driver_url
+from core.signing.hash_chain import EMPTY, Head
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -146,7 +147,7 @@ def test_many_writers_and_linkers_make_one_chain(database):
         ("UPDATE audit_events SET at = at + interval '1 microsecond' WHERE sequence = 2", "changed", 2),
         ("UPDATE audit_events SET client_address = '10.0.0.1' WHERE sequence = 2", "changed", 2),
         ("DELETE FROM audit_events WHERE sequence = 2", "event was removed", 2),
-        ("DELETE FROM audit_links WHERE position = 2", "link is missing", 2),
+        ("DELETE FROM audit_links WHERE position = 2", "event is missing", 2),
         ("UPDATE audit_links SET event_sequence = 99 WHERE position = 2", "event was removed", 2),
         ("UPDATE audit_links SET previous_hash = hash WHERE position = 2", "broken", 2),
         ("DELETE FROM audit_links WHERE position = 4", "kept out of the chain", None),
@@ -226,4 +227,4 @@ def test_the_hash_of_a_link_is_fixed():
     )
     link = Link.after(EMPTY, event)
     assert link.hash.hex() == "7db62237eca13b661bcb0be3e84494ac8d0afa7b189a6736a98295cb3b628eb8"
-    assert check([link], witnesses=[AuditHead(position=1, hash=link.hash)]).intact
+    assert AUDIT_CHAIN.verify([link], witnesses=[Head(sequence=1, hash=link.hash)]).intact

@@ -13,7 +13,7 @@ from core.db.tables import Dataset, Job
 from core.domain.table import TableDomain
 from core.jobs.failure_notes import failure_note_key
 from core.jobs.states import JobState
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.ledger.reservation import EntryKind
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.private_rows import open_private_rows
@@ -214,9 +214,9 @@ def test_a_broken_ledger_keeps_nobody_from_deleting(workshop):
 def test_the_population_keeps_what_was_spent(workshop):
     workshop.claim(workshop.order())
     with workshop.database.read_only() as session:
-        before = book.charges_in_force(session, workshop.population_id)
+        before = ledger_queries.charges_in_force(session, workshop.population_id)
     mark(workshop)
     finish(workshop)
     with workshop.database.read_only() as session:
-        assert book.charges_in_force(session, workshop.population_id) == before
-        assert book.verify_chain(session, workshop.population_id).intact
+        assert ledger_queries.charges_in_force(session, workshop.population_id) == before
+        assert ledger_queries.verify_chain(session, workshop.population_id).intact

@@ -7,12 +7,12 @@ from core.access.roles import Role
 from core.db.base import Base, UtcDateTime
 from core.db.tables import api_key, budget, dataset, grant, job, ledger_entry
 from core.jobs.states import JobState
-from core.ledger.chain import NO_HASH
-from core.ledger.decisions import DecisionKind, GrantState
+from core.ledger.entries import DecisionKind, GrantState
 from core.ledger.reservation import EntryKind
 from core.privacy.adjacency import Adjacency
 from core.privacy.charge import ORDERS
 from core.privacy.filters import AdmissionRule
+from core.signing.hash_chain import NO_HASH
 
 TABLES = Base.metadata.tables
 

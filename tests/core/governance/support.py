@@ -7,7 +7,7 @@ from core.clock import FixedClock
 from core.db.session import Database
 from core.db.tables import BudgetRequest, Dataset, Grant, Person
 from core.governance import members, requests
-from core.ledger import book
+from core.ledger import governance, ledger, ledger_queries
 from core.privacy.filters import AdmissionRule
 from core.privacy.guarantee import PrivacyGuarantee
 from tests.core.ledger.support import MECHANISM, charge
@@ -27,7 +27,7 @@ class Office:
         self.database, self.clock = database, clock
         self.owner, self.analyst, self.admin = uuid4(), uuid4(), uuid4()
         with database.transaction() as session:
-            self.population = book.open_population(session, rule=AdmissionRule.BASIC, clock=clock)
+            self.population = governance.open_population(session, rule=AdmissionRule.BASIC, clock=clock)
         self.set_cap(2.0)
         self.dataset = self.declare()
         self.admit(self.analyst)
@@ -70,7 +70,7 @@ class Office:
 
     def set_cap(self, epsilon: float) -> None:
         with self.database.transaction() as session:
-            book.set_cap(
+            governance.set_cap(
                 session,
                 self.population,
                 epsilon=epsilon,
@@ -152,7 +152,7 @@ class Office:
 
     def draw(self, grant_id: UUID, epsilon: float) -> None:
         with self.database.transaction() as session:
-            book.reserve(
+            ledger.reserve(
                 session,
                 population_id=self.population,
                 job_id=uuid4(),
@@ -170,12 +170,12 @@ class Office:
 
     def grants(self) -> list[Grant]:
         with self.database.read_only() as session:
-            grants = list(book.grants_of(session, self.population))
+            grants = list(ledger_queries.grants_of(session, self.population))
             session.expunge_all()
             return grants
 
     def kinds(self) -> list[str]:
         """The kinds of the chain's entries, which must verify."""
         with self.database.read_only() as session:
-            assert book.verify_chain(session, self.population).intact
-            return [entry.kind for entry in book.statement(session, self.population).entries]
+            assert ledger_queries.verify_chain(session, self.population).intact
+            return [entry.kind for entry in ledger_queries.statement(session, self.population).entries]

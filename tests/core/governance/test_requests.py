@@ -20,7 +20,7 @@ from core.governance.errors import (
     SecondPersonNeeded,
 )
 from core.governance.requests import LONGEST_GRANT
-from core.ledger import book
+from core.ledger import governance
 from core.ledger.errors import BudgetNotSet, GrantClosed, GrantRefused, PopulationFrozen
 from core.privacy.filters import AdmissionRule
 from core.privacy.guarantee import PrivacyGuarantee
@@ -251,12 +251,12 @@ def test_a_grant_ends_between_now_and_ten_years_from_now(office: Office) -> None
 def test_the_ledger_refuses_grants_without_a_cap_and_while_frozen(office: Office) -> None:
     request_id = office.file()
     with office.database.transaction() as session:
-        book.freeze(session, office.population, by="admin", reason="a look", clock=office.clock)
+        governance.freeze(session, office.population, by="admin", reason="a look", clock=office.clock)
     with pytest.raises(PopulationFrozen):
         office.approve(request_id)
     assert office.request(request_id).state == "open"
     with office.database.transaction() as session:
-        office.population = book.open_population(session, rule=AdmissionRule.BASIC, clock=office.clock)
+        office.population = governance.open_population(session, rule=AdmissionRule.BASIC, clock=office.clock)
     uncapped = office.declare()
     office.admit(office.analyst, uncapped)
     with pytest.raises(BudgetNotSet):

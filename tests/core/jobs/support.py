@@ -12,9 +12,9 @@ from core.jobs.claims import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue, orphaned, overdue
 from core.jobs.states import Cause, JobState
-from core.ledger import book
+from core.ledger import governance, ledger_queries
+from core.ledger.ledger_queries import Statement
 from core.ledger.reservation import EntryKind, Reservation
-from core.ledger.statement import Statement
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.charge import Charge, charge_of
 from core.privacy.filters import AdmissionRule
@@ -56,8 +56,8 @@ class Desk:
     ):
         self.database, self.queue, self.clock = database, queue, clock
         with database.transaction() as session:
-            self.population = book.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
-            book.set_cap(
+            self.population = governance.open_population(session, rule=AdmissionRule.FILTERS, clock=clock)
+            governance.set_cap(
                 session,
                 self.population,
                 epsilon=epsilon_cap,
@@ -175,11 +175,11 @@ class Desk:
 
     def reservation(self, job_id: UUID) -> Reservation:
         with self.database.read_only() as session:
-            return book.reservation_of(session, job_id)
+            return ledger_queries.reservation_of(session, job_id)
 
     def statement(self) -> Statement:
         with self.database.read_only() as session:
-            return book.statement(session, self.population)
+            return ledger_queries.statement(session, self.population)
 
     def spends(self, job_id: UUID) -> int:
         movements = [entry.movement for entry in self.statement().movements]

@@ -6,7 +6,7 @@ from sqlalchemy import text
 from core.jobs import claims
 from core.jobs.errors import IllegalMark, LeaseLost
 from core.jobs.states import Cause, JobState
-from core.ledger import book
+from core.ledger import governance
 from core.ledger.reservation import EntryKind
 from tests.core.jobs.support import ATTEMPTS, STEPS, cost, plan
 
@@ -256,13 +256,13 @@ def claims_of_nobody(desk):
 def test_a_job_of_a_frozen_dataset_waits_unspent_and_starts_once_it_is_unfrozen(desk):
     job = desk.order()
     with desk.database.transaction() as session:
-        book.freeze(session, desk.population, by="admin", reason="an investigation", clock=desk.clock)
+        governance.freeze(session, desk.population, by="admin", reason="an investigation", clock=desk.clock)
     assert desk.claim(job) is None
     assert desk.job(job).state == "queued"
     assert desk.job(job).attempts == 0
     assert desk.reservation(job).state is EntryKind.RESERVED
     with desk.database.transaction() as session:
-        book.unfreeze(session, desk.population, by="admin", reason="all is well", clock=desk.clock)
+        governance.unfreeze(session, desk.population, by="admin", reason="all is well", clock=desk.clock)
     assert desk.claim(job) is not None
     assert desk.reservation(job).state is EntryKind.SPENT
 
@@ -271,7 +271,7 @@ def test_a_training_that_has_spent_is_resumed_though_its_dataset_is_frozen(desk)
     job = desk.order()
     desk.claim(job)
     with desk.database.transaction() as session:
-        book.freeze(session, desk.population, by="admin", reason="an investigation", clock=desk.clock)
+        governance.freeze(session, desk.population, by="admin", reason="an investigation", clock=desk.clock)
     desk.lease_runs_out()
     assert desk.claim(job) is not None
     assert desk.reservation(job).state is EntryKind.SPENT

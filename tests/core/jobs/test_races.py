@@ -10,7 +10,7 @@ from core.errors import UnderstudyError
 from core.jobs.claims import Claim
 from core.jobs.errors import LeaseLost
 from core.jobs.states import ENDED, Cause
-from core.ledger import book
+from core.ledger import ledger_queries
 from core.ledger.reservation import EntryKind, fold_into
 from core.privacy.filters import admit
 from tests.core.jobs.support import STEPS, cost, plan
@@ -133,7 +133,7 @@ def test_random_walks_keep_every_promise(desk, seed):
     assert set().union(*met) <= {"budget-refused", "lease-lost", "job-ended", "not-cancelled"}
     shown = desk.statement()
     with desk.database.read_only() as session:
-        assert book.verify_chain(session, desk.population).intact
+        assert ledger_queries.verify_chain(session, desk.population).intact
     reservations = {}
     for entry in shown.movements:
         fold_into(reservations, entry.movement)

@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 from core.jobs.turns import next_in_turn, should_make_room
-from core.ledger import book
+from core.ledger import governance
 from tests.core.jobs.support import plan
 
 
@@ -78,7 +78,7 @@ def test_a_silent_workers_job_has_a_turn_and_a_frozen_one_stands_in_nobodys_way(
     desk.claimed(job_id)
     order(desk, ben)
     with desk.database.transaction() as session:
-        book.freeze(session, desk.population, by="admin", reason="an investigation", clock=desk.clock)
+        governance.freeze(session, desk.population, by="admin", reason="an investigation", clock=desk.clock)
     assert serve(desk) is None
     desk.lease_runs_out()
     assert serve(desk).job_id == job_id, "it has spent before the freeze"

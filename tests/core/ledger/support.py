@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.clock import Clock, FixedClock
 from core.db.session import Database
-from core.ledger import book
+from core.ledger import governance, ledger
 from core.ledger.reservation import EntryKind, Movement
 from core.privacy.charge import MICRO, ORDERS, Charge
 from core.privacy.filters import Admission, AdmissionRule
@@ -51,9 +51,9 @@ def new_population(
 ) -> UUID:
     """A population with a cap, or without one."""
     with database.transaction() as session:
-        population_id = book.open_population(session, rule=rule, clock=CLOCK)
+        population_id = governance.open_population(session, rule=rule, clock=CLOCK)
         if epsilon is not None:
-            book.set_cap(
+            governance.set_cap(
                 session, population_id, epsilon=epsilon, delta=delta, by=ADMIN, reason=None, clock=CLOCK
             )
     return population_id
@@ -69,7 +69,7 @@ def set_cap(
 ) -> Admission:
     """Change the cap in a transaction of its own."""
     with database.transaction() as session:
-        return book.set_cap(
+        return governance.set_cap(
             session, population_id, epsilon=epsilon, delta=delta, by=ADMIN, reason=reason, clock=CLOCK
         )
 
@@ -85,7 +85,7 @@ def make_grant(
 ) -> UUID:
     """Grant in a transaction of its own. Returns the grant's id."""
     with database.transaction() as session:
-        return book.grant(
+        return governance.grant(
             session,
             population_id,
             holder=holder,
@@ -109,7 +109,7 @@ def reserve(
     """Reserve in a transaction of its own. Returns the job's id."""
     job_id = job_id or uuid4()
     with database.transaction() as session:
-        book.reserve(
+        ledger.reserve(
             session,
             population_id=population_id,
             job_id=job_id,

@@ -8,10 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from core.ledger import book, verification
-from core.ledger.books import Books
-from core.ledger.chain import EMPTY, NO_HASH, Head, canonical, hash_of, link
+from core.ledger import ledger, ledger_queries, ledger_state
+from core.ledger.entries import LEDGER_CHAIN, next_entry
+from core.ledger.ledger_state import LedgerState
 from core.ledger.reservation import NOTHING, EntryKind
+from core.signing.canonical import canonical
+from core.signing.hash_chain import EMPTY, NO_HASH, Head
 from tests.core.ledger.support import (
     CLOCK,
     EVERY_FILTER,
@@ -31,7 +33,7 @@ def chain_of(*movements):
     entries, head = [], EMPTY
     for each in movements:
         reserved = each.kind is EntryKind.RESERVED
-        entry = link(
+        entry = next_entry(
             head,
             population_id=POPULATION,
             content=each,
@@ -56,8 +58,13 @@ def a_long_chain():
     )
 
 
-def check(entries, *, head, witness=None):
-    return verification.check(entries, head=head, books=Books(rule=EVERY_FILTER), witness=witness)
+def check(entries, *, head, witnesses=()):
+    return ledger_state.verify_entries(
+        entries,
+        head=head,
+        state=LedgerState(rule=EVERY_FILTER),
+        witnesses=witnesses,
+    )
 
 
 LONG = a_long_chain()
@@ -108,7 +115,7 @@ def test_a_rehashed_tail_is_found_by_the_head_and_by_a_witness():
     forged = chain_of(*(entry.movement for entry in LONG[:2]))
     assert check(forged, head=END).problem == "the end of the chain is not the head on the budget"
     assert check(forged, head=forged[-1].head).intact
-    found = check(forged, head=forged[-1].head, witness=END)
+    found = check(forged, head=forged[-1].head, witnesses=[END])
     assert (found.problem, found.broken_at) == ("entries that were witnessed are missing", 3)
 
 
@@ -118,9 +125,9 @@ def test_a_rewritten_history_is_found_by_a_witness():
     )
     witness = LONG[1].head
     assert check(forged, head=forged[-1].head).intact
-    found = check(forged, head=forged[-1].head, witness=witness)
+    found = check(forged, head=forged[-1].head, witnesses=[witness])
     assert (found.problem, found.broken_at) == ("history differs from the one witnessed", 2)
-    assert check(LONG, head=END, witness=witness).intact
+    assert check(LONG, head=END, witnesses=[witness]).intact
 
 
 def test_a_chain_of_illegal_entries_is_broken_though_its_hashes_are_right():
@@ -137,7 +144,7 @@ def test_a_chain_of_illegal_entries_is_broken_though_its_hashes_are_right():
 
 @given(charges(), st.datetimes(timezones=st.just(UTC)))
 def test_the_hash_does_not_depend_on_how_the_time_is_written(amount, at):
-    entry = link(
+    entry = next_entry(
         EMPTY,
         population_id=POPULATION,
         content=movement(EntryKind.RESERVED, UUID(int=1), amount),
@@ -148,11 +155,11 @@ def test_the_hash_does_not_depend_on_how_the_time_is_written(amount, at):
     assert (entry.sequence, entry.previous_hash) == (1, NO_HASH)
     if datetime(2, 1, 1, tzinfo=UTC) < at < datetime(9998, 1, 1, tzinfo=UTC):
         elsewhere = at.astimezone(timezone(timedelta(hours=-5)))
-        assert hash_of(replace(entry, at=elsewhere)) == entry.hash
+        assert LEDGER_CHAIN.hash_of(replace(entry, at=elsewhere)) == entry.hash
 
 
 def test_the_hashed_document_to_the_letter():
-    entry = link(
+    entry = next_entry(
         EMPTY,
         population_id=UUID(int=1),
         content=movement(EntryKind.RESERVED, UUID(int=2), charge(1.0, rdp=(1, 2, 3, 4, 5, 6))),
@@ -179,9 +186,9 @@ def test_canonical_json_has_one_spelling():
 
 
 class TestInTheDatabase:
-    def verify(self, database, population, witness=None):
+    def verify(self, database, population, *witnesses):
         with database.read_only() as session:
-            return book.verify_chain(session, population, witness=witness)
+            return ledger_queries.verify_chain(session, population, witnesses=witnesses)
 
     def tamper(self, database, *statements):
         with database.transaction() as session:
@@ -194,7 +201,7 @@ class TestInTheDatabase:
         population = new_population(database)
         job = reserve(database, population, charge(0.5))
         with database.transaction() as session:
-            book.spend(session, job, fence=1, clock=CLOCK)
+            ledger.spend(session, job, fence=1, clock=CLOCK)
         reserve(database, population, charge(0.25))
         return population
 
@@ -224,19 +231,19 @@ class TestInTheDatabase:
 
     def test_a_restored_backup_is_found_by_a_witness(self, database, population):
         with database.read_only() as session:
-            head = book.statement(session, population).summary.head
+            head = ledger_queries.statement(session, population).summary.head
         self.tamper(
             database,
             "DELETE FROM ledger_entries WHERE sequence = 4",
             "UPDATE budgets SET head_sequence = 3, head_hash = e.hash FROM ledger_entries e WHERE e.sequence = 3",
         )
         assert self.verify(database, population).intact
-        assert self.verify(database, population, witness=head).broken_at == 4
+        assert self.verify(database, population, head).broken_at == 4
 
     def test_an_empty_ledger(self, database):
         population = new_population(database)
         assert self.verify(database, population).intact
-        assert not self.verify(database, population, witness=Head(sequence=2, hash=bytes(32))).intact
+        assert not self.verify(database, population, Head(sequence=2, hash=bytes(32))).intact
 
     # The fixture's database is shared by all examples on purpose: each one uses a population of its own.
     @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -254,7 +261,7 @@ class TestInTheDatabase:
     def test_every_mechanism_keeps_its_hash(self, database, mechanism):
         population = new_population(database)
         with database.transaction() as session:
-            book.reserve(
+            ledger.reserve(
                 session,
                 population_id=population,
                 job_id=uuid4(),

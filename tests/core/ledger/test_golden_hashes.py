@@ -3,13 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from core.audit.chain import EMPTY as EMPTY_LOG
 from core.audit.chain import Event, Link
-from core.ledger.balance import EMPTY_BALANCE, Balance
-from core.ledger.chain import EMPTY, canonical, link
-from core.ledger.decisions import GrantState, cap_set, frozen, grant_closed, granted, unfrozen
-from core.ledger.reservation import NOTHING, EntryKind, Movement
+from core.ledger.entries import GrantState, cap_set, frozen, grant_closed, granted, next_entry, unfrozen
+from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement
 from core.privacy.charge import Charge
+from core.signing.canonical import canonical
+from core.signing.hash_chain import EMPTY
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 POPULATION, GRANT, HOLDER, JOB = (UUID(int=number) for number in range(1, 5))
@@ -82,7 +81,7 @@ EVENTS = [
 def hashes(*rows):
     head, found = EMPTY, []
     for number, row in enumerate(rows):
-        entry = link(head, population_id=POPULATION, at=NOON + timedelta(hours=number), **row)
+        entry = next_entry(head, population_id=POPULATION, at=NOON + timedelta(hours=number), **row)
         head = entry.head
         found.append(entry.hash.hex())
     return found
@@ -109,7 +108,7 @@ def test_entries_with_balances_and_decisions():
 
 
 def test_audit_events():
-    first = Link.after(EMPTY_LOG, EVENTS[0])
+    first = Link.after(EMPTY, EVENTS[0])
     second = Link.after(first.head, EVENTS[1])
     assert [first.hash.hex(), second.hash.hex()] == [
         "4b8b6fce27a646594ab476fa2804289a05e285949218f31d20cd238814b96832",

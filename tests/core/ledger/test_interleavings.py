@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from core.clock import Clock, FixedClock
 from core.db.session import Database
 from core.errors import UnderstudyError
-from core.ledger import book
-from core.ledger.book import GrantState
-from core.ledger.books import Books
+from core.ledger import governance, ledger, ledger_queries
+from core.ledger.entries import GrantState
+from core.ledger.ledger_state import LedgerState
 from core.ledger.reservation import NOTHING, EntryKind
 from core.privacy.charge import total
 from core.privacy.filters import AdmissionRule, admit
@@ -51,7 +51,7 @@ class Crowd:
         match dice.choice(["reserve", "reserve", "spend", "spend", "settle", "void"]):
             case "reserve":
                 job = dice.choice([uuid4(), uuid4(), job])
-                book.reserve(
+                ledger.reserve(
                     session,
                     population_id=self.population,
                     job_id=job,
@@ -62,17 +62,17 @@ class Crowd:
                 )
                 self.jobs.append(job)
             case "spend":
-                book.spend(session, job, fence=dice.randrange(1, 5), clock=self.clock)
+                ledger.spend(session, job, fence=dice.randrange(1, 5), clock=self.clock)
             case "settle":
-                book.settle(session, job, charge=dice.choice([NOTHING, charge(0.02)]), clock=self.clock)
+                ledger.settle(session, job, charge=dice.choice([NOTHING, charge(0.02)]), clock=self.clock)
             case "void":
-                book.void(session, job, clock=self.clock)
+                ledger.void(session, job, clock=self.clock)
 
     def decide(self, session: Session, dice: random.Random) -> None:
         act = {"session": session, "by": ADMIN, "clock": self.clock}
         match dice.choice(["grant", "grant", "close", "freeze", "unfreeze", "unfreeze", "cap"]):
             case "grant":
-                row = book.grant(
+                row = governance.grant(
                     population_id=self.population,
                     holder=UUID(int=77),
                     epsilon=dice.choice([0.2, 0.6]),
@@ -82,14 +82,16 @@ class Crowd:
                 )
                 self.grants.append(row.id)
             case "close" if self.grants:
-                book.close_grant(grant_id=dice.choice(self.grants), outcome=GrantState.REVOKED, **act)
+                governance.close_grant(grant_id=dice.choice(self.grants), outcome=GrantState.REVOKED, **act)
             case "freeze":
-                book.freeze(population_id=self.population, reason="r", **act)
+                governance.freeze(population_id=self.population, reason="r", **act)
             case "unfreeze":
-                book.unfreeze(population_id=self.population, reason="r", **act)
+                governance.unfreeze(population_id=self.population, reason="r", **act)
             case "cap":
                 epsilon = dice.choice([1.0, 1.5, 2.0])
-                book.set_cap(population_id=self.population, epsilon=epsilon, delta=1e-5, reason="r", **act)
+                governance.set_cap(
+                    population_id=self.population, epsilon=epsilon, delta=1e-5, reason="r", **act
+                )
 
 
 class Abandoned(UnderstudyError):
@@ -119,13 +121,13 @@ def test_every_interleaving_is_lawful(database, seed, rule):
     # Words about jobs whose reservation was abandoned find nothing, and so do grants.
     assert met <= KNOWN_REFUSALS | {"abandoned", "reservation-not-found", "grant-not-found"}
     with database.read_only() as session:
-        assert book.verify_chain(session, crowd.population).intact
-        shown = book.statement(session, crowd.population)
-        assert book.summary(session, crowd.population) == shown.summary
-    books = Books(rule=rule)
+        assert ledger_queries.verify_chain(session, crowd.population).intact
+        shown = ledger_queries.statement(session, crowd.population)
+        assert ledger_queries.summary(session, crowd.population) == shown.summary
+    state = LedgerState(rule=rule)
     for entry in shown.entries:
-        books.take(entry)
-        assert books.cap is None or admit(books.cap, [books.balance.in_force]).admitted
-    assert books.balance.in_force == total(shown.in_force)
+        state.apply(entry)
+        assert state.cap is None or admit(state.cap, [state.balance.in_force]).admitted
+    assert state.balance.in_force == total(shown.in_force)
     fences = [entry.fence for entry in shown.movements if entry.kind == EntryKind.SPENT]
     assert None not in fences

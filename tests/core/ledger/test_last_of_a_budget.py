@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from core.db.session import Database
 from core.errors import BudgetRefused
-from core.ledger import book
+from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import EntryKind
 from tests.core.ledger.support import CLOCK, MECHANISM, charge, new_population
 
@@ -27,7 +27,7 @@ def fight(url: str, orders: Connection) -> None:
         gate.wait()
         try:
             with database.transaction() as session:
-                book.reserve(
+                ledger.reserve(
                     session,
                     population_id=population,
                     job_id=job,
@@ -60,8 +60,8 @@ def test_exactly_as_many_are_admitted_as_fit_in_every_round(database, database_u
             admitted = [job for ours, _ in ends for job in ours.recv()]
             assert len(admitted) == fits, f"round {number}"
             with database.read_only() as session:
-                assert book.verify_chain(session, population).intact
-                shown = book.statement(session, population)
+                assert ledger_queries.verify_chain(session, population).intact
+                shown = ledger_queries.statement(session, population)
             assert {entry.movement.job_id for entry in shown.movements} == set(admitted)
             assert {entry.kind for entry in shown.movements} == {EntryKind.RESERVED}
     finally:

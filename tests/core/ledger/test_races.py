@@ -9,7 +9,7 @@ import pytest
 
 from core.db.session import Database
 from core.errors import BudgetRefused, UnderstudyError
-from core.ledger import book
+from core.ledger import ledger, ledger_queries
 from core.ledger.errors import CapBelowSpent, IllegalFold
 from core.ledger.reservation import EntryKind, fold_into
 from core.privacy.charge import ORDERS
@@ -37,8 +37,8 @@ def at_once(*tasks):
 
 def statement(database, population):
     with database.read_only() as session:
-        assert book.verify_chain(session, population).intact
-        return book.statement(session, population)
+        assert ledger_queries.verify_chain(session, population).intact
+        return ledger_queries.statement(session, population)
 
 
 def never_over_the_cap(shown):
@@ -66,7 +66,7 @@ def test_fifty_clients_race_for_the_last_epsilon(database, fits):
 def test_a_filter_of_renyi_divergence_is_raced_for_as_well(database):
     population = new_population(database, epsilon=3.0)
     with database.read_only() as session:
-        capacity = admit(book.cap_of(session, population), ()).rooms["rdp-8"].capacity_micros
+        capacity = admit(ledger_queries.cap_of(session, population), ()).rooms["rdp-8"].capacity_micros
     dear = [10**12] * len(ORDERS)
     dear[ORDERS.index(8)] = capacity // 4
     outcomes = at_once(*[lambda: reserve(database, population, charge(9.0, rdp=tuple(dear)))] * 20)
@@ -80,7 +80,7 @@ def test_one_job_is_spent_once_by_many_claims(database):
 
     def spend(fence):
         with database.transaction() as session:
-            return book.spend(session, job, fence=fence, clock=CLOCK)
+            return ledger.spend(session, job, fence=fence, clock=CLOCK)
 
     outcomes = at_once(*[lambda fence=fence: spend(fence) for fence in range(1, 21)])
     assert sorted(outcomes) == [False] * 19 + [True]
@@ -97,11 +97,11 @@ def test_spending_and_voiding_exclude_each_other(database):
 
         def spend(job=job):
             with database.transaction() as session:
-                return book.spend(session, job, fence=1, clock=CLOCK)
+                return ledger.spend(session, job, fence=1, clock=CLOCK)
 
         def void(job=job):
             with database.transaction() as session:
-                book.void(session, job, clock=CLOCK)
+                ledger.void(session, job, clock=CLOCK)
 
         outcomes = at_once(spend, void)
         assert sum(isinstance(outcome, IllegalFold) for outcome in outcomes) == 1
@@ -131,7 +131,7 @@ def test_a_cap_that_falls_among_orders(database):
 def test_populations_do_not_wait_for_each_other(database):
     held, free = new_population(database), new_population(database)
     with database.transaction() as session:
-        book.reserve(
+        ledger.reserve(
             session,
             population_id=held,
             job_id=uuid4(),
@@ -149,7 +149,7 @@ def hold(database_url, population, job, word, ready):
     with Database(database_url).transaction() as session:
         match word:
             case "reserve":
-                book.reserve(
+                ledger.reserve(
                     session,
                     population_id=population,
                     job_id=job,
@@ -159,11 +159,11 @@ def hold(database_url, population, job, word, ready):
                     clock=CLOCK,
                 )
             case "spend":
-                book.spend(session, job, fence=1, clock=CLOCK)
+                ledger.spend(session, job, fence=1, clock=CLOCK)
             case "settle":
-                book.settle(session, job, charge=charge(0.1), clock=CLOCK)
+                ledger.settle(session, job, charge=charge(0.1), clock=CLOCK)
             case "void":
-                book.void(session, job, clock=CLOCK)
+                ledger.void(session, job, clock=CLOCK)
         ready.send(word)
         threading.Event().wait()
 
@@ -176,7 +176,7 @@ def test_a_process_killed_before_its_commit_leaves_no_trace_and_no_lock(database
         reserve(database, population, charge(0.6), job_id=job)
     if word == "settle":
         with database.transaction() as session:
-            book.spend(session, job, fence=1, clock=CLOCK)
+            ledger.spend(session, job, fence=1, clock=CLOCK)
     before = statement(database, population)
     ready, ready_there = PROCESSES.Pipe(duplex=False)
     holder = PROCESSES.Process(target=hold, args=(database_url, population, job, word, ready_there))

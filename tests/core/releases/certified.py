@@ -11,12 +11,12 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from core.domain.table import TableDomain
-from core.ledger.chain import Head
 from core.releases.bundle import Bundle, artefacts_of, files_of, pack
 from core.releases.certificate import make_certificate, sign_certificate
 from core.releases.counts import ReleasedCounts
 from core.releases.execution import Executed
 from core.releases.readme import render_readme
+from core.signing.hash_chain import Head
 from core.signing.signed import Signer
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan

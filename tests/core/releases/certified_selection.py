@@ -7,12 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from core.domain.table import TableDomain
-from core.ledger.chain import Head
 from core.releases.bundle import Bundle, artefacts_of, files_of, pack
 from core.releases.certificate import make_certificate
 from core.releases.readme import render_readme
 from core.releases.selection_certificate import of_selection, sign_selection_certificate
 from core.releases.selection_execution import SelectionExecuted
+from core.signing.hash_chain import Head
 from core.synthesis.plan import Plan
 from core.synthesis.selection import SelectionPlan
 from tests.core.releases.certified import SIGNER, SOFTWARE, counts_for

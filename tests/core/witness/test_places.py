@@ -5,9 +5,8 @@ from uuid import uuid4
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from core.audit.chain import AuditHead
-from core.ledger.chain import Head
 from core.signing.contexts import AUDIT_HEAD, LEDGER_HEAD
+from core.signing.hash_chain import Head
 from core.signing.signed import Signer
 from core.storage.objects import open_store
 from core.witness.errors import WitnessInvalid
@@ -95,7 +94,7 @@ def test_what_an_operator_accepts_counts_no_more_and_nobody_else_can_say_so(stor
 
 
 def test_the_head_of_the_audit_log_comes_back(stores):
-    head = AuditHead(position=9, hash=b"a" * 32)
+    head = Head(sequence=9, hash=b"a" * 32)
     witnesses = Witnesses(*stores)
     witnesses.write(AUDIT_KEY, signed_audit_head(SIGNER, head, at=NOON))
     (document,) = witnesses.read(AUDIT_KEY, context=AUDIT_HEAD, public_keys=KEYS)

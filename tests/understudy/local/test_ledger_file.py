@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from core.clock import SystemClock
-from core.ledger.chain import hash_of
+from core.ledger.entries import LEDGER_CHAIN
 from core.synthesis.plan import Plan
 from tests.core.releases.certified import plan_for
 from understudy import BudgetRefused, Conflict, InputUnusable, InvalidInput, VerificationFailed
@@ -208,7 +208,7 @@ def rehashed(document: dict[str, object], ledgers: Path) -> dict[str, object]:
         population = other.population_id
     header = json.loads(lines(ledgers)[0])
     entry = entry_from(document, type(population)(header["population_id"]))
-    return document | {"hash": hash_of(entry).hex()}
+    return document | {"hash": LEDGER_CHAIN.hash_of(entry).hex()}
 
 
 TAMPERING: dict[str, Callable[[list[str], Path], list[str]]] = {

@@ -1,12 +1,11 @@
-"""The turnstile of all appends: the budget's row, locked, with the entry at its head, and the append itself.
+"""The budget lock: every append locks the budget's row, reads the entry at its head, and appends the next one.
 
-This is what every order does under the lock, so it is written for the fewest round trips: one statement locks and reads,
-one inserts and moves the head. Both are composed once and run on the connection itself with plain columns, which costs
-Python less than mapping objects; `make bench-reservations` measures the whole.
+Every order does this under the lock, so it takes as few round trips as possible: one statement locks and reads, one
+inserts and moves the head. Both are composed once and run on the connection with plain columns, which costs Python less
+than mapped objects; `make bench-reservations` measures the whole.
 """
 
 from collections import namedtuple
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -15,14 +14,22 @@ from uuid import UUID
 from sqlalchemy import and_, bindparam, exists, insert, select, update
 from sqlalchemy.orm import Session
 
+from core.clock import Clock
 from core.db.tables.budget import Budget
 from core.db.tables.ledger_entry import LedgerEntry
-from core.ledger.balance import Balance
-from core.ledger.chain import Entry
-from core.ledger.decisions import Decision, DecisionKind
-from core.ledger.errors import PopulationNotFound
-from core.ledger.reservation import NOTHING, EntryKind, Movement
-from core.privacy.charge import Charge
+from core.ledger import repository
+from core.ledger.entries import LEDGER_CHAIN, Decision, Entry, next_entry
+from core.ledger.errors import LedgerBroken, PopulationNotFound
+from core.ledger.reservation import (
+    EMPTY_BALANCE,
+    NOTHING,
+    Balance,
+    Movement,
+    Reservation,
+    balance_of,
+    fold,
+    fold_all,
+)
 
 _BUDGET: Final = [
     Budget.__table__.columns[name]
@@ -39,8 +46,8 @@ _BUDGET: Final = [
 _ENTRY: Final = list(LedgerEntry.__table__.columns)
 _EntryRow = namedtuple("_EntryRow", [column.name for column in _ENTRY])  # type: ignore[misc]  # noqa: PYI024 - the names are the table's
 
-# The row is locked in the first part, so the second joins the head that is there once the lock is had. Its entry may be
-# newer than this statement's view, when somebody appended while we waited: `_LAST` then looks again.
+# The first part locks the row, so the second joins the head as it is once the lock is held. If another transaction appended
+# while this one waited, the entry at that head is newer than the statement's snapshot; `_LAST` then reads again.
 _locked = (
     select(*_BUDGET).where(Budget.population_id == bindparam("population_id")).with_for_update().cte("locked")
 )
@@ -73,17 +80,16 @@ _APPEND: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedBudget:
-    """A budget whose row nobody else can lock until the transaction ends.
+    """A budget whose row no other transaction can lock until this one ends.
 
-    Args:
-        population_id: whose.
+    Attributes:
         epsilon_cap: of everything together; None before a cap is set.
         delta_cap: likewise.
         rule: the admission rule.
-        frozen_at: since when nothing is reserved or spent; None where it is.
+        frozen_at: since when nothing is reserved or spent; None if it is not frozen.
         head_sequence: how many entries there are.
         head_hash: the hash of the last.
-        last: the entry at the head; None where there is none, or where it is missing.
+        last: the entry at the head; None if there is none or it is missing.
         job_is_known: whether any ledger has an entry of the job that was asked for.
     """
 
@@ -98,8 +104,21 @@ class LockedBudget:
     job_is_known: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balances:
+    """What counts before an entry is appended.
+
+    Attributes:
+        population: against the cap.
+        grant: against the grant in question; None without one.
+    """
+
+    population: Balance
+    grant: Balance | None = None
+
+
 def lock(session: Session, population_id: UUID, *, job_id: UUID | None = None) -> LockedBudget:
-    """Wait for the budget's row and keep it until the transaction ends; everything returned is as of now.
+    """Wait for the lock on the budget's row and hold it until the transaction ends. What is returned is current.
 
     Args:
         session: the open transaction.
@@ -107,7 +126,7 @@ def lock(session: Session, population_id: UUID, *, job_id: UUID | None = None) -
         job_id: the job to look for in the ledgers, if any.
 
     Raises:
-        PopulationNotFound: there is none.
+        PopulationNotFound: the population has no budget.
     """
     connection = session.connection()
     asked = {"population_id": population_id, "job_id": job_id}
@@ -127,13 +146,89 @@ def lock(session: Session, population_id: UUID, *, job_id: UUID | None = None) -
         frozen_at=frozen_at,
         head_sequence=head_sequence,
         head_hash=head_hash,
-        last=None if last[0] is None else entry_of(_EntryRow(*last)),
+        last=None if last[0] is None else repository.entry_of(_EntryRow(*last)),
         job_is_known=known,
     )
 
 
+def current_balances(session: Session, budget: LockedBudget, *, grant_id: UUID | None = None) -> Balances:
+    """Return what counts now, from the last entry alone, once that entry has been verified.
+
+    An entry of the first release carries no balance; then everything is folded, this once.
+
+    Raises:
+        LedgerBroken: the last entry is not what was written.
+    """
+    grant = None if grant_id is None else repository.grant_balance(session, grant_id)
+    if budget.head_sequence == 0:
+        return Balances(population=EMPTY_BALANCE, grant=grant)
+    last = budget.last
+    if last is None or last.hash != budget.head_hash or LEDGER_CHAIN.hash_of(last) != last.hash:
+        raise LedgerBroken
+    if last.balance is not None:
+        return Balances(population=last.balance, grant=grant)
+    reservations = fold_all(repository.movements(session, budget.population_id))
+    return Balances(population=balance_of(reservations.values()), grant=grant)
+
+
+def append_movement(
+    session: Session,
+    budget: LockedBudget,
+    balances: Balances,
+    before: Reservation | None,
+    movement: Movement,
+    *,
+    clock: Clock,
+    mechanism: dict[str, Any] | None = None,
+    fence: int | None = None,
+) -> None:
+    """Append a movement of a reservation.
+
+    Args:
+        session: the open transaction, which holds the lock.
+        budget: the locked budget.
+        balances: of the population and of the movement's grant, before the movement.
+        before: the reservation before the movement; None if the movement opens it.
+        movement: what happens.
+        clock: stamps the entry.
+        mechanism: what is reserved.
+        fence: the number of the claim that spends.
+
+    Raises:
+        IllegalFold: the movement may not follow `before`.
+    """
+    now = fold([movement]) if before is None else before.after(movement)
+    entry = next_entry(
+        repository.head_of(budget),
+        population_id=budget.population_id,
+        content=movement,
+        at=clock.now(),
+        balance=balances.population.after(before, now),
+        grant_balance=None if balances.grant is None else balances.grant.after(before, now),
+        mechanism=mechanism,
+        fence=fence,
+    )
+    append(session, entry)
+
+
+def append_decision(session: Session, budget: LockedBudget, decision: Decision, *, clock: Clock) -> None:
+    """Append a person's decision. The caller holds the lock.
+
+    Raises:
+        LedgerBroken: the last entry is not what was written.
+    """
+    entry = next_entry(
+        repository.head_of(budget),
+        population_id=budget.population_id,
+        content=decision,
+        at=clock.now(),
+        balance=current_balances(session, budget).population,
+    )
+    append(session, entry)
+
+
 def append(session: Session, entry: Entry) -> None:
-    """Write an entry and move the head to it; the caller holds the lock."""
+    """Write an entry and move the head to it. The caller holds the lock."""
     movement, decision = entry.movement, entry.decision
     charge = NOTHING if movement is None else movement.charge
     session.connection().execute(
@@ -157,41 +252,3 @@ def append(session: Session, entry: Entry) -> None:
             "new_hash": entry.hash,
         },
     )
-
-
-def entry_of(row: Any) -> Entry:  # noqa: ANN401 - a mapped row, or a tuple with the same names
-    """The link that a row of the table holds."""
-    movement = decision = None
-    if row.job_id is not None:
-        movement = movement_of(
-            row.kind, row.job_id, row.epsilon_micros, row.delta_femtos, row.rdp_micros, row.grant_id
-        )
-    if row.terms is not None:
-        decision = Decision(kind=DecisionKind(row.kind), terms=row.terms)
-    return Entry(
-        population_id=row.population_id,
-        sequence=row.sequence,
-        movement=movement,
-        decision=decision,
-        mechanism=row.mechanism,
-        fence=row.fence,
-        at=row.at,
-        balance=None if row.balance is None else Balance.from_numbers(row.balance),
-        grant_balance=None if row.grant_balance is None else Balance.from_numbers(row.grant_balance),
-        previous_hash=row.previous_hash,
-        hash=row.hash,
-    )
-
-
-def movement_of(
-    kind: str,
-    job_id: UUID | None,
-    epsilon_micros: int,
-    delta_femtos: int,
-    rdp_micros: Sequence[int],
-    grant_id: UUID | None,
-) -> Movement:
-    """The movement that the columns of a row tell."""
-    assert job_id is not None, "a check constraint of the table"
-    charge = Charge(epsilon_micros=epsilon_micros, delta_femtos=delta_femtos, rdp_micros=tuple(rdp_micros))
-    return Movement(kind=EntryKind(kind), job_id=job_id, charge=charge, grant_id=grant_id)

@@ -7,16 +7,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from core.ledger import decisions
-from core.ledger.balance import EMPTY_BALANCE, Balance, balance_of
-from core.ledger.books import Books
-from core.ledger.chain import EMPTY, Entry, link
-from core.ledger.decisions import Decision, GrantState
+from core.ledger import entries
+from core.ledger.entries import Decision, Entry, GrantState, next_entry
 from core.ledger.errors import IllegalFold
-from core.ledger.reservation import NOTHING, EntryKind, Movement, fold_all
-from core.ledger.verification import check
+from core.ledger.ledger_state import LedgerState, verify_entries
+from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement, balance_of, fold_all
 from core.privacy.charge import ORDERS, Charge, total
 from core.privacy.filters import AdmissionRule, Cap, admit
+from core.signing.hash_chain import EMPTY
 from tests.core.ledger.support import NOON
 
 JOBS = [UUID(int=number) for number in range(1, 7)]
@@ -31,14 +29,14 @@ CHARGES = st.builds(
 
 
 class PureLedger(RuleBasedStateMachine):
-    """Appends whatever it draws; books that accept must agree with the naive sums, books that refuse must be right."""
+    """Appends whatever it draws; a state that accepts must agree with the naive sums, one that refuses must be right."""
 
     def __init__(self):
         super().__init__()
-        self.books = Books(rule=CAP.rule)
+        self.state = LedgerState(rule=CAP.rule)
         self.entries: list[Entry] = []
         self.now = NOON
-        self.append(decisions.cap_set(epsilon=CAP.epsilon, delta=CAP.delta, by="admin", reason=None))
+        self.append(entries.cap_set(epsilon=CAP.epsilon, delta=CAP.delta, by="admin", reason=None))
 
     @property
     def movements(self) -> list[Movement]:
@@ -50,7 +48,7 @@ class PureLedger(RuleBasedStateMachine):
 
     def append(self, content: Movement | Decision) -> bool:
         """Write the entry with the totals that a correct writer would give it. Returns whether it was accepted."""
-        balance, drawn, grant_id = self.books.balance, None, None
+        balance, drawn, grant_id = self.state.balance, None, None
         if isinstance(content, Movement):
             grant_id = content.grant_id
             try:
@@ -61,7 +59,7 @@ class PureLedger(RuleBasedStateMachine):
                 balance = balance_of(after.values())
                 drawn = balance_of(each for each in after.values() if each.grant_id == grant_id)
         head = self.entries[-1].head if self.entries else EMPTY
-        entry = link(
+        entry = next_entry(
             head,
             population_id=UUID(int=9),
             content=content,
@@ -70,30 +68,30 @@ class PureLedger(RuleBasedStateMachine):
             grant_balance=drawn if grant_id is not None else None,
             mechanism={"version": 1} if isinstance(content, Movement) else None,
         )
-        trial = Books(rule=CAP.rule)
+        trial = LedgerState(rule=CAP.rule)
         for each in self.entries:
-            trial.take(each)
+            trial.apply(each)
         try:
-            trial.take(entry)
+            trial.apply(entry)
         except IllegalFold:
             return False
-        self.books = trial
+        self.state = trial
         self.entries.append(entry)
         return True
 
     @rule(job=st.sampled_from(JOBS), amount=CHARGES, grant=st.sampled_from([None, *GRANTS]))
     def reserve(self, job, amount, grant):
         known = {each.job_id for each in self.movements}
-        cap = self.books.cap
+        cap = self.state.cap
         fits = admit(cap, [balance_of(fold_all(self.movements).values()).in_force, amount]).admitted
-        terms = self.books.grants.get(grant) if grant else None
+        terms = self.state.grants.get(grant) if grant else None
         if grant is not None:
             fits = (
                 fits and terms is not None and terms.state is GrantState.OPEN and self.now < terms.expires_at
             )
             fits = fits and admit(terms.cap, [self.of_grant(grant).in_force, amount]).admitted
         accepted = self.append(Movement(kind=EntryKind.RESERVED, job_id=job, charge=amount, grant_id=grant))
-        assert accepted == (fits and job not in known and not self.books.frozen)
+        assert accepted == (fits and job not in known and not self.state.frozen)
 
     @precondition(lambda self: self.movements)
     @rule(data=st.data(), kind=st.sampled_from(list(EntryKind)), amount=CHARGES)
@@ -120,29 +118,29 @@ class PureLedger(RuleBasedStateMachine):
 
     @rule(grant=st.sampled_from(GRANTS), epsilon=st.floats(0.01, 2.0), days=st.integers(0, 3))
     def grant(self, grant, epsilon, days):
-        decision = decisions.granted(
+        decision = entries.granted(
             grant_id=grant, holder=UUID(int=77), epsilon=epsilon, delta=1e-5,
             expires_at=self.now + timedelta(days=days), by="admin",
         )  # fmt: skip
-        fresh = grant not in self.books.grants
+        fresh = grant not in self.state.grants
         assert self.append(decision) == fresh
 
     @rule(grant=st.sampled_from(GRANTS), outcome=st.sampled_from([GrantState.EXPIRED, GrantState.REVOKED]))
     def close(self, grant, outcome):
-        terms = self.books.grants.get(grant)
+        terms = self.state.grants.get(grant)
         is_open = terms is not None and terms.state is GrantState.OPEN
-        assert self.append(decisions.grant_closed(grant_id=grant, outcome=outcome, by="upkeep")) == is_open
+        assert self.append(entries.grant_closed(grant_id=grant, outcome=outcome, by="upkeep")) == is_open
 
     @rule(epsilon=st.floats(0.1, 3.0))
     def set_cap(self, epsilon):
         cap = Cap(epsilon=epsilon, delta=1e-5, rule=CAP.rule)
-        fits = admit(cap, [self.books.balance.in_force]).admitted
-        assert self.append(decisions.cap_set(epsilon=epsilon, delta=1e-5, by="admin", reason="r")) == fits
+        fits = admit(cap, [self.state.balance.in_force]).admitted
+        assert self.append(entries.cap_set(epsilon=epsilon, delta=1e-5, by="admin", reason="r")) == fits
 
     @rule(freezing=st.booleans())
     def freeze(self, freezing):
-        decision = decisions.frozen if freezing else decisions.unfrozen
-        differs = self.books.frozen != freezing
+        decision = entries.frozen if freezing else entries.unfrozen
+        differs = self.state.frozen != freezing
         assert self.append(decision(by="admin", reason="r")) == differs
 
     @rule(days=st.integers(1, 2))
@@ -152,16 +150,16 @@ class PureLedger(RuleBasedStateMachine):
     @invariant()
     def the_cap_holds_at_every_order_and_totals_are_sums(self):
         naive = total(each.in_force for each in fold_all(self.movements).values())
-        assert self.books.balance.in_force == naive
-        assert admit(self.books.cap, [naive]).admitted
-        for grant_id, terms in self.books.grants.items():
+        assert self.state.balance.in_force == naive
+        assert admit(self.state.cap, [naive]).admitted
+        for grant_id, terms in self.state.grants.items():
             assert terms.balance == self.of_grant(grant_id)
             assert admit(terms.cap, [terms.balance.in_force]).admitted
 
     @invariant()
     def the_chain_verifies(self):
         head = self.entries[-1].head if self.entries else EMPTY
-        assert check(self.entries, head=head, books=Books(rule=CAP.rule)).intact
+        assert verify_entries(self.entries, head=head, state=LedgerState(rule=CAP.rule)).intact
 
 
 TestPureLedger = PureLedger.TestCase
@@ -169,16 +167,16 @@ TestPureLedger.settings = settings(max_examples=60, stateful_step_count=30, dead
 
 
 def test_a_wrong_running_total_is_refused():
-    books = Books(rule=CAP.rule)
-    cap = decisions.cap_set(epsilon=1.0, delta=1e-5, by="admin", reason=None)
-    first = link(EMPTY, population_id=UUID(int=9), content=cap, at=NOON, balance=EMPTY_BALANCE)
+    state = LedgerState(rule=CAP.rule)
+    cap = entries.cap_set(epsilon=1.0, delta=1e-5, by="admin", reason=None)
+    first = next_entry(EMPTY, population_id=UUID(int=9), content=cap, at=NOON, balance=EMPTY_BALANCE)
     one = Charge(epsilon_micros=10, delta_femtos=10, rdp_micros=(10,) * len(ORDERS))
-    lie = link(
+    lie = next_entry(
         first.head,
         population_id=UUID(int=9),
         content=Movement(kind=EntryKind.RESERVED, job_id=JOBS[0], charge=one),
         at=NOON,
         balance=EMPTY_BALANCE,
     )
-    found = check([first, lie], head=lie.head, books=books)
+    found = verify_entries([first, lie], head=lie.head, state=state)
     assert found.problem == "the entry may not follow the ones before it: a running total that is not the sum"

@@ -9,10 +9,8 @@ from sqlalchemy import text
 
 from core.clock import FixedClock
 from core.errors import BudgetRefused
-from core.ledger import book, repository, turnstile
-from core.ledger.book import GrantState
-from core.ledger.chain import EMPTY, link
-from core.ledger.decisions import DecisionKind
+from core.ledger import budget_lock, governance, ledger, ledger_queries, repository
+from core.ledger.entries import DecisionKind, GrantState, next_entry
 from core.ledger.errors import (
     BudgetNotSet,
     GrantClosed,
@@ -24,6 +22,7 @@ from core.ledger.errors import (
 )
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.filters import AdmissionRule
+from core.signing.hash_chain import EMPTY
 from tests.core.ledger.support import (
     ADMIN,
     CLOCK,
@@ -41,8 +40,8 @@ LATER = FixedClock(NOON + timedelta(days=31))
 
 def statement(database, population):
     with database.read_only() as session:
-        assert book.verify_chain(session, population).intact
-        return book.statement(session, population)
+        assert ledger_queries.verify_chain(session, population).intact
+        return ledger_queries.statement(session, population)
 
 
 def decisions(database, population):
@@ -51,22 +50,22 @@ def decisions(database, population):
 
 def spend(database, job):
     with database.transaction() as session:
-        return book.spend(session, job, fence=1, clock=CLOCK)
+        return ledger.spend(session, job, fence=1, clock=CLOCK)
 
 
 def close(database, grant_id, outcome=GrantState.REVOKED):
     with database.transaction() as session:
-        book.close_grant(session, grant_id, outcome=outcome, by=ADMIN, clock=CLOCK)
+        governance.close_grant(session, grant_id, outcome=outcome, by=ADMIN, clock=CLOCK)
 
 
 def freeze(database, population):
     with database.transaction() as session:
-        return book.freeze(session, population, by=ADMIN, reason="an investigation", clock=CLOCK)
+        return governance.freeze(session, population, by=ADMIN, reason="an investigation", clock=CLOCK)
 
 
 def unfreeze(database, population):
     with database.transaction() as session:
-        return book.unfreeze(session, population, by=ADMIN, reason="all is well", clock=CLOCK)
+        return governance.unfreeze(session, population, by=ADMIN, reason="all is well", clock=CLOCK)
 
 
 class TestCap:
@@ -120,11 +119,11 @@ class TestGrants:
         grant_id = make_grant(database, population, epsilon=1.0)
         voided = reserve(database, population, charge(1.0), grant_id=grant_id)
         with database.transaction() as session:
-            book.void(session, voided, clock=CLOCK)
+            ledger.void(session, voided, clock=CLOCK)
         settled = reserve(database, population, charge(1.0), grant_id=grant_id)
         spend(database, settled)
         with database.transaction() as session:
-            book.settle(session, settled, charge=charge(0.25), clock=CLOCK)
+            ledger.settle(session, settled, charge=charge(0.25), clock=CLOCK)
         reserve(database, population, charge(0.75), grant_id=grant_id)
         with pytest.raises(GrantRefused):
             reserve(database, population, charge(0.000001), grant_id=grant_id)
@@ -167,10 +166,13 @@ class TestGrants:
         make_grant(database, population, holder=uuid4())
         close(database, make_grant(database, population))
         with database.read_only() as session:
-            found = book.open_grants(session, population, holder=HOLDER, at=NOON)
+            found = ledger_queries.open_grants(session, population, holder=HOLDER, at=NOON)
             assert [row.id for row in found] == [short, long]
-            assert book.open_grants(session, population, holder=HOLDER, at=NOON + timedelta(days=30)) == []
-            assert len(book.grants_of(session, population)) == 4
+            assert (
+                ledger_queries.open_grants(session, population, holder=HOLDER, at=NOON + timedelta(days=30))
+                == []
+            )
+            assert len(ledger_queries.grants_of(session, population)) == 4
 
     def test_a_grant_of_another_population_is_not_found(self, database):
         population, other = new_population(database), new_population(database)
@@ -178,7 +180,7 @@ class TestGrants:
             with pytest.raises(GrantNotFound):
                 reserve(database, population, charge(0.1), grant_id=grant_id)
             with pytest.raises(GrantNotFound), database.read_only() as session:
-                book.one_more(session, population, charge(0.1), grant_id=grant_id)
+                ledger_queries.preview_admission(session, population, charge(0.1), grant_id=grant_id)
         with pytest.raises(GrantNotFound):
             close(database, uuid4())
 
@@ -213,10 +215,13 @@ class TestFreeze:
             spend(database, waiting)
         assert spend(database, begun) is False
         with database.transaction() as session:
-            book.settle(session, begun, charge=charge(0.1), clock=CLOCK)
+            ledger.settle(session, begun, charge=charge(0.1), clock=CLOCK)
         with database.read_only() as session:
-            assert book.is_frozen(session, population)
-            assert book.one_more(session, population, charge(0.1), grant_id=None).refusal == "dataset-frozen"
+            assert ledger_queries.is_frozen(session, population)
+            assert (
+                ledger_queries.preview_admission(session, population, charge(0.1), grant_id=None).refusal
+                == "dataset-frozen"
+            )
         assert unfreeze(database, population)
         assert not unfreeze(database, population)
         assert spend(database, waiting)
@@ -228,7 +233,7 @@ class TestFreeze:
         waiting = reserve(database, population, charge(0.5))
         freeze(database, population)
         with database.transaction() as session:
-            book.void(session, waiting, clock=CLOCK)
+            ledger.void(session, waiting, clock=CLOCK)
         assert statement(database, population).summary.balance.reserved.epsilon_micros == 0
 
 
@@ -240,7 +245,7 @@ class TestOneMore:
 
         def one_more(epsilon, drawn=grant_id):
             with database.read_only() as session:
-                return book.one_more(session, population, charge(epsilon), grant_id=drawn)
+                return ledger_queries.preview_admission(session, population, charge(epsilon), grant_id=drawn)
 
         fits = one_more(0.1)
         assert (fits.fits, fits.refusal) == (True, None)
@@ -253,7 +258,7 @@ class TestOneMore:
     def test_without_a_cap(self, database):
         population = new_population(database, epsilon=None)
         with database.read_only() as session:
-            found = book.one_more(session, population, charge(0.1), grant_id=None)
+            found = ledger_queries.preview_admission(session, population, charge(0.1), grant_id=None)
         assert (found.fits, found.after, found.refusal) == (False, None, "budget-not-set")
 
 
@@ -274,7 +279,7 @@ class TestTampering:
 
     def problem(self, database, population):
         with database.read_only() as session:
-            return book.verify_chain(session, population).problem
+            return ledger_queries.verify_chain(session, population).problem
 
     @pytest.mark.parametrize(
         ("statement", "problem"),
@@ -289,12 +294,21 @@ class TestTampering:
             ("UPDATE grants SET expires_at = now()", "the grants are not the ones decided"),
             ("UPDATE grants SET holder_id = gen_random_uuid()", "the grants are not the ones decided"),
             ("DELETE FROM grants", "the grants are not the ones decided"),
-            ("UPDATE ledger_entries SET balance[1] = 1 WHERE sequence = 3", "the content was changed"),
-            ("UPDATE ledger_entries SET grant_balance[9] = 0 WHERE sequence = 3", "the content was changed"),
-            ("UPDATE ledger_entries SET grant_id = NULL WHERE sequence = 3", "the content was changed"),
+            (
+                "UPDATE ledger_entries SET balance[1] = 1 WHERE sequence = 3",
+                "the content of an entry was changed",
+            ),
+            (
+                "UPDATE ledger_entries SET grant_balance[9] = 0 WHERE sequence = 3",
+                "the content of an entry was changed",
+            ),
+            (
+                "UPDATE ledger_entries SET grant_id = NULL WHERE sequence = 3",
+                "the content of an entry was changed",
+            ),
             (
                 """UPDATE ledger_entries SET terms = '{"epsilon": 9}' WHERE sequence = 1""",
-                "the content was changed",
+                "the content of an entry was changed",
             ),
         ],
     )
@@ -356,8 +370,8 @@ class TestEntriesOfTheFirstRelease:
             session.execute(text("UPDATE budgets SET head_sequence = :sequence, head_hash = :hash"), empty)
             for entry in old:
                 assert entry.movement is not None
-                again = link(
-                    repository.head_of(turnstile.lock(session, population)),
+                again = next_entry(
+                    repository.head_of(budget_lock.lock(session, population)),
                     population_id=population,
                     content=entry.movement,
                     at=entry.at,
@@ -365,7 +379,7 @@ class TestEntriesOfTheFirstRelease:
                     mechanism=entry.mechanism,
                     fence=entry.fence,
                 )
-                turnstile.append(session, again)
+                budget_lock.append(session, again)
 
     def test_they_verify_count_and_are_continued(self, database):
         population = new_population(database, epsilon=1.0)
@@ -374,8 +388,8 @@ class TestEntriesOfTheFirstRelease:
         reserve(database, population, charge(0.3))
         self.forget_totals(database)
         with database.read_only() as session:
-            assert book.verify_chain(session, population).intact
-            assert book.summary(session, population).balance.spent == charge(0.4)
+            assert ledger_queries.verify_chain(session, population).intact
+            assert ledger_queries.summary(session, population).balance.spent == charge(0.4)
         with pytest.raises(BudgetRefused):
             reserve(database, population, charge(0.4))
         reserve(database, population, charge(0.3))

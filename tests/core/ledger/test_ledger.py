@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from core.errors import BudgetRefused
-from core.ledger import book
+from core.ledger import governance, ledger, ledger_queries
 from core.ledger.errors import (
     AlreadyReserved,
     BudgetNotSet,
@@ -21,27 +21,27 @@ from tests.core.ledger.support import ADMIN, CLOCK, MECHANISM, NOON, charge, new
 
 def spend(database, job_id, fence=1):
     with database.transaction() as session:
-        return book.spend(session, job_id, fence=fence, clock=CLOCK)
+        return ledger.spend(session, job_id, fence=fence, clock=CLOCK)
 
 
 def settle(database, job_id, amount):
     with database.transaction() as session:
-        return book.settle(session, job_id, charge=amount, clock=CLOCK)
+        return ledger.settle(session, job_id, charge=amount, clock=CLOCK)
 
 
 def void(database, job_id):
     with database.transaction() as session:
-        book.void(session, job_id, clock=CLOCK)
+        ledger.void(session, job_id, clock=CLOCK)
 
 
 def state(database, job_id):
     with database.read_only() as session:
-        return book.reservation_of(session, job_id).state
+        return ledger_queries.reservation_of(session, job_id).state
 
 
 def statement(database, population_id):
     with database.read_only() as session:
-        return book.statement(session, population_id)
+        return ledger_queries.statement(session, population_id)
 
 
 def test_a_reservation_counts_at_once(database):
@@ -65,7 +65,7 @@ def test_without_a_cap_nothing_may_be_spent(database):
     with pytest.raises(BudgetNotSet):
         reserve(database, population, charge(0.1))
     with database.read_only() as session:
-        assert book.cap_of(session, population) is None
+        assert ledger_queries.cap_of(session, population) is None
 
 
 def test_spending_happens_once(database):
@@ -141,22 +141,24 @@ def test_a_job_is_reserved_once(database):
 def test_unknown_jobs_and_populations(database):
     with database.transaction() as session:
         for call in (
-            lambda: book.spend(session, uuid4(), fence=1, clock=CLOCK),
-            lambda: book.settle(session, uuid4(), charge=NOTHING, clock=CLOCK),
-            lambda: book.void(session, uuid4(), clock=CLOCK),
-            lambda: book.reservation_of(session, uuid4()),
+            lambda: ledger.spend(session, uuid4(), fence=1, clock=CLOCK),
+            lambda: ledger.settle(session, uuid4(), charge=NOTHING, clock=CLOCK),
+            lambda: ledger.void(session, uuid4(), clock=CLOCK),
+            lambda: ledger_queries.reservation_of(session, uuid4()),
         ):
             with pytest.raises(ReservationNotFound):
                 call()
         for call in (
-            lambda: book.statement(session, uuid4()),
-            lambda: book.verify_chain(session, uuid4()),
-            lambda: book.cap_of(session, uuid4()),
-            lambda: book.set_cap(session, uuid4(), epsilon=1, delta=1e-6, by=ADMIN, reason=None, clock=CLOCK),
+            lambda: ledger_queries.statement(session, uuid4()),
+            lambda: ledger_queries.verify_chain(session, uuid4()),
+            lambda: ledger_queries.cap_of(session, uuid4()),
+            lambda: governance.set_cap(
+                session, uuid4(), epsilon=1, delta=1e-6, by=ADMIN, reason=None, clock=CLOCK
+            ),
         ):
             with pytest.raises(PopulationNotFound):
                 call()
-        assert book.reserved_mechanism(session, uuid4()) == {}
+        assert ledger_queries.reserved_mechanism(session, uuid4()) == {}
     with pytest.raises(PopulationNotFound):
         reserve(database, uuid4(), charge(0.1))
 
@@ -164,8 +166,8 @@ def test_unknown_jobs_and_populations(database):
 def test_the_mechanism_comes_back_to_the_letter(database):
     job = reserve(database, new_population(database), charge(0.1))
     with database.read_only() as session:
-        assert book.reserved_mechanism(session, job) == MECHANISM
-        assert isinstance(book.reserved_mechanism(session, job)["noise_multiplier"], float)
+        assert ledger_queries.reserved_mechanism(session, job) == MECHANISM
+        assert isinstance(ledger_queries.reserved_mechanism(session, job)["noise_multiplier"], float)
 
 
 class TestCaps:
@@ -187,7 +189,7 @@ class TestCaps:
             "Filter basic would allow 1.4 of epsilon, but 1.5 is spent and reserved."
         )
         with database.read_only() as session:
-            cap = book.cap_of(session, population)
+            cap = ledger_queries.cap_of(session, population)
         assert (cap.epsilon, cap.delta) == (1.5, 1e-5)
 
     def test_voided_and_settled_amounts_do_not_hold_a_cap_up(self, database):
@@ -252,7 +254,7 @@ class TestStatement:
         population = new_population(database, epsilon=2.0)
         reserve(database, population, charge(0.5))
         with database.read_only() as session:
-            assert book.charges_in_force(session, population) == [charge(0.5)]
+            assert ledger_queries.charges_in_force(session, population) == [charge(0.5)]
         assert statement(database, population).in_force == (charge(0.5),)
 
 
@@ -261,7 +263,7 @@ def test_an_aborted_transaction_leaves_no_entry_and_no_head(database):
 
     def reserve_and_fail():
         with database.transaction() as session:
-            book.reserve(
+            ledger.reserve(
                 session,
                 population_id=population,
                 job_id=uuid4(),

@@ -1,9 +1,8 @@
-"""The book: reserve, spend, settle and void, each under the lock of the population's budget row.
+"""The ledger of jobs: reserve, spend, settle and void, each under the lock of the population's budget row.
 
-Every function works inside the caller's transaction; what it appended exists when that transaction commits, and
-never otherwise. Callers that hold a job's row lock take it before the budget's, so nobody waits in a circle.
-What people decide - caps, grants, freezes - is in `core.ledger.governing`, what is read in `core.ledger.reading`; callers
-find all of it here.
+Every function works inside the caller's transaction: what it appended exists once that transaction commits, and never
+otherwise. Callers that hold a job's row lock take it before the budget's, so there is no deadlock. What people decide
+(caps, grants, freezes) is in `core.ledger.governance`; what is read without a lock is in `core.ledger.ledger_queries`.
 """
 
 from datetime import datetime
@@ -13,11 +12,10 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
-from core.ledger import repository, turnstile
+from core.ledger import budget_lock, repository
 from core.ledger.admission import require_room
-from core.ledger.appending import append_movement, standing
-from core.ledger.balance import Balance
-from core.ledger.decisions import GrantState
+from core.ledger.budget_lock import LockedBudget, append_movement, current_balances
+from core.ledger.entries import GrantState
 from core.ledger.errors import (
     AlreadyReserved,
     BudgetNotSet,
@@ -26,60 +24,9 @@ from core.ledger.errors import (
     GrantRefused,
     PopulationFrozen,
 )
-from core.ledger.governing import (
-    cap_on,
-    close_grant,
-    freeze,
-    grant,
-    grant_cap,
-    open_population,
-    set_cap,
-    unfreeze,
-)
-from core.ledger.reading import (
-    OneMore,
-    cap_of,
-    charges_in_force,
-    grants_of,
-    is_frozen,
-    one_more,
-    open_grants,
-    reservation_of,
-    reserved_mechanism,
-    statement,
-    summary,
-    verify_chain,
-)
-from core.ledger.reservation import NOTHING, EntryKind, Movement, Reservation, bounded, fold
-from core.ledger.turnstile import LockedBudget
+from core.ledger.reservation import NOTHING, Balance, EntryKind, Movement, Reservation, bounded, fold
 from core.privacy.charge import Charge
 from core.privacy.filters import Admission
-
-__all__ = [
-    "GrantState",
-    "OneMore",
-    "cap_of",
-    "charges_in_force",
-    "close_grant",
-    "freeze",
-    "grant",
-    "grants_of",
-    "is_frozen",
-    "one_more",
-    "open_grants",
-    "open_population",
-    "reservation_of",
-    "reserve",
-    "reserved_mechanism",
-    "set_cap",
-    "settle",
-    "spend",
-    "statement",
-    "summary",
-    "unfreeze",
-    "verify_chain",
-    "void",
-]
 
 
 def reserve(
@@ -92,30 +39,30 @@ def reserve(
     grant_id: UUID | None,
     clock: Clock,
 ) -> Admission:
-    """Reserve the charge of a plan for a job, or refuse; the one way in.
+    """Reserve the charge of a plan for a job, or refuse. Nothing is charged in any other way.
 
     Args:
         session: the open transaction.
         population_id: whose budget.
-        job_id: for whom.
+        job_id: the job that the charge is reserved for.
         charge: of the whole plan.
         mechanism_json: what will run.
-        grant_id: the grant it draws on besides the cap; None draws on the cap alone (one person's own ledger).
-        clock: stamps the entry and judges whether the grant has expired.
+        grant_id: the grant that the job draws on besides the cap; None draws on the cap alone (one person's own ledger).
+        clock: stamps the entry and decides whether the grant has expired.
 
     Raises:
         PopulationNotFound: no such population.
-        PopulationFrozen: it is frozen.
-        BudgetNotSet: it has no cap yet.
+        PopulationFrozen: the population is frozen.
+        BudgetNotSet: the population has no cap yet.
         AlreadyReserved: the job has a reservation.
-        GrantNotFound, GrantClosed, GrantRefused: the grant is not of this population, is over, or is too small.
+        GrantNotFound, GrantClosed, GrantRefused: the grant belongs to another population, has ended, or is too small.
         BudgetRefused: no filter holds with this charge added to everything spent and reserved.
         LedgerBroken: the last entry does not verify.
     """
-    budget = turnstile.lock(session, population_id, job_id=job_id)
+    budget = budget_lock.lock(session, population_id, job_id=job_id)
     if budget.frozen_at is not None:
         raise PopulationFrozen
-    cap = cap_on(budget)
+    cap = repository.cap_on(budget)
     if cap is None:
         raise BudgetNotSet(
             "No budget has been set for this dataset, so nothing may be spent.",
@@ -125,25 +72,25 @@ def reserve(
         raise AlreadyReserved(
             "This job has a reservation already.", remedy="Place a new order under a new id."
         )
-    present = standing(session, budget, grant_id=grant_id)
-    admission = require_room(cap, present.population.in_force, charge)
-    if grant_id is not None and present.grant is not None:
-        _require_grant(session, budget, grant_id, present.grant, charge, at=clock.now())
+    balances = current_balances(session, budget, grant_id=grant_id)
+    admission = require_room(cap, balances.population.in_force, charge)
+    if grant_id is not None and balances.grant is not None:
+        _require_grant(session, budget, grant_id, balances.grant, charge, at=clock.now())
     movement = Movement(kind=EntryKind.RESERVED, job_id=job_id, charge=charge, grant_id=grant_id)
-    append_movement(session, budget, present, None, movement, mechanism=mechanism_json, clock=clock)
+    append_movement(session, budget, balances, None, movement, mechanism=mechanism_json, clock=clock)
     return admission
 
 
 def spend(session: Session, job_id: UUID, *, fence: int, clock: Clock) -> bool:
-    """Turn the job's reservation into a spend, once: before its private rows are opened.
+    """Turn the job's reservation into a spend, once, before its private rows are opened.
 
     Returns:
-        Whether this call spent; False when an earlier claim of the same job already had.
+        Whether this call spent; False if an earlier claim of the same job already had.
 
     Raises:
         ReservationNotFound: nothing was reserved.
         IllegalFold: the reservation was voided or settled.
-        PopulationFrozen: it is only reserved, and the population is frozen.
+        PopulationFrozen: the charge is only reserved, and the population is frozen.
     """
     budget, reservation = _locked(session, job_id)
     if reservation.state is EntryKind.SPENT:
@@ -157,11 +104,11 @@ def spend(session: Session, job_id: UUID, *, fence: int, clock: Clock) -> bool:
 
 
 def settle(session: Session, job_id: UUID, *, charge: Charge, clock: Clock) -> Charge:
-    """Charge a spent job for its executed prefix only, never above what was reserved. Returns what is charged.
+    """Charge a spent job for its executed prefix only, never above what was reserved. Returns the charge.
 
     Raises:
         ReservationNotFound: nothing was reserved.
-        IllegalFold: it is not spent, or already settled.
+        IllegalFold: the reservation is not spent, or is already settled.
     """
     budget, reservation = _locked(session, job_id)
     charged = bounded(charge, by=reservation.reserved)
@@ -175,7 +122,7 @@ def void(session: Session, job_id: UUID, *, clock: Clock) -> None:
 
     Raises:
         ReservationNotFound: nothing was reserved.
-        IllegalFold: it is spent, voided or settled.
+        IllegalFold: the reservation is spent, voided or settled.
     """
     budget, reservation = _locked(session, job_id)
     movement = _movement(reservation, EntryKind.VOIDED, NOTHING)
@@ -191,11 +138,13 @@ def _require_grant(
     if row.state != GrantState.OPEN.value or at >= row.expires_at:
         raise GrantClosed
     remedy = "Ask for a smaller epsilon or delta, or file a budget request."
-    require_room(grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy)
+    require_room(
+        repository.grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy
+    )
 
 
 def _locked(session: Session, job_id: UUID) -> tuple[LockedBudget, Reservation]:
-    budget = turnstile.lock(session, repository.population_of_job(session, job_id))
+    budget = budget_lock.lock(session, repository.population_of_job(session, job_id))
     return budget, fold(repository.movements_of_job(session, job_id))
 
 
@@ -208,8 +157,8 @@ def _move(
     clock: Clock,
     fence: int | None = None,
 ) -> None:
-    present = standing(session, budget, grant_id=reservation.grant_id)
-    append_movement(session, budget, present, reservation, movement, fence=fence, clock=clock)
+    balances = current_balances(session, budget, grant_id=reservation.grant_id)
+    append_movement(session, budget, balances, reservation, movement, fence=fence, clock=clock)
 
 
 def _movement(reservation: Reservation, kind: EntryKind, charge: Charge) -> Movement:

@@ -1,32 +1,30 @@
-"""What a chain amounts to: everything a population's entries say, folded from the first to the last.
+"""The state of a ledger: its entries folded from the first to the last, and the verification of a whole chain.
 
-The fold is also the law: an entry that may not follow, a total that is not the sum, a reservation that did not fit
-under the cap or the grant of its moment, a movement while frozen - each raises `IllegalFold`.
+The fold enforces the rules of the ledger. It raises `IllegalFold` for an entry that may not follow, a running total
+that is not the sum, a reservation that did not fit under the cap or the grant of its moment, or a movement while frozen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from core.ledger.balance import EMPTY_BALANCE, Balance
-from core.ledger.chain import Entry
-from core.ledger.decisions import Decision, DecisionKind, GrantState
+from core.ledger.entries import LEDGER_CHAIN, Decision, DecisionKind, Entry, GrantState
 from core.ledger.errors import IllegalFold
-from core.ledger.reservation import EntryKind, Movement, Reservation, fold_into
+from core.ledger.reservation import EMPTY_BALANCE, Balance, EntryKind, Movement, Reservation, fold_into
 from core.privacy.errors import InvalidGuarantee
 from core.privacy.filters import AdmissionRule, Cap, admit
+from core.signing.hash_chain import ChainCheck, Head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantTerms:
-    """A grant as its entries say.
+    """A grant, as the entries state it.
 
-    Args:
+    Attributes:
         holder_id: who may draw on it.
         cap: how much, under the population's rule.
         expires_at: until when, aware.
-        state: where it stands.
         balance: what was drawn.
     """
 
@@ -38,16 +36,17 @@ class GrantTerms:
 
 
 @dataclass(slots=True, kw_only=True)
-class Books:
-    """The state of one population, entry by entry.
+class LedgerState:
+    """The state of one population's ledger.
 
-    Args:
-        rule: which filters guard it; fixed when it was opened.
+    Attributes:
+        rule: which filters guard the population; fixed when it was opened.
         reservations: by job.
         grants: by id.
         cap: the cap decided last; None before any decision.
         frozen: whether nothing new may be reserved or spent.
         balance: what counts against the cap.
+        older_release: whether some entry is of the first release, which did not write its caps into the chain.
     """
 
     rule: AdmissionRule
@@ -57,13 +56,12 @@ class Books:
     frozen: bool = False
     balance: Balance = EMPTY_BALANCE
     older_release: bool = False
-    """Whether some entry is of the first release, which did not write its caps into the chain."""
 
-    def take(self, entry: Entry) -> None:
+    def apply(self, entry: Entry) -> None:
         """Fold one more entry.
 
         Raises:
-            IllegalFold: it may not follow the ones before it.
+            IllegalFold: the entry may not follow the ones before it.
         """
         if (entry.movement is None) == (entry.decision is None):
             raise IllegalFold(None, "neither a movement nor a decision")
@@ -86,17 +84,17 @@ class Books:
         frozen: bool,
         grants: Mapping[UUID, tuple[UUID, float, float, datetime, str]],
     ) -> str | None:
-        """Compare the rows that show decisions with the decisions themselves.
+        """Compare the rows that copy decisions with the decisions themselves.
 
         Args:
             cap: the cap on the budget's row.
-            frozen: whether the budget's row says so.
-            grants: by id, the holder, epsilon, delta, expiry and state on the grant's row.
+            frozen: whether the budget's row says frozen.
+            grants: holder, epsilon, delta, expiry and state on the rows of the grants, by id.
 
         Returns:
-            What differs, or None.
+            What differs, in constant words, or None.
         """
-        # The first release kept its caps on the row alone; from the first decision on, the chain knows.
+        # The first release kept caps on the row alone. From the first decision on, the chain has them.
         if cap != self.cap and not (self.cap is None and self.older_release):
             return "the cap on the budget is not the one decided"
         if frozen != self.frozen:
@@ -171,3 +169,28 @@ class Books:
 
     def _cap(self, epsilon: float, delta: float) -> Cap:
         return Cap(epsilon=epsilon, delta=delta, rule=self.rule)
+
+
+def verify_entries(
+    entries: Iterable[Entry], *, head: Head, state: LedgerState, witnesses: Iterable[Head] = ()
+) -> ChainCheck:
+    """Verify a whole ledger: its hash chain, and the rules of the fold.
+
+    Args:
+        entries: all entries of a population in order of sequence.
+        head: the head that is kept beside the chain, on the budget's row.
+        state: an empty state, which the entries are applied to.
+        witnesses: heads noted earlier outside the database; the chain must pass through all of them.
+    """
+
+    def illegal(entry: Entry) -> str | None:
+        try:
+            state.apply(entry)
+        except IllegalFold as error:
+            return f"the entry may not follow the ones before it: {error.reason}"
+        return None
+
+    found = LEDGER_CHAIN.verify(entries, witnesses=witnesses, rule=illegal)
+    if found.intact and found.head != head:
+        return found.broken("the end of the chain is not the head on the budget")
+    return found

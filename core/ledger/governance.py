@@ -1,4 +1,4 @@
-"""Caps, grants and freezes: decisions of people, each an entry of the chain under the lock of the budget's row."""
+"""Caps, grants and freezes: decisions of people. Each is an entry of the chain, appended under the lock of the budget's row."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -9,35 +9,23 @@ from sqlalchemy.orm import Session
 from core.clock import Clock
 from core.db.tables.budget import Budget
 from core.db.tables.grant import Grant
-from core.ledger import decisions, repository, turnstile
+from core.ledger import budget_lock, entries, repository
 from core.ledger.admission import require_cap_above
-from core.ledger.appending import append_decision, standing
-from core.ledger.chain import NO_HASH
-from core.ledger.decisions import GrantState
+from core.ledger.budget_lock import append_decision, current_balances
+from core.ledger.entries import GrantState
 from core.ledger.errors import BudgetNotSet, LedgerBroken, PopulationFrozen, ReasonRequired
-from core.ledger.repository import BudgetRow
+from core.ledger.repository import cap_on
 from core.notifications.kinds import Kind
 from core.notifications.outbox import tell_population
 from core.privacy.filters import Admission, AdmissionRule, Cap
+from core.signing.hash_chain import NO_HASH
 
 
 def open_population(session: Session, *, rule: AdmissionRule, clock: Clock) -> UUID:
-    """Begin a ledger for a new population, without a cap; its rule never changes. Returns the population's id."""
+    """Open the ledger of a new population, without a cap. Its rule never changes. Returns the population's id."""
     budget = Budget(rule=rule.value, head_sequence=0, head_hash=NO_HASH, created_at=clock.now())
     repository.add_budget(session, budget)
     return budget.population_id
-
-
-def cap_on(budget: BudgetRow) -> Cap | None:
-    """The cap that a budget's row shows, or None before one is set."""
-    if budget.epsilon_cap is None or budget.delta_cap is None:
-        return None
-    return Cap(epsilon=budget.epsilon_cap, delta=budget.delta_cap, rule=AdmissionRule(budget.rule))
-
-
-def grant_cap(row: Grant, budget: BudgetRow) -> Cap:
-    """The sub-cap of a grant, under the rule of its population."""
-    return Cap(epsilon=row.epsilon, delta=row.delta, rule=AdmissionRule(budget.rule))
 
 
 def set_cap(
@@ -52,8 +40,8 @@ def set_cap(
 ) -> Admission:
     """Set or change the cap. Returns the state of the filters under it.
 
-    The filters are proved for a cap, or a ceiling of caps, that does not depend on what was released; a reason is written
-    so that people can judge that (docs/mechanisms/filters.md, a cap that changes).
+    The filters are proved for a cap, or a ceiling of caps, that does not depend on what was released. The reason is
+    recorded so that people can judge that (docs/mechanisms/filters.md, a cap that changes).
 
     Args:
         session: the open transaction.
@@ -61,18 +49,18 @@ def set_cap(
         epsilon: of everything ever released together.
         delta: likewise.
         by: id of the principal who decides.
-        reason: why; needed to raise a cap that exists.
+        reason: why; required to raise an existing cap.
         clock: stamps the entry.
 
     Raises:
         PopulationNotFound: no such population.
         InvalidGuarantee: epsilon or delta is out of range.
-        ReasonRequired: the cap exists, is raised, and no reason is given.
-        CapBelowSpent: what is spent and reserved would not fit.
+        ReasonRequired: an existing cap is raised without a reason.
+        CapBelowSpent: what is spent and reserved would not fit under it.
     """
-    budget = turnstile.lock(session, population_id)
+    budget = budget_lock.lock(session, population_id)
     cap, present = Cap(epsilon=epsilon, delta=delta, rule=AdmissionRule(budget.rule)), cap_on(budget)
-    admission = require_cap_above(cap, standing(session, budget).population.in_force)
+    admission = require_cap_above(cap, current_balances(session, budget).population.in_force)
     if cap == present:
         return admission
     raised = present is not None and (epsilon > present.epsilon or delta > present.delta)
@@ -80,7 +68,7 @@ def set_cap(
         raise ReasonRequired
     repository.set_cap(session, population_id, epsilon=epsilon, delta=delta)
     append_decision(
-        session, budget, decisions.cap_set(epsilon=epsilon, delta=delta, by=by, reason=reason), clock=clock
+        session, budget, entries.cap_set(epsilon=epsilon, delta=delta, by=by, reason=reason), clock=clock
     )
     return admission
 
@@ -96,15 +84,15 @@ def grant(
     by: str,
     clock: Clock,
 ) -> Grant:
-    """Give one holder a sub-cap until a day. Grants may sum to more than the cap; the cap binds all of them.
+    """Give one holder a sub-cap until it expires. Grants may sum to more than the cap; the cap binds all of them.
 
     Raises:
         PopulationNotFound: no such population.
         BudgetNotSet: it has no cap yet.
-        PopulationFrozen: nothing is granted while frozen.
+        PopulationFrozen: the population is frozen.
         InvalidGuarantee: epsilon or delta is out of range.
     """
-    budget = turnstile.lock(session, population_id)
+    budget = budget_lock.lock(session, population_id)
     if cap_on(budget) is None:
         raise BudgetNotSet(
             "No budget has been set for this dataset, so nothing can be granted.",
@@ -124,7 +112,7 @@ def grant(
         created_at=clock.now(),
     )
     repository.add_grant(session, row)
-    decision = decisions.granted(
+    decision = entries.granted(
         grant_id=row.id, holder=holder, epsilon=epsilon, delta=delta, expires_at=expires_at, by=by
     )
     append_decision(session, budget, decision, clock=clock)
@@ -132,61 +120,61 @@ def grant(
 
 
 def close_grant(session: Session, grant_id: UUID, *, outcome: GrantState, by: str, clock: Clock) -> None:
-    """Let nothing new draw on a grant; what it has reserved stays. Closing a closed one changes nothing.
+    """Let no new reservation draw on a grant. Existing reservations stay; closing a closed grant changes nothing.
 
     Raises:
         GrantNotFound: no such grant.
         LedgerBroken: the last entry does not verify; nothing was changed.
     """
-    budget = turnstile.lock(session, repository.grant_of(session, grant_id).population_id)
+    budget = budget_lock.lock(session, repository.grant_of(session, grant_id).population_id)
     row = repository.grant_of(session, grant_id)
     if row.state != GrantState.OPEN.value:
         return
     append_decision(
-        session, budget, decisions.grant_closed(grant_id=grant_id, outcome=outcome, by=by), clock=clock
+        session, budget, entries.grant_closed(grant_id=grant_id, outcome=outcome, by=by), clock=clock
     )
     row.state, row.closed_at = outcome.value, clock.now()
     session.flush()
 
 
 def freeze(session: Session, population_id: UUID, *, by: str, reason: str, clock: Clock) -> bool:
-    """Stop new reservations and new spends. Trainings that run go on; what was released stays released.
+    """Stop new reservations and new spends. Running trainings go on; what was released stays released.
 
-    A ledger whose last entry does not verify can be frozen too, on the budget's row alone: nothing can be appended to it.
+    A ledger whose last entry does not verify is frozen on the budget's row alone, since nothing can be appended to it.
 
     Returns:
-        Whether this call froze it; False when it was frozen.
+        Whether this call froze it; False if it was frozen already.
 
     Raises:
         PopulationNotFound: no such population.
     """
-    budget = turnstile.lock(session, population_id)
+    budget = budget_lock.lock(session, population_id)
     if budget.frozen_at is not None:
         return False
     repository.set_frozen(session, population_id, frozen_at=clock.now())
     tell_population(session, Kind.DATASET_FROZEN, population_id, at=clock.now())
     if repository.frozen_in_chain(session, population_id):
-        return True  # somebody had cleared the row by hand: it says what the chain says again
+        return True  # The row was cleared by hand; it agrees with the chain again.
     with suppress(LedgerBroken):
-        append_decision(session, budget, decisions.frozen(by=by, reason=reason), clock=clock)
+        append_decision(session, budget, entries.frozen(by=by, reason=reason), clock=clock)
     return True
 
 
 def unfreeze(session: Session, population_id: UUID, *, by: str, reason: str, clock: Clock) -> bool:
-    """Take orders again.
+    """Accept orders again.
 
     Returns:
-        Whether this call unfroze it; False when it was not frozen.
+        Whether this call unfroze it; False if it was not frozen.
 
     Raises:
         PopulationNotFound: no such population.
         LedgerBroken: the last entry does not verify; such a ledger stays frozen.
     """
-    budget = turnstile.lock(session, population_id)
+    budget = budget_lock.lock(session, population_id)
     if budget.frozen_at is None:
         return False
-    standing(session, budget)
+    current_balances(session, budget)  # raises LedgerBroken
     repository.set_frozen(session, population_id, frozen_at=None)
     if repository.frozen_in_chain(session, population_id):
-        append_decision(session, budget, decisions.unfrozen(by=by, reason=reason), clock=clock)
+        append_decision(session, budget, entries.unfrozen(by=by, reason=reason), clock=clock)
     return True
