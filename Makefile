@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens goldens-dashboard screenshots audit drill fuzz laws clean
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -64,7 +64,7 @@ up: $(RUN_INSTALLED) ## keep the whole stack running on this machine; Ctrl-C sto
 
 # Processes share the cores: the critics' tests took 40 seconds of processor with two threads and 28 with one.
 test: export OMP_NUM_THREADS := 1
-test: $(DEV_INSTALLED) ## all tests, on real Postgres, Redis and Celery processes
+test: $(DEV_INSTALLED) ## the daily tests, on real Postgres, Redis and Celery processes
 	$(BIN)/python -m pytest -n $(JOBS)
 
 check: $(DEV_INSTALLED) lint types contracts docs test ## everything a change must pass
@@ -76,13 +76,20 @@ lint: $(DEV_INSTALLED) ## ruff with every rule on; the exceptions have reasons i
 types: $(DEV_INSTALLED) ## mypy, strict
 	$(BIN)/mypy
 
-contracts: $(DEV_INSTALLED) ## who may import whom, and how long a file may be
+contracts: $(DEV_INSTALLED) ## who may import whom, and the other rules of the source
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
 
 test-kernels: export OMP_NUM_THREADS := 1
 test-kernels: $(DEV_INSTALLED) ## all tests under the kernels of other processors; weekly (ONLY=tests/models for a part)
 	$(BIN)/python -m tests.kernels --jobs $(JOBS) $(ONLY)
+
+test-long: export OMP_NUM_THREADS := 1
+test-long: $(DEV_INSTALLED) ## the tests that are too long for every change
+	$(BIN)/python -m pytest -q -n $(JOBS) -m long
+
+check-long: $(DEV_INSTALLED) ## all long proofs, hours, weekly; writes docs/long-proofs.md (PARTS="drill fuzz" for some)
+	$(BIN)/python -m tests.long_proofs $(PARTS)
 
 check-previous: $(DEV_INSTALLED) ## a previous release's tests (REF=tag or commit) against the newest migrations
 	$(BIN)/python -m tests.migrations.previous $(REF)

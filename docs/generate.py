@@ -33,6 +33,7 @@ from docs.cost_figures import cost_plots
 from docs.figures import benchmarks_page
 from docs.image_figures import image_plots
 from docs.large_tables_page import large_tables_page, unit_records_page
+from docs.long_proofs_page import long_proofs_page
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
 from docs.peer_figures import peers_page
@@ -142,6 +143,7 @@ def _openapi() -> dict[str, Any]:
     return create_app(_UNCONNECTED).openapi()
 
 
+LONG_PROOFS = "../long-proofs.md"
 PAGES = {
     "settings.md": settings_page,
     "errors.md": errors_page,
@@ -152,6 +154,7 @@ PAGES = {
     "../benchmarks.md": benchmarks_page,
     "../ablations.md": ablations_page,
     "../large-tables.md": large_tables_page,
+    LONG_PROOFS: long_proofs_page,
     "../unit-records.md": unit_records_page,
     "../reuse.md": reuse_page,
     "../wide-tables.md": wide_tables_page,
@@ -183,6 +186,11 @@ def _texts() -> Iterator[tuple[str, str]]:
         yield name, write()
     for name, plot in (image_plots() | cost_plots() | ablation_plots()).items():
         yield f"../benchmarks/{name}", plot
+
+
+def write_page(name: str) -> None:
+    """Write one page of `PAGES`."""
+    (FOLDER / name).write_text(_NOTICE + PAGES[name]())
 
 
 def _error_classes() -> set[type[UnderstudyError]]:
