@@ -15,17 +15,17 @@ from celery.signals import celeryd_init, setup_logging, worker_process_init, wor
 from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.db.session import Database
+from core.health.signs import SIGN_SECONDS, HealthReporter
 from core.jobs.queue import COUNTING_TASK, REPORT_TASK, TRAINING_TASK, broker_transport_options
 from core.logs import configure_logs, get_logger, is_request_id
 from core.settings import read_settings
 from core.synthesis.installed import graphical_models_installed
-from core.vitals.signs import SIGN_SECONDS
 from workers.counting import count_by_message
+from workers.devices import devices
 from workers.lifeline import die_with_parent
 from workers.reporting import report_by_message
 from workers.stopping import tell_to_stop
 from workers.training import train_by_message
-from workers.vitals import Vitals
 
 QUEUE: Final = "celery"
 
@@ -92,10 +92,10 @@ class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has 
         settings = read_settings()
         # One connection, and none between two signs: the pool's processes are forked from this one.
         database = Database(settings.database_url, pool_size=1, max_overflow=0)
-        vitals = Vitals(database, clock=SystemClock(), role="worker")
+        health = HealthReporter(database, clock=SystemClock(), role="worker", find_devices=devices)
 
         def sign() -> None:
-            vitals.sign()
+            health.sign()
             database.close()
 
         sign()

@@ -22,6 +22,7 @@ from core.crashes import leave_no_core
 from core.datasets.deletion import finish_deletions
 from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
 from core.governance.requests import expire_grants, expire_requests
+from core.health.signs import HealthReporter
 from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
 from core.logs import configure_logs, get_logger
 from core.reports.sealed_orders import overdue_reports
@@ -34,7 +35,6 @@ from workers.ledger_audit import LedgerAudit
 from workers.notifying import dispatcher_of
 from workers.orphans import sweep_orphans
 from workers.sweeping import sweep_recent
-from workers.vitals import Vitals
 
 EXPIRE_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
@@ -91,7 +91,7 @@ class Upkeep:
             "audit-log": (AUDIT_SECONDS, audit.audit_log),
         }
         self._done_at: dict[str, float] = {}
-        self._vitals = Vitals(database, clock=clock, role="upkeep")
+        self._health = HealthReporter(database, clock=clock, role="upkeep")
 
     def resend(self) -> int:
         """Send again what has waited for longer than a lease without a worker, or whose worker is seen dead. Returns how many."""
@@ -127,13 +127,13 @@ class Upkeep:
                 handled = _handled(chore())
             except Exception:  # noqa: BLE001 - upkeep outlives the failures it is there to repair
                 get_logger().error("chore-failed", chore=name, exc_info=True)
-                self._vitals.chore(name, seconds=self._monotonic() - now, handled=None)
+                self._health.chore(name, seconds=self._monotonic() - now, handled=None)
             else:
                 self._done_at[name] = now
                 if handled:
                     get_logger().info("chore-done", chore=name, handled=handled)
-                self._vitals.chore(name, seconds=self._monotonic() - now, handled=handled)
-        self._vitals.sign()
+                self._health.chore(name, seconds=self._monotonic() - now, handled=handled)
+        self._health.sign()
         sign_of_life(self._settings).touch()
 
     def run(self) -> NoReturn:

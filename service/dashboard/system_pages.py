@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 
 from core.access.errors import KeyNotFound
 from core.audit.repository import AuditFilter
-from core.vitals import figures
+from core.health import figures
 from service.auditing.endpoints import (
     BeforeSequence,
     export_audit_log,

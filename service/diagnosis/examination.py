@@ -19,13 +19,13 @@ from sqlalchemy.orm import Session
 from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.budget import Budget
+from core.health import figures
 from core.ledger import ledger_queries
 from core.notifications.mail_settings import mail_server
 from core.notifications.repository import undelivered
 from core.settings import Settings
 from core.signing import keyring
 from core.storage.objects import ObjectStore
-from core.vitals import figures
 from core.witness.checking import NOT_OURS, POPULATION_MISSING, forgotten
 from core.witness.places import Witnesses
 from service import probes

@@ -5,9 +5,9 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 from core.db.tables import Job, Release
+from core.health.signs import give_sign
 from core.ledger import ledger
 from core.releases.bundle import COUNTS, pack
-from core.vitals.signs import give_sign
 from tests.core.releases import image_stand_in
 from tests.core.releases.certified import certified
 from tests.service.world import World

@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from core.vitals.signs import give_sign
+from core.health.signs import give_sign
 from tests.dashboard.browsing import chromium, served
 from tests.dashboard.scene import lived_in
 from tests.service.world import World

@@ -70,7 +70,7 @@ LIMITS = {
         "1 h": "core.db.session:UPKEEP_STATEMENT_SECONDS",
         "1 GB": "service.diagnosis.examination:FULL_BYTES",
         "10 GB": "service.diagnosis.examination:LOW_BYTES",
-        "90 s": "core.vitals.signs:SILENT_SECONDS",
+        "90 s": "core.health.signs:SILENT_SECONDS",
         "15 minutes": "service.diagnosis.examination:STUCK",
         "5 s": "service.diagnosis.examination:SKEW",
     },

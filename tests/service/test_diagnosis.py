@@ -16,8 +16,8 @@ from core.access.roles import Role
 from core.clock import SystemClock
 from core.db.session import Database
 from core.db.tables import Job
+from core.health.signs import SILENT_SECONDS, give_sign, note_chore
 from core.ledger import governance
-from core.vitals.signs import SILENT_SECONDS, give_sign, note_chore
 from service.diagnosis.examination import FULL_BYTES, LOW_BYTES, MEGABYTE, Examination
 from service.diagnosis.findings import CATALOGUE, Finding
 from service.diagnosis.report import Report

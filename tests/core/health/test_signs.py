@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.db.session import Database
-from core.vitals import figures, signs
-from core.vitals.signs import SILENT_SECONDS, Device, give_sign, note_chore
+from core.health import figures, signs
+from core.health.signs import SILENT_SECONDS, Device, give_sign, note_chore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

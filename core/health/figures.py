@@ -1,6 +1,6 @@
-"""Reading how the whole deployment is: jobs, signs of life, chores. Counts of jobs and ages only, nothing of rows.
+"""The health of the whole deployment: jobs, signs of life, chores. Counts of jobs and ages only, nothing of rows.
 
-Everything is computed from the database when it is asked for, so it is the same whichever process answers.
+Everything is computed from the database on request, so every process gives the same answer.
 """
 
 from collections import Counter
@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 from core.db.tables.chore_run import ChoreRun
 from core.db.tables.job import STATES, Job
 from core.db.tables.worker_sign import ROLES, WorkerSign
+from core.health.signs import SILENT_SECONDS, Device
 from core.jobs.states import STAGES, JobState
-from core.vitals.signs import SILENT_SECONDS, Device
 
 WAITING_STAGE: Final = "none"
 """The stage of a running job before its first mark."""
@@ -26,10 +26,10 @@ WAITING_STAGE: Final = "none"
 class JobFigures:
     """The jobs at one moment.
 
-    Args:
-        by_state: how many jobs are in each state.
-        running_by_stage: how many running jobs are in each stage, as it is shown (core.jobs.coarse).
-        oldest_wait_seconds: how long the longest waiting queued job has waited; 0 when none waits.
+    Attributes:
+        by_state: number of jobs in each state.
+        running_by_stage: number of running jobs in each stage, as it is shown (core.jobs.coarse).
+        oldest_wait_seconds: wait of the oldest queued job; 0 if none waits.
         leases_expired: running jobs whose worker has fallen silent.
     """
 
@@ -41,14 +41,7 @@ class JobFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerFigures:
-    """One process that gives signs of life.
-
-    Args:
-        name: of the process.
-        role: worker or upkeep.
-        silent_seconds: since its last sign.
-        devices: its GPUs.
-    """
+    """One process that gives signs of life; ``role`` is worker or upkeep."""
 
     name: str
     role: str
@@ -65,14 +58,13 @@ class WorkerFigures:
 class ChoreFigures:
     """One chore of upkeep.
 
-    Args:
-        name: of the chore.
-        runs: how often it was tried.
-        failures: how often it failed.
-        handled: how many things it has put right.
-        seconds: how long the last run took.
-        tried_at: when it was last tried.
-        done_at: when it last succeeded; None before it has.
+    Attributes:
+        runs: number of tries.
+        failures: number of failed tries.
+        handled: number of things put right, over all runs.
+        seconds: duration of the last run.
+        tried_at: time of the last try.
+        done_at: time of the last success; None before the first.
     """
 
     name: str
@@ -90,7 +82,7 @@ class ChoreFigures:
 
 
 def job_figures(session: Session, *, at: datetime) -> JobFigures:
-    """Count the jobs. One that has begun runs until it ends, also while it waits to be tried again (core.jobs.coarse)."""
+    """Count the jobs. A job that has begun counts as running until it ends, even while it waits for another attempt (core.jobs.coarse)."""
     begun = Job.started_at.is_not(None)
     by_state: Counter[str] = Counter(dict.fromkeys(STATES, 0))
     for state, has_begun, count in session.execute(
@@ -119,7 +111,7 @@ def job_figures(session: Session, *, at: datetime) -> JobFigures:
 
 
 def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]:
-    """Everybody who has given a sign of life within the last hour, by name."""
+    """Every process that gave a sign of life within the last hour, by name."""
     return [
         WorkerFigures(
             name=row.name,
@@ -132,12 +124,12 @@ def worker_figures(session: Session, *, at: datetime) -> Sequence[WorkerFigures]
 
 
 def alive_by_role(workers: Sequence[WorkerFigures]) -> Mapping[str, int]:
-    """How many processes of each role live."""
+    """Number of live processes of each role."""
     return {role: sum(worker.alive for worker in workers if worker.role == role) for role in ROLES}
 
 
 def chore_figures(session: Session) -> Sequence[ChoreFigures]:
-    """What upkeep did, by name of the chore."""
+    """Every chore of upkeep, by name."""
     return [
         ChoreFigures(
             name=row.name,

@@ -9,14 +9,13 @@ import structlog
 
 from core.clock import FixedClock
 from core.db.session import Database
+from core.health import figures
+from core.health.signs import Device, HealthReporter
 from core.logs import configure_logs
-from core.vitals import figures
-from core.vitals.signs import Device
 from tests.workers.processes import start_worker
 from tests.workers.support import Workshop
 from workers.devices import devices
 from workers.upkeep import Upkeep
-from workers.vitals import Vitals
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -47,8 +46,8 @@ def test_a_driver_that_does_not_answer_means_no_devices(script, tmp_path):
 
 def test_a_worker_tells_its_devices_and_an_upkeep_none(workshop):
     clock, device = FixedClock(NOON), Device(index=0, used_bytes=1, total_bytes=2)
-    for role in ("worker", "upkeep"):
-        Vitals(workshop.database, clock=clock, role=role, find_devices=lambda: [device]).sign()
+    HealthReporter(workshop.database, clock=clock, role="worker", find_devices=lambda: [device]).sign()
+    HealthReporter(workshop.database, clock=clock, role="upkeep").sign()
     with workshop.database.read_only() as session:
         seen = {worker.role: worker.devices for worker in figures.worker_figures(session, at=NOON)}
     assert seen == {"worker": (device,), "upkeep": ()}
@@ -57,9 +56,9 @@ def test_a_worker_tells_its_devices_and_an_upkeep_none(workshop):
 def test_a_database_that_is_away_costs_a_sign_and_nothing_else(capsys):
     configure_logs(role="upkeep")
     away = Database("postgresql://nobody:secret@127.0.0.1:1/none")
-    vitals = Vitals(away, clock=FixedClock(NOON), role="upkeep")
-    vitals.sign()
-    vitals.chore("resend", seconds=1.0, handled=0)
+    health = HealthReporter(away, clock=FixedClock(NOON), role="upkeep")
+    health.sign()
+    health.chore("resend", seconds=1.0, handled=0)
     away.close()
     structlog.reset_defaults()
     said = "".join(capsys.readouterr())
