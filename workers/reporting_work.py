@@ -9,7 +9,7 @@ from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.release import Release
 from core.domain.table import TableDomain
-from core.reports.sealed_orders import held_report
+from core.reports.sealed_orders import REPORTS
 from core.reports.sealed_page import Subject
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys
@@ -54,7 +54,7 @@ def read_report_work(
         DatabaseUnavailable: The database is away.
     """
     with database.read_only() as session:
-        report = held_report(session, report_id, fence=fence)
+        report = REPORTS.held(session, report_id, fence=fence)
         dataset = session.get_one(Dataset, report.dataset_id)
         release = session.get_one(Release, report.release_id)
         if dataset.rows_key is None or dataset.wrapped_data_key is None:

@@ -23,8 +23,7 @@ from opentelemetry.trace import SpanKind, Tracer
 from core.clock import Clock, FixedClock, SystemClock
 from core.db.session import Database
 from core.errors import Unavailable, UnderstudyError
-from core.jobs import claims, repository
-from core.jobs.charged_ending import finish_report
+from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.coarse import Edges
 from core.jobs.errors import LeaseLost, NotCancelled
@@ -150,7 +149,7 @@ class Trainer:
                 clock=self._clock,
                 lease_seconds=self._settings.lease_seconds,
                 max_attempts=self._settings.job_attempts,
-                holder=this_process(),
+                lease_owner=this_process(),
             )
 
     def _work(self, claim: Claim) -> None:
@@ -296,10 +295,10 @@ class Trainer:
             ended = self._stop(claim, clock)
         elif outcome is Outcome.STOPPED:
             with self._database.transaction() as session:
-                ended = claims.hand_back(session, claim, clock=clock, queue=self._queue) in ENDED
+                ended = endings.hand_back(session, claim, clock=clock, queue=self._queue) in ENDED
         elif outcome is Outcome.FROZEN:
             with self._database.transaction() as session:
-                claims.set_aside(session, claim)
+                endings.set_aside(session, claim)
             ended = False
         else:
             ended = self._fail(claim, outcome, clock)
@@ -317,12 +316,12 @@ class Trainer:
         if isinstance(claim.plan, ReportPlan):
             with self._database.transaction() as session:
                 report_id = report_id_of(claim.job_id)
-                finish_report(session, claim, report_id=report_id, document=certificate, clock=clock)
+                endings.finish_report(session, claim, report_id=report_id, document=certificate, clock=clock)
                 self._witness.note_publication(session, claim.population_id, claim.job_id)
             return None
         key = bundle_key(claim.job_id, claim.fence)
         with self._database.transaction() as session:
-            claims.finish(
+            endings.finish(
                 session,
                 claim,
                 release_id=release_id_of(claim.job_id),
@@ -336,7 +335,7 @@ class Trainer:
     def _stop(self, claim: Claim, clock: Clock) -> bool:
         try:
             with self._database.transaction() as session:
-                claims.stop(session, claim, clock=clock)
+                endings.stop(session, claim, clock=clock)
         except NotCancelled:
             # The child says cancelled and the row does not: believe the row, and try again.
             return self._fail(claim, Outcome.VANISHED, clock)
@@ -354,7 +353,7 @@ class Trainer:
             return False
         final = outcome is Outcome.REUSED_MISSING
         with self._database.transaction() as session:
-            state = claims.fail(
+            state = endings.fail(
                 session,
                 claim,
                 code=REUSED_COUNTS_MISSING if final else MACHINERY_FAILED,

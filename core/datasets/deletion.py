@@ -25,9 +25,10 @@ from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.errors import UnderstudyError
-from core.jobs.endings import cancel, has_live_worker
+from core.jobs.endings import cancel
 from core.jobs.errors import JobEnded
 from core.jobs.failure_notes import failure_note_key
+from core.jobs.leases import has_live_worker
 from core.jobs.states import JobState
 from core.logs import get_logger
 from core.reports.sealed_orders import forget_reports

@@ -1,6 +1,8 @@
-"""Claiming a job, and everything a worker does with a claim."""
+"""Claiming a job, and what a worker writes while it holds the claim. How a claim ends is in core.jobs.endings."""
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -9,21 +11,10 @@ from core.clock import Clock
 from core.db.tables.job import Job
 from core.errors import UnderstudyError
 from core.jobs import repository
-from core.jobs.endings import (
-    cancel,
-    end,
-    end_cancelled,
-    fail,
-    finish,
-    give_up,
-    hand_back,
-    has_live_worker,
-    move,
-    set_aside,
-    stop,
-)
-from core.jobs.leases import Claim, advance, claim_of, heartbeat, held_claim
-from core.jobs.states import ENDED, PLAN_ALTERED, JobState
+from core.jobs.endings import end, end_cancelled, give_up, move
+from core.jobs.errors import IllegalMark
+from core.jobs.leases import JOBS, has_live_worker
+from core.jobs.states import ENDED, PLAN_ALTERED, STAGES, TRAINING, JobState
 from core.ledger import ledger, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.ledger.reservation import EntryKind
@@ -31,19 +22,44 @@ from core.logs import get_logger
 from core.privacy import mechanism as mechanisms
 from core.synthesis.selection import OrderedPlan, ordered_plan_from_json
 
-__all__ = [
-    "Claim",
-    "advance",
-    "cancel",
-    "claim",
-    "fail",
-    "finish",
-    "hand_back",
-    "heartbeat",
-    "held_claim",
-    "set_aside",
-    "stop",
-]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One worker's hold on one job.
+
+    Attributes:
+        job_id: the job.
+        dataset_id: the dataset whose rows it reads.
+        population_id: the population whose ledger pays for it.
+        ordered_by: the principal who ordered it.
+        fence: rises with every claim; only the highest may write.
+        attempts: claims since the job last made progress, this one included; claims that were handed back do not count.
+        plan: what to run, to the letter.
+        plan_digest: SHA-256 of the plan, in hexadecimal.
+        sealed_randomness_key: the key of all the job's randomness, sealed; the same for every attempt.
+        steps_begun: the highest durable mark of earlier attempts.
+        cancel_requested: whether a person asked to cancel.
+        claimed_at: the time of the claim.
+        lease_expires_at: the end of the lease without a heartbeat.
+        request_id: the request that ordered the job, for logs; None if unknown.
+        trace_context: the trace that the order belongs to; None if it was not traced.
+    """
+
+    job_id: UUID
+    dataset_id: UUID
+    population_id: UUID
+    ordered_by: UUID
+    fence: int
+    attempts: int
+    plan: OrderedPlan
+    plan_digest: str
+    sealed_randomness_key: bytes
+    steps_begun: int
+    cancel_requested: bool
+    claimed_at: datetime
+    lease_expires_at: datetime
+    request_id: str | None = None
+    trace_context: str | None = None
 
 
 def claim(
@@ -53,9 +69,9 @@ def claim(
     clock: Clock,
     lease_seconds: float,
     max_attempts: int,
-    holder: str | None = None,
+    lease_owner: str | None = None,
 ) -> Claim | None:
-    """Take a job that waits, or whose worker has fallen silent, and spend its reservation if nobody has yet.
+    """Take a job that waits, or whose worker has fallen silent, and spend its reservation unless an earlier claim did.
 
     When the transaction commits, the claim and the spend are durable together; only then may rows be opened. A job
     that was cancelled meanwhile, has used up its attempts or holds an altered plan is ended here instead.
@@ -65,11 +81,11 @@ def claim(
         job_id: from the message.
         clock: judges leases.
         lease_seconds: how long the claim holds without a heartbeat.
-        max_attempts: attempts without progress after which silent workers are enough.
-        holder: which process claims, in words that `queue.orphaned` can judge; None if nobody could see it die.
+        max_attempts: number of attempts without progress after which the job of a silent worker is given up.
+        lease_owner: the claiming process, in words that `queue.orphaned` can judge; None if nobody could see it die.
 
     Returns:
-        The claim, or None: another worker has it, it has ended or was ended here, or its dataset is frozen.
+        The claim, or None: another worker holds the job, it has ended or was ended here, or its dataset is frozen.
 
     Raises:
         JobNotFound: no such job.
@@ -88,20 +104,96 @@ def claim(
         give_up(session, job, clock=clock)
     elif _spent(session, job, clock=clock):
         move(job, JobState.RUNNING)
-        job.fence += 1
+        JOBS.take(job, now=now, seconds=lease_seconds)
         job.attempts += 1
-        job.lease_expires_at = now + timedelta(seconds=lease_seconds)
-        job.lease_holder = holder
+        job.lease_holder = lease_owner
         job.started_at = job.started_at or now
         job.claimed_at = now
         session.flush()
-        return claim_of(session, job, plan)
+        return _claim_of(session, job, plan)
     session.flush()
     return None
 
 
+def held_claim(session: Session, job_id: UUID, *, fence: int) -> Claim:
+    """The claim again, for a child process that was told only the job and the fence.
+
+    Raises:
+        LeaseLost: the fence does not hold the job.
+    """
+    job = JOBS.held(session, job_id, fence=fence)
+    return _claim_of(session, job, ordered_plan_from_json(job.plan))
+
+
+def heartbeat(
+    session: Session, claim: Claim, *, clock: Clock, lease_seconds: float, show_marks: bool = False
+) -> bool:
+    """Renew the lease. Returns whether a person asked to cancel.
+
+    Args:
+        session: the open transaction.
+        claim: whose lease.
+        clock: judges leases.
+        lease_seconds: how long the claim holds from now on.
+        show_marks: whether the newest mark becomes visible to the world.
+
+    Raises:
+        LeaseLost: another worker took over, or the job has ended.
+    """
+    values: dict[Any, Any] = {Job.lease_expires_at: clock.now() + timedelta(seconds=lease_seconds)}
+    if show_marks:
+        values |= {Job.shown_stage: Job.stage, Job.shown_step: Job.step}
+    cancelled_at = JOBS.write(
+        session, claim.job_id, values, fence=claim.fence, returning=Job.cancel_requested_at
+    )
+    return cancelled_at is not None
+
+
+def advance(session: Session, claim: Claim, *, stage: str, step: int, total: int) -> bool:
+    """Write a progress mark before rows are touched for the steps below `step`. Returns whether to cancel.
+
+    A settlement charges up to the mark, so commit it before the steps begin. Marks of "train" count steps of the plan;
+    any mark at all means that the measurements (moment anchor or label histogram) have begun.
+
+    Raises:
+        LeaseLost: another worker took over, or the job has ended.
+        IllegalMark: no such stage, or steps that the plan does not have.
+    """
+    if stage not in STAGES or not 0 <= step <= total or (stage == TRAINING and total != claim.plan.steps):
+        raise IllegalMark
+    values = repository.mark(stage=stage, step=step, total=total)
+    cancelled_at = JOBS.write(
+        session, claim.job_id, values, fence=claim.fence, returning=Job.cancel_requested_at
+    )
+    return cancelled_at is not None
+
+
+def _claim_of(session: Session, job: Job, plan: OrderedPlan) -> Claim:
+    # Check constraints of the table, and `claim`: a running job has all three.
+    assert job.sealed_randomness_key is not None
+    assert job.claimed_at is not None
+    assert job.lease_expires_at is not None
+    return Claim(
+        job_id=job.id,
+        dataset_id=job.dataset_id,
+        population_id=repository.population_of(session, job.dataset_id),
+        ordered_by=job.ordered_by,
+        fence=job.fence,
+        attempts=job.attempts,
+        plan=plan,
+        plan_digest=job.plan_digest,
+        sealed_randomness_key=job.sealed_randomness_key,
+        steps_begun=job.steps_begun,
+        cancel_requested=job.cancel_requested_at is not None,
+        claimed_at=job.claimed_at,
+        lease_expires_at=job.lease_expires_at,
+        request_id=job.request_id,
+        trace_context=job.trace_context,
+    )
+
+
 def _spent(session: Session, job: Job, *, clock: Clock) -> bool:
-    """Spend what was reserved, unless an earlier claim did; a frozen dataset's job stays queued instead."""
+    """Spend the reservation, unless an earlier claim did. The job of a frozen dataset stays queued instead."""
     try:
         ledger.spend(session, job.id, fence=job.fence + 1, clock=clock)
     except PopulationFrozen:
@@ -110,7 +202,7 @@ def _spent(session: Session, job: Job, *, clock: Clock) -> bool:
 
 
 def _plan_as_reserved(session: Session, job: Job) -> OrderedPlan | None:
-    """The job's plan if it is, to the letter, what was ordered and paid for."""
+    """The job's plan if it is to the letter what was ordered and reserved, else None."""
     try:
         plan = ordered_plan_from_json(job.plan)
     except UnderstudyError:

@@ -20,12 +20,13 @@ from sqlalchemy.orm import Session, object_session
 
 from core.clock import Clock
 from core.db.session import on_commit
+from core.db.tables.charged_report import ChargedReport
 from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.jobs import repository
 from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
-from core.jobs.leases import Claim, locked
+from core.jobs.leases import JOBS, has_live_worker
 from core.jobs.states import ENDED, SUCCESSORS, TRAINING_FAILED, Cause, JobState
 from core.ledger import ledger, ledger_queries
 from core.ledger.reservation import NOTHING, EntryKind
@@ -35,12 +36,13 @@ from core.synthesis.selection import ordered_plan_from_json
 
 # A training child reads the endings and sends nothing: it starts without the broker's libraries.
 if TYPE_CHECKING:
+    from core.jobs.claims import Claim  # a claim is ended here, and `claims` ends jobs that cannot be claimed
     from core.jobs.queue import Queue
 
 
 def finish(
     session: Session,
-    claim: Claim,
+    claim: "Claim",
     *,
     release_id: UUID,
     bundle_key: str,
@@ -52,7 +54,7 @@ def finish(
     Raises:
         LeaseLost: the claim does not hold the job, so nothing is published.
     """
-    job = locked(session, claim)
+    job = _locked(session, claim)
     now = clock.now()
     end(job, JobState.SUCCEEDED, at=now)
     release = Release(
@@ -68,9 +70,33 @@ def finish(
     return release
 
 
+def finish_report(
+    session: Session, claim: "Claim", *, report_id: UUID, document: dict[str, Any], clock: Clock
+) -> ChargedReport:
+    """Publish a utility report: the job succeeds and its signed report exists, in one transaction.
+
+    Raises:
+        LeaseLost: the claim does not hold the job, so nothing is published.
+    """
+    job = _locked(session, claim)
+    now = clock.now()
+    end(job, JobState.SUCCEEDED, at=now)
+    report = ChargedReport(
+        id=report_id,
+        job_id=job.id,
+        release_id=UUID(document["release_id"]),
+        dataset_id=job.dataset_id,
+        document=document,
+        created_at=now,
+    )
+    session.add(report)
+    session.flush()
+    return report
+
+
 def fail(
     session: Session,
-    claim: Claim,
+    claim: "Claim",
     *,
     code: str,
     cause: Cause,
@@ -92,7 +118,7 @@ def fail(
     Raises:
         LeaseLost: the claim does not hold the job.
     """
-    job = locked(session, claim)
+    job = _locked(session, claim)
     now = clock.now()
     if cause is Cause.ROWS:
         end(job, JobState.FAILED, at=now, failure_code=TRAINING_FAILED)
@@ -124,7 +150,7 @@ def give_up(session: Session, job: Job, *, clock: Clock) -> None:
     end(job, JobState.FAILED, at=clock.now(), failure_code=TRAINING_FAILED)
 
 
-def hand_back(session: Session, claim: Claim, *, clock: Clock, queue: "Queue") -> JobState:
+def hand_back(session: Session, claim: "Claim", *, clock: Clock, queue: "Queue") -> JobState:
     """Put a running job back into the queue because its worker was told to stop. Returns where it is now.
 
     The claim counts as no attempt: attempts are for crashes. Its checkpoints stay, so the next claim goes on from there.
@@ -132,7 +158,7 @@ def hand_back(session: Session, claim: Claim, *, clock: Clock, queue: "Queue") -
     Raises:
         LeaseLost: the claim does not hold the job.
     """
-    job = locked(session, claim)
+    job = _locked(session, claim)
     if job.cancel_requested_at is not None:
         settle_prefix(session, job, clock=clock)
         end(job, JobState.CANCELLED, at=clock.now())
@@ -143,7 +169,7 @@ def hand_back(session: Session, claim: Claim, *, clock: Clock, queue: "Queue") -
     return JobState(job.state)
 
 
-def set_aside(session: Session, claim: Claim) -> None:
+def set_aside(session: Session, claim: "Claim") -> None:
     """Leave a running job to its lease, because its ledger has forgotten something. The claim counts as no attempt.
 
     Used-up attempts would end the job and give back part of a charge before an operator has decided what was released.
@@ -151,25 +177,26 @@ def set_aside(session: Session, claim: Claim) -> None:
     Raises:
         LeaseLost: the claim does not hold the job.
     """
-    locked(session, claim).attempts -= 1
+    _locked(session, claim).attempts -= 1
     session.flush()
 
 
 def _requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> None:
     move(job, JobState.QUEUED)
-    job.lease_expires_at = job.lease_holder = None
+    JOBS.put_back(job)
+    job.lease_holder = None
     job.sent_at = at
     on_commit(session, partial(queue.enqueue_training, job.id))
 
 
-def stop(session: Session, claim: Claim, *, clock: Clock) -> Charge:
+def stop(session: Session, claim: "Claim", *, clock: Clock) -> Charge:
     """End a cancelled job, once its child is dead. Returns what is charged: the prefix of the steps begun.
 
     Raises:
         LeaseLost: the claim does not hold the job.
         NotCancelled: nobody asked for it.
     """
-    job = locked(session, claim)
+    job = _locked(session, claim)
     if job.cancel_requested_at is None:
         raise NotCancelled
     charged = settle_prefix(session, job, clock=clock)
@@ -227,11 +254,6 @@ def begun_charge(job: Job) -> Charge:
     return charge_of(plan.executed(charged_steps(job.steps_begun, plan.steps)), delta=plan.guarantee.delta)
 
 
-def has_live_worker(job: Job, *, now: datetime) -> bool:
-    """Whether a worker holds the job and has been heard of in time."""
-    return job.lease_expires_at is not None and job.lease_expires_at >= now
-
-
 def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = None) -> None:
     """Move a locked job to an end, destroy its randomness key, and leave word for whoever wants to know.
 
@@ -257,3 +279,7 @@ def move(job: Job, state: JobState) -> None:
     if state not in SUCCESSORS[JobState(job.state)]:
         raise IllegalTransition
     job.state = state.value
+
+
+def _locked(session: Session, claim: "Claim") -> Job:
+    return JOBS.locked(session, claim.job_id, fence=claim.fence)

@@ -1,143 +1,146 @@
-"""Claims: a lease on a job with a fencing number. Whoever lost the lease can write nothing any more."""
+"""Leases: one worker at a time holds a row, under a fence that rises with every claim.
 
+Jobs (train, measure), owner reports (compare) and uploads (intake) are worked on under the same rules:
+
+* A claim takes a row that waits, or whose lease has run out. It raises the fence and stamps the end of the lease.
+* A heartbeat renews the lease. A late heartbeat is good as long as nobody has taken the row over.
+* Every further write checks the fence, so a worker that lost its lease can write nothing any more.
+* Upkeep sends a row again that waits without a live worker.
+
+The kinds differ only in their tables and in what their states are called.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from core.clock import Clock
 from core.db.tables.job import Job
-from core.jobs import repository
-from core.jobs.errors import IllegalMark, LeaseLost
-from core.jobs.states import STAGES, TRAINING, JobState
-from core.synthesis.selection import OrderedPlan, ordered_plan_from_json
+from core.db.tables.sealed_report import SealedReport
+from core.db.tables.upload import Upload
+from core.jobs.errors import LeaseLost
+from core.jobs.states import JobState
+
+BATCH: Final = 100
+
+RowT = TypeVar("RowT", Job, SealedReport, Upload)
+SentT = TypeVar("SentT", Job, SealedReport)
+ValueT = TypeVar("ValueT")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """One worker's hold on one job.
+@dataclass(frozen=True, slots=True)
+class Leases(Generic[RowT]):
+    """The leases on the rows of one table.
 
-    Args:
-        job_id: the job.
-        dataset_id: whose rows it reads.
-        population_id: whose ledger it is paid from.
-        ordered_by: whose job it is.
-        fence: rises with every claim; only the highest may write.
-        attempts: how many claims there have been since the job last came further, this one included; none that was handed back.
-        plan: what to run, to the letter.
-        plan_digest: SHA-256 of the plan, in hexadecimal.
-        sealed_randomness_key: the key of all the job's randomness, sealed; the same for every attempt.
-        steps_begun: the highest durable mark of earlier attempts.
-        cancel_requested: whether a person asked to cancel.
-        lease_expires_at: until when the lease holds without a heartbeat.
-        request_id: the request that ordered the job, for logs; None if unknown.
-        trace_context: the trace that the order belongs to; None if it was not traced.
+    Attributes:
+        table: the rows.
+        waiting: the state of a row that waits for a worker.
+        running: the state of a row that a worker holds.
     """
 
-    job_id: UUID
-    dataset_id: UUID
-    population_id: UUID
-    ordered_by: UUID
-    fence: int
-    attempts: int
-    plan: OrderedPlan
-    plan_digest: str
-    sealed_randomness_key: bytes
-    steps_begun: int
-    cancel_requested: bool
-    lease_expires_at: datetime
-    request_id: str | None = None
-    trace_context: str | None = None
+    table: type[RowT]
+    waiting: str
+    running: str
+
+    def take(self, row: RowT, *, now: datetime, seconds: float) -> None:
+        """Take a locked row: raise its fence, and let the lease hold for `seconds` without a heartbeat."""
+        row.state = self.running
+        row.fence += 1
+        row.lease_expires_at = now + timedelta(seconds=seconds)
+
+    def put_back(self, row: RowT) -> None:
+        """Let a locked row wait for a worker again."""
+        row.state = self.waiting
+        row.lease_expires_at = None
+
+    def held(self, session: Session, row_id: UUID, *, fence: int) -> RowT:
+        """The row, freshly read without a lock, for a process that was told only its id and the fence.
+
+        Raises:
+            LeaseLost: the fence does not hold the row, or the row is gone.
+        """
+        return self._held(session.get(self.table, row_id, populate_existing=True), fence)
+
+    def locked(self, session: Session, row_id: UUID, *, fence: int) -> RowT:
+        """The row, locked until the transaction ends.
+
+        Raises:
+            LeaseLost: the fence does not hold the row, or the row is gone.
+        """
+        row = session.get(self.table, row_id, populate_existing=True, with_for_update=True)
+        return self._held(row, fence)
+
+    def write(
+        self,
+        session: Session,
+        row_id: UUID,
+        values: Mapping[Any, Any],
+        *,
+        fence: int,
+        returning: InstrumentedAttribute[ValueT],
+    ) -> ValueT:
+        """Write to the row if the fence still holds it, in one statement that locks no longer than it must.
+
+        Returns:
+            The column `returning` of the row.
+
+        Raises:
+            LeaseLost: the fence does not hold the row, or the row is gone.
+        """
+        row = session.execute(
+            update(self.table)
+            .where(self.table.id == row_id, self.table.fence == fence, self.table.state == self.running)
+            .values(values)
+            .returning(returning)
+            .execution_options(synchronize_session=False)
+        ).one_or_none()
+        if row is None:
+            raise LeaseLost
+        value: ValueT = row[0]
+        return value
+
+    def _held(self, row: RowT | None, fence: int) -> RowT:
+        if row is None or row.fence != fence or row.state != self.running:
+            raise LeaseLost
+        return row
 
 
-def claim_of(session: Session, job: Job, plan: OrderedPlan) -> Claim:
-    """The claim that the present state of a running job amounts to."""
-    # Check constraints of the table: a running job has both.
-    assert job.sealed_randomness_key is not None
-    assert job.lease_expires_at is not None
-    return Claim(
-        job_id=job.id,
-        dataset_id=job.dataset_id,
-        population_id=repository.population_of(session, job.dataset_id),
-        ordered_by=job.ordered_by,
-        fence=job.fence,
-        attempts=job.attempts,
-        plan=plan,
-        plan_digest=job.plan_digest,
-        sealed_randomness_key=job.sealed_randomness_key,
-        steps_begun=job.steps_begun,
-        cancel_requested=job.cancel_requested_at is not None,
-        lease_expires_at=job.lease_expires_at,
-        request_id=job.request_id,
-        trace_context=job.trace_context,
+JOBS: Final = Leases(Job, waiting=JobState.QUEUED.value, running=JobState.RUNNING.value)
+
+
+def has_live_worker(row: Job | SealedReport | Upload, *, now: datetime) -> bool:
+    """Whether a worker holds the row and was heard of in time."""
+    return row.lease_expires_at is not None and row.lease_expires_at >= now
+
+
+def take_overdue(
+    session: Session, leases: Leases[SentT], *, now: datetime, sent_before: datetime
+) -> list[UUID]:
+    """Rows without a live worker whose last message is older than `sent_before`, stamped as sent `now`.
+
+    Send them after the commit. Because of the stamp two upkeeps do not both send a row. Rows that somebody has locked are
+    skipped: they are being looked after.
+    """
+    table = leases.table
+    waiting = or_(
+        table.state == leases.waiting, and_(table.state == leases.running, table.lease_expires_at < now)
     )
-
-
-def held_claim(session: Session, job_id: UUID, *, fence: int) -> Claim:
-    """The claim again, for a child process that was told only the job and the fence.
-
-    Raises:
-        JobNotFound: no such job.
-        LeaseLost: the fence does not hold the job.
-    """
-    job = repository.find(session, job_id)
-    if job.fence != fence or job.state != JobState.RUNNING:
-        raise LeaseLost
-    return claim_of(session, job, ordered_plan_from_json(job.plan))
-
-
-def locked(session: Session, claim: Claim) -> Job:
-    """The job's row, locked, if the claim holds it.
-
-    Raises:
-        LeaseLost: it does not.
-    """
-    job = repository.lock(session, claim.job_id)
-    if job.fence != claim.fence or job.state != JobState.RUNNING:
-        raise LeaseLost
-    return job
-
-
-def heartbeat(
-    session: Session, claim: Claim, *, clock: Clock, lease_seconds: float, show_marks: bool = False
-) -> bool:
-    """Extend the lease. Returns whether a person asked to cancel.
-
-    A late heartbeat of a claim that nobody has taken over is still good.
-
-    Args:
-        session: the open transaction.
-        claim: whose lease.
-        clock: judges leases.
-        lease_seconds: how long the claim holds from now on.
-        show_marks: whether the newest mark becomes what the world sees.
-
-    Raises:
-        LeaseLost: another worker took over, or the job has ended.
-    """
-    expires = clock.now() + timedelta(seconds=lease_seconds)
-    found = repository.renew(
-        session, claim.job_id, fence=claim.fence, lease_expires_at=expires, show_marks=show_marks
+    chosen = (
+        select(table.id)
+        .where(waiting, table.sent_at <= sent_before)
+        .order_by(table.sent_at)
+        .limit(BATCH)
+        .with_for_update(skip_locked=True)
     )
-    if found is None:
-        raise LeaseLost
-    return found[0] is not None
-
-
-def advance(session: Session, claim: Claim, *, stage: str, step: int, total: int) -> bool:
-    """Write a progress mark, before rows are touched for the steps below `step`. Returns whether to cancel.
-
-    The mark is what a settlement charges: commit it before the steps begin. Marks of "train" count steps of the plan;
-    any mark at all means that the measurements (moment anchor or label histogram) have begun.
-
-    Raises:
-        LeaseLost: another worker took over, or the job has ended.
-        IllegalMark: no such stage, or steps that the plan does not have.
-    """
-    if stage not in STAGES or not 0 <= step <= total or (stage == TRAINING and total != claim.plan.steps):
-        raise IllegalMark
-    found = repository.mark(session, claim.job_id, fence=claim.fence, stage=stage, step=step, total=total)
-    if found is None:
-        raise LeaseLost
-    return found[0] is not None
+    rows = session.scalars(
+        update(table)
+        .where(table.id.in_(chosen.scalar_subquery()))
+        .values(sent_at=now)
+        .returning(table.id)
+        .execution_options(synchronize_session=False)
+    )
+    return list(rows)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.jobs import repository
+from core.jobs.leases import JOBS, take_overdue
 from core.logs import current_request_id, get_logger
 
 TRAINING_TASK: Final = "understudy.train"
@@ -121,22 +122,19 @@ def broker_transport_options() -> dict[str, Any]:
 
 
 def overdue(session: Session, *, clock: Clock, resend_seconds: float = RESEND_SECONDS) -> list[UUID]:
-    """Jobs that wait without a live worker and whose last message is older than `resend_seconds`.
-
-    They are stamped as sent, so that two upkeeps do not both send them; send them after the commit.
-    """
+    """Jobs to send again after the commit: no live worker, and the last message older than `resend_seconds`."""
     now = clock.now()
-    return repository.take_overdue(session, now=now, sent_before=now - timedelta(seconds=resend_seconds))
+    return take_overdue(session, JOBS, now=now, sent_before=now - timedelta(seconds=resend_seconds))
 
 
 def orphaned(session: Session, *, clock: Clock, is_dead: Callable[[str], bool]) -> list[UUID]:
-    """End the leases of holders that are dead, so that nobody waits for them to run out; send these jobs after the commit.
+    """End the leases of dead processes, so that nobody waits for the leases to run out. Send these jobs after the commit.
 
     Args:
         session: the open transaction.
         clock: stamps the ends.
-        is_dead: whether the process that a claim named has certainly ended. A mistake costs an attempt, never more: the
-            next claim has a higher fence.
+        is_dead: whether the lease owner that a claim named has certainly ended. A mistake costs an attempt, never more:
+            the next claim has a higher fence.
     """
     now = clock.now()
     dead = [job.id for job in repository.lock_held(session, now=now) if is_dead(str(job.lease_holder))]

@@ -22,7 +22,7 @@ from core.notifications import repository
 from core.notifications.attempts import DELIVERED, GONE, MAX_ATTEMPTS, wait_after
 from core.notifications.details import Details
 from core.notifications.kinds import Kind
-from core.notifications.messages import Message, Batch, message_of
+from core.notifications.messages import Batch, Message, message_of
 from core.notifications.rights import speaks_for, told_to
 from core.storage.errors import SealBroken
 from core.storage.master_keys import MasterKeys

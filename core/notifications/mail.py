@@ -19,7 +19,7 @@ from core.notifications.attempts import DELIVERED
 from core.notifications.codes import code_of
 from core.notifications.errors import TargetRefused
 from core.notifications.kinds import Kind
-from core.notifications.messages import WORDS, Message, Batch, full_minute, spelt
+from core.notifications.messages import WORDS, Batch, Message, full_minute, spelt
 
 Security = Literal["starttls", "tls", "none"]
 

@@ -19,7 +19,7 @@ from core.notifications import signature
 from core.notifications.addresses import Network, Target, allowed_addresses, parse_target
 from core.notifications.attempts import DELIVERED
 from core.notifications.errors import TargetRefused
-from core.notifications.messages import Message, Batch
+from core.notifications.messages import Batch, Message
 
 Resolve = Callable[[str, int], Sequence[str]]
 

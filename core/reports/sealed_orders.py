@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
-from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from core.clock import Clock
@@ -21,7 +21,7 @@ from core.db.tables.release import Release
 from core.db.tables.sealed_report import SealedReport
 from core.domain.declared import domain_from_json
 from core.domain.table import TableDomain
-from core.jobs.errors import LeaseLost
+from core.jobs.leases import Leases, has_live_worker, take_overdue
 from core.logs import current_request_id
 from core.reports.columns import target_of
 from core.reports.errors import ReportForTablesOnly
@@ -36,7 +36,7 @@ MADE: Final = "made"
 FAILED: Final = "failed"
 REPORT_FAILED: Final = "report-failed"
 """The one code of a report that was not made, whatever the reason; what goes wrong among rows is told in the file instead."""
-_BATCH: Final = 100
+REPORTS: Final = Leases(SealedReport, waiting=QUEUED, running=RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,19 +129,15 @@ def claim_report(
     """
     report = session.get(SealedReport, report_id, populate_existing=True, with_for_update=True)
     now = clock.now()
-    if report is None or report.state in {MADE, FAILED}:
-        return None
-    if report.lease_expires_at is not None and report.lease_expires_at >= now:
+    if report is None or report.state in {MADE, FAILED} or has_live_worker(report, now=now):
         return None
     if report.attempts >= max_attempts:
         _end(report, FAILED, at=now)
         report.failure_code = REPORT_FAILED
         session.flush()
         return None
-    report.state = RUNNING
-    report.fence += 1
+    REPORTS.take(report, now=now, seconds=lease_seconds)
     report.attempts += 1
-    report.lease_expires_at = now + timedelta(seconds=lease_seconds)
     session.flush()
     return ReportClaim(
         report_id=report.id,
@@ -153,25 +149,14 @@ def claim_report(
     )
 
 
-def held_report(session: Session, report_id: UUID, *, fence: int) -> SealedReport:
-    """The report of a claim, for a child process that was told only the report and the fence.
-
-    Raises:
-        LeaseLost: the fence does not hold it.
-    """
-    report = session.get(SealedReport, report_id, populate_existing=True)
-    if report is None or report.fence != fence or report.state != RUNNING:
-        raise LeaseLost
-    return report
-
-
 def renew_report(session: Session, claim: ReportClaim, *, clock: Clock, lease_seconds: float) -> None:
     """Extend the lease.
 
     Raises:
         LeaseLost: another worker took over, or the report is gone with its dataset.
     """
-    _locked(session, claim).lease_expires_at = clock.now() + timedelta(seconds=lease_seconds)
+    values = {SealedReport.lease_expires_at: clock.now() + timedelta(seconds=lease_seconds)}
+    REPORTS.write(session, claim.report_id, values, fence=claim.fence, returning=SealedReport.id)
 
 
 def finish_report(session: Session, claim: ReportClaim, *, object_key: str, clock: Clock) -> None:
@@ -218,21 +203,9 @@ def hand_back_report(session: Session, claim: ReportClaim, *, queue: "Queue", cl
 
 
 def overdue_reports(session: Session, *, clock: Clock, resend_seconds: float) -> list[UUID]:
-    """Reports that wait without a live worker and whose last message is old, stamped as sent; send them after the commit."""
+    """Reports to send again after the commit: no live worker, and the last message older than `resend_seconds`."""
     now = clock.now()
-    waiting = or_(
-        SealedReport.state == QUEUED,
-        and_(SealedReport.state == RUNNING, SealedReport.lease_expires_at < now),
-    )
-    chosen = (
-        select(SealedReport.id)
-        .where(waiting, SealedReport.sent_at <= now - timedelta(seconds=resend_seconds))
-        .order_by(SealedReport.sent_at)
-        .limit(_BATCH)
-        .with_for_update(skip_locked=True)
-    )
-    sent = update(SealedReport).where(SealedReport.id.in_(chosen)).values(sent_at=now)
-    return list(session.scalars(sent.returning(SealedReport.id)))
+    return take_overdue(session, REPORTS, now=now, sent_before=now - timedelta(seconds=resend_seconds))
 
 
 def forget_reports(session: Session, dataset_id: UUID) -> None:
@@ -241,14 +214,12 @@ def forget_reports(session: Session, dataset_id: UUID) -> None:
 
 
 def _locked(session: Session, claim: ReportClaim) -> SealedReport:
-    report = session.get(SealedReport, claim.report_id, populate_existing=True, with_for_update=True)
-    if report is None or report.fence != claim.fence or report.state != RUNNING:
-        raise LeaseLost
-    return report
+    return REPORTS.locked(session, claim.report_id, fence=claim.fence)
 
 
 def _requeue(session: Session, report: SealedReport, *, queue: "Queue", at: datetime) -> None:
-    report.state, report.lease_expires_at, report.sent_at = QUEUED, None, at
+    REPORTS.put_back(report)
+    report.sent_at = at
     on_commit(session, partial(queue.enqueue_report, report.id))
 
 

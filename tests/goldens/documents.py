@@ -12,7 +12,7 @@ from uuid import UUID
 
 from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
-from core.ledger.chain import Head
+from core.signing.hash_chain import Head
 from core.releases.certificate import make_certificate, sign_certificate
 from core.releases.certificate_schema import schema_text
 from core.releases.execution import Executed

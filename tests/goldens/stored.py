@@ -21,7 +21,7 @@ from core.access import keys
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
 from core.jobs.failure_notes import failure_note_key
-from core.ledger.chain import Head
+from core.signing.hash_chain import Head
 from core.notifications.codes import code_of
 from core.notifications.details import Details
 from core.releases.counts import CountTable, ReleasedCounts

@@ -14,7 +14,7 @@ from core.db.session import Database
 from core.db.tables import Dataset, Job, Release
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from core.jobs import claims, repository
+from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue, Queue
@@ -212,7 +212,7 @@ class Workshop:
 
     def cancel(self, job_id: UUID) -> JobState:
         with self.database.transaction() as session:
-            return claims.cancel(session, job_id, clock=self.clock)
+            return endings.cancel(session, job_id, clock=self.clock)
 
     def job(self, job_id: UUID) -> Job:
         with self.database.read_only() as session:

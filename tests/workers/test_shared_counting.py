@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from core.jobs import claims
+from core.jobs import endings
 from core.jobs.claims import held_claim
 from core.jobs.queue import COUNTING_QUEUE, COUNTING_TASK, CeleryQueue
 from core.jobs.states import Cause
@@ -187,7 +187,7 @@ def test_a_helper_stops_where_the_claim_is_lost(several, ended):
         if ended:
             with several.database.transaction() as session:
                 claim = held_claim(session, job_id, fence=1)
-                claims.fail(
+                endings.fail(
                     session, claim, code=MACHINERY_FAILED, cause=Cause.ROWS, clock=several.clock,
                     queue=several.queue, max_attempts=1,
                 )  # fmt: skip

@@ -157,9 +157,8 @@ def marking(*, step: int, then: str) -> str:
 import sys, time
 from uuid import UUID
 from core.clock import SystemClock
-from core.jobs import claims
 from core.db.session import Database
-from core.jobs import claims
+from core.jobs import claims, endings
 from core.settings import Settings
 database = Database(Settings().database_url)
 with database.transaction() as session:
@@ -171,7 +170,7 @@ with database.transaction() as session:
 
 CANCELLED = """
 with database.transaction() as session:
-    claims.cancel(session, claim.job_id, clock=SystemClock())
+    endings.cancel(session, claim.job_id, clock=SystemClock())
 time.sleep(60)
 """
 

@@ -17,7 +17,7 @@ from sqlalchemy import make_url, text
 
 from core.clock import FixedClock
 from core.db.session import Database
-from core.jobs import claims
+from core.jobs import claims, endings
 from core.jobs.queue import MemoryQueue
 from core.jobs.states import JobState
 from core.ledger import governance
@@ -338,7 +338,7 @@ def published(workshop: Workshop, job_id: UUID) -> None:
     witness = witness_of(workshop)
     witness.note_spend(claim.population_id, job_id)
     with workshop.database.transaction() as session:
-        claims.finish(
+        endings.finish(
             session, claim, release_id=uuid4(), bundle_key=bundle_key(job_id, claim.fence), certificate={}, clock=workshop.clock
         )  # fmt: skip
         witness.note_publication(session, claim.population_id, job_id)
@@ -376,7 +376,7 @@ def test_nothing_is_published_that_could_not_be_noted(
 
     def publish() -> None:
         with workshop.database.transaction() as session:
-            claims.finish(
+            endings.finish(
                 session, claim, release_id=uuid4(), bundle_key="k", certificate={}, clock=workshop.clock
             )
             witness.note_publication(session, claim.population_id, job_id)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from core.clock import FixedClock
 from core.db.session import Database
 from core.db.tables import Dataset, Job, Release
-from core.jobs import claims, repository
+from core.jobs import claims, endings, repository
 from core.jobs.claims import Claim
 from core.jobs.orders import place_order
 from core.jobs.queue import MemoryQueue, orphaned, overdue
@@ -98,7 +98,7 @@ class Desk:
             )
         return job_id
 
-    def claim(self, job_id: UUID, *, holder: str | None = None) -> Claim | None:
+    def claim(self, job_id: UUID, *, lease_owner: str | None = None) -> Claim | None:
         with self.database.transaction() as session:
             return claims.claim(
                 session,
@@ -106,11 +106,11 @@ class Desk:
                 clock=self.clock,
                 lease_seconds=LEASE,
                 max_attempts=ATTEMPTS,
-                holder=holder,
+                lease_owner=lease_owner,
             )
 
-    def claimed(self, job_id: UUID, *, holder: str | None = None) -> Claim:
-        claim = self.claim(job_id, holder=holder)
+    def claimed(self, job_id: UUID, *, lease_owner: str | None = None) -> Claim:
+        claim = self.claim(job_id, lease_owner=lease_owner)
         assert claim is not None
         return claim
 
@@ -124,7 +124,7 @@ class Desk:
 
     def finish(self, claim: Claim) -> Release:
         with self.database.transaction() as session:
-            return claims.finish(
+            return endings.finish(
                 session,
                 claim,
                 release_id=uuid4(),
@@ -137,7 +137,7 @@ class Desk:
         self, claim: Claim, *, code: str = "infrastructure-failed", cause: Cause = Cause.MACHINERY
     ) -> JobState:
         with self.database.transaction() as session:
-            return claims.fail(
+            return endings.fail(
                 session,
                 claim,
                 code=code,
@@ -149,19 +149,19 @@ class Desk:
 
     def hand_back(self, claim: Claim) -> JobState:
         with self.database.transaction() as session:
-            return claims.hand_back(session, claim, clock=self.clock, queue=self.queue)
+            return endings.hand_back(session, claim, clock=self.clock, queue=self.queue)
 
     def stop(self, claim: Claim) -> Charge:
         with self.database.transaction() as session:
-            return claims.stop(session, claim, clock=self.clock)
+            return endings.stop(session, claim, clock=self.clock)
 
     def cancel(self, job_id: UUID) -> JobState:
         with self.database.transaction() as session:
-            return claims.cancel(session, job_id, clock=self.clock)
+            return endings.cancel(session, job_id, clock=self.clock)
 
     def orphaned(self, *, dead: str) -> list[UUID]:
         with self.database.transaction() as session:
-            return orphaned(session, clock=self.clock, is_dead=lambda holder: holder == dead)
+            return orphaned(session, clock=self.clock, is_dead=lambda lease_owner: lease_owner == dead)
 
     def overdue(self) -> list[UUID]:
         with self.database.transaction() as session:

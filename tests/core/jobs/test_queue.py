@@ -128,8 +128,8 @@ class TestOverdue:
         assert desk.queue.sent == [job_id]
 
 
-def test_a_dead_holder_is_not_waited_for_and_a_live_or_unknown_one_is(desk):
-    claims_of = {holder: desk.claimed(desk.order(), holder=holder) for holder in ("dead", "alive", None)}
+def test_a_dead_lease_owner_is_not_waited_for_and_a_live_or_unknown_one_is(desk):
+    claims_of = {owner: desk.claimed(desk.order(), lease_owner=owner) for owner in ("dead", "alive", None)}
     desk.clock.advance(seconds=1)
     dead = claims_of["dead"].job_id
     assert desk.orphaned(dead="dead") == [dead]
@@ -137,9 +137,9 @@ def test_a_dead_holder_is_not_waited_for_and_a_live_or_unknown_one_is(desk):
     assert desk.overdue() == [], "it is sent by whoever ended its lease"
     job = desk.job(dead)
     assert (job.state, job.lease_holder) == ("running", None)
-    again = desk.claimed(dead, holder="next")
+    again = desk.claimed(dead, lease_owner="next")
     assert (again.fence, again.attempts) == (2, 2)
-    for holder in ("alive", None):
-        assert desk.claim(claims_of[holder].job_id) is None
+    for owner in ("alive", None):
+        assert desk.claim(claims_of[owner].job_id) is None
     desk.finish(again)
     assert desk.job(dead).lease_holder is None

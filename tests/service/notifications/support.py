@@ -4,7 +4,7 @@ import json
 from typing import Any
 from uuid import UUID, uuid4
 
-from core.jobs import claims
+from core.jobs import claims, endings
 from tests.core.notifications.receiver import Receiver
 from tests.service.world import Caller, World
 
@@ -40,6 +40,6 @@ def finish(world: World, job: dict[str, Any]) -> None:
         assert claim is not None
     world.clock.advance(seconds=10)
     with world.database.transaction() as session:
-        claims.finish(
+        endings.finish(
             session, claim, release_id=uuid4(), bundle_key="releases/x", certificate={}, clock=world.clock
         )
