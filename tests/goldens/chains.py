@@ -7,10 +7,9 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from core.audit import chain as audit_chain
-from core.ledger import chain, decisions
-from core.ledger.balance import EMPTY_BALANCE, Balance
-from core.ledger.reservation import NOTHING, EntryKind, Movement
-from core.ledger.statement import entry_json
+from core.ledger import entries
+from core.ledger.ledger_queries import entry_json
+from core.ledger.reservation import EMPTY_BALANCE, NOTHING, Balance, EntryKind, Movement
 from core.notifications import signature
 from core.notifications.kinds import Kind
 from core.notifications.messages import Message
@@ -18,6 +17,7 @@ from core.privacy import mechanism as mechanisms
 from core.privacy.charge import Charge
 from core.privacy.filters import AdmissionRule
 from core.signing import contexts
+from core.signing.hash_chain import EMPTY
 from core.signing.signed import Signer
 from core.witness.heads import signed_ledger_head, signed_publication
 from tests.goldens.privacy import CHARGE, SAMPLED
@@ -33,14 +33,14 @@ LESS: Final = Charge(epsilon_micros=1_000_000, delta_femtos=1_000_000_000, rdp_m
 def ledger() -> dict[str, object]:
     """One entry of each kind in one chain, an entry of the first release, and the file of a local ledger."""
     members: dict[str, object] = {}
-    head = chain.EMPTY
+    head = EMPTY
     for number, (name, content, further) in enumerate(_entries(), start=1):
-        entry = chain.link(head, population_id=POPULATION, content=content, at=AT, **further)
+        entry = entries.next_entry(head, population_id=POPULATION, content=content, at=AT, **further)
         members[f"entry {number:02d}: {name}"] = entry_json(entry)
         members[f"local line {number:02d}: {name}"] = line_of(local_entry_json(entry))
         head = entry.head
     kinds = {entry["kind"] for name, entry in members.items() if isinstance(entry, dict)}
-    assert kinds == {kind.value for kind in (*EntryKind, *decisions.DecisionKind)}, "one of each kind"
+    assert kinds == {kind.value for kind in (*EntryKind, *entries.DecisionKind)}, "one of each kind"
     members["head"] = [head.sequence, head.hash.hex()]
     for rule in AdmissionRule:
         header = Header(dataset="wards", population_id=POPULATION, rule=rule)
@@ -58,18 +58,18 @@ def _entries() -> list[tuple[str, Any, dict[str, Any]]]:
     spent = Balance(spent=CHARGE, reserved=NOTHING)
     settled = Balance(spent=LESS, reserved=NOTHING)
     plan = {"mechanism": mechanisms.to_json(SAMPLED)}
-    granted = decisions.granted(
+    granted = entries.granted(
         grant_id=GRANT, holder=HOLDER, epsilon=0.5, delta=1e-7, expires_at=AT, by="principal:6"
     )
     closed = [
-        decisions.grant_closed(grant_id=GRANT, outcome=state, by="upkeep")
-        for state in (decisions.GrantState.EXPIRED, decisions.GrantState.REVOKED)
+        entries.grant_closed(grant_id=GRANT, outcome=state, by="upkeep")
+        for state in (entries.GrantState.EXPIRED, entries.GrantState.REVOKED)
     ]
     return [
         ("reserved by the first release", moved(EntryKind.RESERVED, 1, CHARGE), {"balance": None} | plan),
         (
             "cap set",
-            decisions.cap_set(epsilon=2.0, delta=1e-6, by="principal:6", reason="a year's budget"),
+            entries.cap_set(epsilon=2.0, delta=1e-6, by="principal:6", reason="a year's budget"),
             {"balance": reserved},
         ),
         ("granted", granted, {"balance": reserved}),
@@ -85,8 +85,8 @@ def _entries() -> list[tuple[str, Any, dict[str, Any]]]:
             moved(EntryKind.VOIDED, 7, NOTHING, grant=GRANT),
             {"balance": settled, "grant_balance": EMPTY_BALANCE},
         ),
-        ("frozen", decisions.frozen(by="principal:6", reason="Umlaut: ü"), {"balance": settled}),
-        ("unfrozen", decisions.unfrozen(by="principal:6", reason="looked at"), {"balance": settled}),
+        ("frozen", entries.frozen(by="principal:6", reason="Umlaut: ü"), {"balance": settled}),
+        ("unfrozen", entries.unfrozen(by="principal:6", reason="looked at"), {"balance": settled}),
         *((f"grant closed, {one.terms['outcome']}", one, {"balance": settled}) for one in closed),
     ]
 
@@ -116,7 +116,7 @@ def audit() -> dict[str, object]:
         ),
     )
     members: dict[str, object] = {}
-    head = audit_chain.EMPTY
+    head = EMPTY
     for event in events:
         link = audit_chain.Link.after(head, event)
         members[f"link {link.position}"] = {

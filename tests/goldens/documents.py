@@ -12,7 +12,6 @@ from uuid import UUID
 
 from core.domain.images import ImageDomain
 from core.domain.table import TableDomain
-from core.signing.hash_chain import Head
 from core.releases.certificate import make_certificate, sign_certificate
 from core.releases.certificate_schema import schema_text
 from core.releases.execution import Executed
@@ -24,6 +23,7 @@ from core.releases.selection_form import selection_schema_text
 from core.reports.charged import Measurement, make_charged_report, sign_charged_report
 from core.reports.charged_form import charged_schema_text
 from core.signing import contexts
+from core.signing.hash_chain import Head
 from core.synthesis.plan import Plan
 from core.synthesis.selection import ordered_plan_from_json
 from tests.core.domain.ruled import EVERY_RULE

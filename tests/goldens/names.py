@@ -20,7 +20,7 @@ from core.errors import UnderstudyError
 from core.governance.states import RequestState
 from core.jobs import queue
 from core.jobs.states import PLAN_ALTERED, STAGES, TRAINING_FAILED, JobState
-from core.ledger.decisions import GrantState
+from core.ledger.entries import GrantState
 from core.notifications.kinds import CHOSEN, Kind, scope_of
 from core.settings import Settings
 from service.auth.cookie import COOKIE, LOOPBACK_COOKIE

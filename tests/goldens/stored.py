@@ -21,13 +21,13 @@ from core.access import keys
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
 from core.jobs.failure_notes import failure_note_key
-from core.signing.hash_chain import Head
 from core.notifications.codes import code_of
 from core.notifications.details import Details
 from core.releases.counts import CountTable, ReleasedCounts
 from core.releases.execution import Executed
 from core.reports.charged import report_id_of
 from core.reports.sealed_files import report_key as sealed_report_key
+from core.signing.hash_chain import Head
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore, open_store
 from core.storage.private_rows import open_private_rows
