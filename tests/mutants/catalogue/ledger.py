@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 
-BOOK = "core.ledger.book"
+LEDGER = "core.ledger.ledger"
 RESERVATION = "core.ledger.reservation"
 ORDER_REFUSED = "tests/core/ledger/test_reservation.py::test_every_other_order_is_refused"
 
@@ -55,17 +55,17 @@ MUTANTS = (
     ),
     Mutant(
         name="admission-ignores-what-is-reserved",
-        module="core.ledger.balance",
+        module=RESERVATION,
         function="Balance.in_force",
         before="return total((self.spent, self.reserved))",
         after="return total((self.spent,))",
         bug="orders that wait do not count, so any number of them is admitted",
         source="check when ordering, charge when running",
-        killed_by="tests/core/ledger/test_book.py::test_a_reservation_counts_at_once",
+        killed_by="tests/core/ledger/test_ledger.py::test_a_reservation_counts_at_once",
     ),
     Mutant(
         name="reservation-not-locked",
-        module="core.ledger.turnstile",
+        module="core.ledger.budget_lock",
         function="",
         before='select(*_BUDGET).where(Budget.population_id == bindparam("population_id")).with_for_update()',
         after='select(*_BUDGET).where(Budget.population_id == bindparam("population_id"))',
@@ -75,53 +75,53 @@ MUTANTS = (
     ),
     Mutant(
         name="grants-not-counted",
-        module=BOOK,
+        module=LEDGER,
         function="_require_grant",
-        before="require_room(grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy)",
-        after="require_room(grant_cap(row, budget), NOTHING, charge, refusal=GrantRefused, remedy=remedy)",
+        before="require_room(repository.grant_cap(row, budget), drawn.in_force, charge, refusal=GrantRefused, remedy=remedy)",
+        after="require_room(repository.grant_cap(row, budget), NOTHING, charge, refusal=GrantRefused, remedy=remedy)",
         bug="an order draws on a grant without regard to what is left of it",
         source="sub-budgets that are only shown",
-        killed_by="tests/core/ledger/test_governing.py::TestGrants::test_an_order_draws_on_the_grant_and_on_the_cap",
+        killed_by="tests/core/ledger/test_governance.py::TestGrants::test_an_order_draws_on_the_grant_and_on_the_cap",
     ),
     Mutant(
         name="each-analyst-has-a-budget",
-        module=BOOK,
+        module=LEDGER,
         function="reserve",
-        before="admission = require_room(cap, present.population.in_force, charge)",
+        before="admission = require_room(cap, balances.population.in_force, charge)",
         after="""
-            own = present.population if present.grant is None else present.grant
+            own = balances.population if balances.grant is None else balances.grant
             admission = require_room(cap, own.in_force, charge)
         """,
         bug="the cap is held against the orders of one grant instead of everybody's",
         source="budgets per user, which do not bound a coalition: Lomas",
-        killed_by="tests/core/ledger/test_governing.py::TestGrants::test_the_cap_binds_everybody_together_whatever_was_granted",
+        killed_by="tests/core/ledger/test_governance.py::TestGrants::test_the_cap_binds_everybody_together_whatever_was_granted",
     ),
     Mutant(
         name="spent-although-frozen",
-        module=BOOK,
+        module=LEDGER,
         function="spend",
         before="budget.frozen_at is not None",
         after="budget.frozen_at is not None and fence < 0",
         bug="a frozen dataset's waiting jobs still open its rows",
         source="a stop button that stops orders alone",
-        killed_by="tests/core/ledger/test_governing.py::TestFreeze::test_nothing_is_reserved_or_spent_until_it_is_unfrozen",
+        killed_by="tests/core/ledger/test_governance.py::TestFreeze::test_nothing_is_reserved_or_spent_until_it_is_unfrozen",
     ),
     Mutant(
         name="last-entry-believed",
-        module="core.ledger.appending",
-        function="standing",
-        before="last is None or last.hash != budget.head_hash or hash_of(last) != last.hash",
+        module="core.ledger.budget_lock",
+        function="current_balances",
+        before="last is None or last.hash != budget.head_hash or LEDGER_CHAIN.hash_of(last) != last.hash",
         after="last is None or last.hash != budget.head_hash",
         bug="an entry edited in the database is believed, totals and all",
         source="ledgers that anybody with database access can lower",
-        killed_by="tests/core/ledger/test_governing.py::TestTampering::test_a_last_entry_that_was_changed_refuses_orders_at_once_and_can_be_frozen",
+        killed_by="tests/core/ledger/test_governance.py::TestTampering::test_a_last_entry_that_was_changed_refuses_orders_at_once_and_can_be_frozen",
     ),
     Mutant(
         name="restored-backup-believed",
-        module="core.ledger.verification",
-        function="check",
-        before="witness is not None and witness.sequence > last.sequence",
-        after="witness is not None and witness.sequence < last.sequence and last == EMPTY",
+        module="core.signing.hash_chain",
+        function="HashChain.verify",
+        before="any(witness.sequence > last.sequence for witness in noted)",
+        after="any(witness.sequence > last.sequence and last == EMPTY for witness in noted)",
         bug="a ledger restored from an old backup passes for whole, and its spend is forgotten",
         source="budget reset by restore",
         killed_by="tests/core/ledger/test_chain.py::test_a_rehashed_tail_is_found_by_the_head_and_by_a_witness",
@@ -131,7 +131,7 @@ MUTANTS = (
         module="service.datasets.declaring",
         function="_population",
         before="return parent.population_id",
-        after="return book.open_population(session, rule=order.rule, clock=clock)",
+        after="return governance.open_population(session, rule=order.rule, clock=clock)",
         bug="a re-upload of the same people starts with a fresh budget",
         source="ledgers keyed by file or table instead of by people",
         killed_by="tests/service/test_datasets.py::test_a_version_shares_its_parents_population",
