@@ -1,12 +1,11 @@
 """The declared domain of a set of images: their shape and their labels, said by the owner and public."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import Final, Self
 
 from core.domain.confirmation import require_confirmed
 from core.domain.reading import Node
+from core.signing.canonical import canonical_digest
 
 SCHEMA: Final = "understudy.images/1"
 LARGEST_SIDE: Final = 256
@@ -78,8 +77,7 @@ class ImageDomain:
 
     def digest(self) -> str:
         """SHA-256 of the canonical document, hexadecimal."""
-        canonical = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return canonical_digest(self.to_json())
 
     @property
     def values(self) -> int:

@@ -1,7 +1,5 @@
 """The declared domain of a table: what its columns may hold, said by its owner and public."""
 
-import hashlib
-import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Self
@@ -22,6 +20,7 @@ from core.domain.document import MAXIMUM_CODES, column_from_json, column_to_json
 from core.domain.reading import Node
 from core.domain.rule_reading import rules_from_json
 from core.domain.rules import Kept, Rule, kept_rules
+from core.signing.canonical import canonical_digest
 
 SCHEMA: Final = "understudy.domain/1"
 MOST_LEARNT: Final = 64
@@ -94,8 +93,7 @@ class TableDomain:
 
     def digest(self) -> str:
         """SHA-256 of the canonical document, hexadecimal."""
-        canonical = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return canonical_digest(self.to_json())
 
     @cached_property
     def modelled(self) -> tuple[Modelled, ...]:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.releases.errors import BundleInvalid
+from core.signing.canonical import canonical
 
 SCHEMA: Final = "understudy.counts/2"
 _WITHOUT_GROUPS: Final = "understudy.counts/1"
@@ -89,7 +90,7 @@ class ReleasedCounts:
             "schema": SCHEMA, "cardinalities": list(self.cardinalities), "merged": merged, "step": self.step,
             "groups": groups,
         }  # fmt: skip
-        line = json.dumps(head, sort_keys=True, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = canonical(head) + b"\n"
         return b"".join([line, *(table.cells.astype(_CELL).tobytes() for table in self.tables)])
 
     @classmethod

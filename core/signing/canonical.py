@@ -1,17 +1,23 @@
-"""The one spelling of a JSON document that hashes and signatures cover."""
+"""Canonical JSON: the one spelling of a document that hashes and signatures cover."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
 
 def canonical(document: Mapping[str, Any]) -> bytes:
-    """Sorted keys, no spaces, ASCII; numbers as Python prints them, which reads back to the same value.
+    """Return the document with sorted keys, without spaces, in ASCII. Numbers are as Python prints them, which is lossless.
 
     Raises:
-        ValueError: NaN or an infinity, which JSON does not know.
-        TypeError: a value that JSON does not know.
+        ValueError: the document holds NaN or an infinity.
+        TypeError: the document holds a value that JSON cannot express.
     """
     return json.dumps(
         document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     ).encode("ascii")
+
+
+def canonical_digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the canonical JSON, in hexadecimal. Raises what `canonical` raises."""
+    return hashlib.sha256(canonical(document)).hexdigest()

@@ -1,7 +1,5 @@
 """A plan: everything about a job that costs privacy, fixed before any row is read, and how to run it."""
 
-import hashlib
-import json
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +13,7 @@ from core.privacy.accountant import Epsilons, epsilons
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Composed, Mechanism
+from core.signing.canonical import canonical_digest
 from core.synthesis import rules
 from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, InvalidSpec, TooManyCodes
 from core.synthesis.image_anchor import ImageAnchorPlan
@@ -251,10 +250,7 @@ class Plan:
 
     def digest(self) -> str:
         """Return the SHA-256 of the canonical JSON, in hexadecimal."""
-        text = json.dumps(
-            self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
-        )
-        return hashlib.sha256(text.encode()).hexdigest()
+        return canonical_digest(self.to_json())
 
 
 def make_plan(

@@ -10,8 +10,6 @@ They are released together by one Gaussian. Its squared sensitivity, in units of
 the three kinds (docs/mechanisms/charged-report.md).
 """
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.calibration import round_up
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Gaussian, Mechanism
+from core.signing.canonical import canonical_digest
 from core.synthesis.errors import InvalidPlan
 
 VERSION: Final = 1
@@ -181,7 +180,4 @@ class ReportPlan:
 
     def digest(self) -> str:
         """Return the SHA-256 of the canonical JSON, in hexadecimal."""
-        text = json.dumps(
-            self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
-        )
-        return hashlib.sha256(text.encode()).hexdigest()
+        return canonical_digest(self.to_json())

@@ -6,7 +6,6 @@ all units comes on top; which of the candidates' plans that is depends on what w
 before a row is read (docs/mechanisms/selection.md).
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from core.privacy.accountant import Epsilons
 from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Chosen, Composed, Mechanism, Parallel, PermuteAndFlip
+from core.signing.canonical import canonical_digest
 from core.synthesis.errors import InvalidPlan, InvalidSelection
 from core.synthesis.plan import Plan
 from core.synthesis.report_plan import KIND as REPORT
@@ -225,10 +225,7 @@ class SelectionPlan:
 
     def digest(self) -> str:
         """Return the SHA-256 of the canonical JSON, in hexadecimal."""
-        text = json.dumps(
-            self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
-        )
-        return hashlib.sha256(text.encode()).hexdigest()
+        return canonical_digest(self.to_json())
 
 
 def part_size(declared_size: int, *, candidates: int) -> int:

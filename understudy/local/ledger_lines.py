@@ -11,13 +11,14 @@ from core.ledger.entries import Decision, DecisionKind, Entry
 from core.ledger.reservation import Balance, EntryKind, Movement
 from core.privacy.charge import Charge
 from core.privacy.filters import AdmissionRule
+from core.signing.canonical import canonical
 
 SCHEMA: Final = "understudy.local-ledger/1"
 
 
 def line_of(document: Mapping[str, Any]) -> str:
     """A line of the file, with its end."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+    return canonical(document).decode("ascii") + "\n"
 
 
 @dataclass(frozen=True, slots=True)
