@@ -1,4 +1,4 @@
-"""What goes wrong between asking for budget and drawing on it.
+"""Errors of budget requests and of drawing on grants.
 
 InvalidInput
   * GrantAboveRequest     422  more was to be granted than was asked for

@@ -1,4 +1,4 @@
-"""Members: the analysts a dataset is shown to, added one by one by its owner or an admin."""
+"""Members of a dataset: the analysts that it is visible to, added one by one by its owner or an admin."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -11,7 +11,7 @@ from core.governance import repository
 
 
 def add(session: Session, dataset_id: UUID, principal_id: UUID, *, by: UUID, clock: Clock) -> bool:
-    """Show the dataset to a principal. Returns whether it was not a member before."""
+    """Make a principal a member. Returns whether it was not one before."""
     member = DatasetMember(
         dataset_id=dataset_id, principal_id=principal_id, added_by=by, added_at=clock.now()
     )
@@ -19,14 +19,14 @@ def add(session: Session, dataset_id: UUID, principal_id: UUID, *, by: UUID, clo
 
 
 def remove(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
-    """Show the dataset to a principal no longer. Returns whether it was a member.
+    """End a membership. Returns whether the principal was a member.
 
-    Its grants stay what they are, of no use where the dataset cannot be seen; revoking them is a decision of its own,
-    because the population's other versions may still be open to the holder.
+    The principal's grants stay open, but cannot be used on a dataset that it cannot see. Revoking them is a separate
+    decision, because other versions of the population may still be visible to the holder.
     """
     return repository.remove_member(session, dataset_id, principal_id)
 
 
 def of(session: Session, dataset_id: UUID) -> Sequence[DatasetMember]:
-    """The members of a dataset, in the order in which they were added."""
+    """Return the members of a dataset in the order in which they were added."""
     return repository.members_of(session, dataset_id)

@@ -1,4 +1,4 @@
-"""All SQL on budget requests and members, and the search for grants whose time is over."""
+"""All SQL on budget requests and members, and the search for expired grants."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ BATCH = 100
 
 
 def add_member(session: Session, member: DatasetMember) -> bool:
-    """Insert a member unless it is one. Returns whether it was inserted."""
+    """Insert a member unless it exists. Returns whether it was inserted."""
     added = session.execute(
         insert(DatasetMember)
         .values(
@@ -44,13 +44,13 @@ def remove_member(session: Session, dataset_id: UUID, principal_id: UUID) -> boo
 
 
 def members_of(session: Session, dataset_id: UUID) -> Sequence[DatasetMember]:
-    """The members of a dataset, oldest first."""
+    """Return the members of a dataset, oldest first."""
     query = select(DatasetMember).where(DatasetMember.dataset_id == dataset_id)
     return session.scalars(query.order_by(DatasetMember.added_at, DatasetMember.principal_id)).all()
 
 
 def is_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
-    """Whether a principal is a member of a dataset."""
+    """Return whether a principal is a member of a dataset."""
     query = select(DatasetMember.principal_id).where(
         DatasetMember.dataset_id == dataset_id, DatasetMember.principal_id == principal_id
     )
@@ -58,13 +58,13 @@ def is_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
 
 
 def add_request(session: Session, request: BudgetRequest) -> None:
-    """Insert a request; the caller has made sure that there is no other open one."""
+    """Insert a request. The caller has ensured that there is no other open one."""
     session.add(request)
     session.flush()
 
 
 def open_request(session: Session, dataset_id: UUID, requested_by: UUID) -> BudgetRequest | None:
-    """The open request of an analyst on a dataset."""
+    """Return the open request of an analyst on a dataset."""
     return session.scalar(
         select(BudgetRequest).where(
             BudgetRequest.dataset_id == dataset_id,
@@ -75,7 +75,7 @@ def open_request(session: Session, dataset_id: UUID, requested_by: UUID) -> Budg
 
 
 def lock_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
-    """Hold a member's row, so that its acts on the dataset come one after the other. Returns whether it is one."""
+    """Lock a member's row, which serialises the member's requests on the dataset. Returns whether there is such a member."""
     query = select(DatasetMember).where(
         DatasetMember.dataset_id == dataset_id, DatasetMember.principal_id == principal_id
     )
@@ -83,17 +83,17 @@ def lock_member(session: Session, dataset_id: UUID, principal_id: UUID) -> bool:
 
 
 def lock_request(session: Session, request_id: UUID) -> BudgetRequest | None:
-    """The request, freshly read, with its row locked until the transaction ends."""
+    """Return the request, freshly read, with its row locked until the transaction ends."""
     return session.get(BudgetRequest, request_id, populate_existing=True, with_for_update=True)
 
 
 def population_of(session: Session, dataset_id: UUID) -> UUID:
-    """The population of a dataset that is known to exist."""
+    """Return the population of a dataset that is known to exist."""
     return session.scalars(select(Dataset.population_id).where(Dataset.id == dataset_id)).one()
 
 
 def expire_requests(session: Session, *, at: datetime) -> Sequence[BudgetRequest]:
-    """Mark open requests whose time is over, a batch at a time. Returns which; rows somebody decides on are skipped."""
+    """Mark expired open requests, one batch. Returns them; rows that are being decided on are skipped."""
     over = (
         select(BudgetRequest.id)
         .where(BudgetRequest.state == RequestState.OPEN, BudgetRequest.expires_at <= at)
@@ -111,6 +111,6 @@ def expire_requests(session: Session, *, at: datetime) -> Sequence[BudgetRequest
 
 
 def grants_over(session: Session, *, at: datetime) -> Sequence[UUID]:
-    """Open grants whose time is over, a batch at a time; by population, so that two upkeeps lock alike."""
+    """Return expired open grants, one batch, ordered by population so that two upkeeps lock in the same order."""
     query = select(Grant.id).where(Grant.state == "open", Grant.expires_at <= at)
     return session.scalars(query.order_by(Grant.population_id, Grant.id).limit(BATCH)).all()

@@ -1,7 +1,7 @@
 """Budget requests: filed by an analyst, decided by another person, turned into a grant in the same transaction.
 
-A request that is decided holds its row's lock before the budget's, as every order holds its job's: nobody waits in a
-circle. The ledger's chain records the grant; the request records who asked, why, and who decided.
+A decision locks the request's row before the budget's, as every order locks its job's, so there is no deadlock. The
+ledger's chain records the grant; the request records who asked, why, and who decided.
 """
 
 from contextlib import suppress
@@ -53,14 +53,14 @@ def file(
     Args:
         session: the open transaction.
         dataset_id: whose budget; known to exist.
-        requested_by: who asks, and would hold the grant.
-        amounts: epsilon and delta of the sub-cap that is asked for.
-        purpose: why, for whoever decides.
-        open_days: after how many days without a decision it expires.
-        clock: stamps it.
+        requested_by: the requester, who would hold the grant.
+        amounts: epsilon and delta of the requested sub-cap.
+        purpose: why, for the approver.
+        open_days: the number of days without a decision after which the request expires.
+        clock: stamps the request.
 
     Raises:
-        NotAMember: the dataset is not shown to who asks.
+        NotAMember: the requester is not a member of the dataset.
         RequestAlreadyOpen: an earlier request waits for its decision.
     """
     if not repository.lock_member(session, dataset_id, requested_by):
@@ -97,24 +97,24 @@ def approve(
     two_person_rule: bool,
     clock: Clock,
 ) -> tuple[BudgetRequest, Grant]:
-    """Grant what was asked for, or less of it.
+    """Grant what was requested, or less.
 
     Args:
         session: the open transaction; request and grant change together or not at all.
-        request_id: the request; whether `by` may decide on it is the caller's business.
-        by: who approves.
-        amounts: what is granted; None for all that was asked for.
-        note: what the analyst is told.
+        request_id: the request. The caller checks whether `by` may decide on it.
+        by: the approver.
+        amounts: what is granted; None for everything requested.
+        note: a message to the analyst.
         expires_at: when the grant ends.
-        two_person_rule: whether two people who enrolled themselves must act: who asked and who approves.
+        two_person_rule: whether requester and approver must be two people who enrolled themselves.
         clock: stamps the decision.
 
     Raises:
         RequestNotFound, RequestDecided: there is no such open request.
-        SecondPersonNeeded: `by` filed it, and would hold the grant.
+        SecondPersonNeeded: `by` filed the request, and would hold the grant.
         PersonNotEnrolled, RecoveryHold: one of the two does not count for the two-person rule.
         GrantAboveRequest, ExpiryOutOfRange: the approval goes beyond what is allowed.
-        RequesterNotMember: the dataset is no longer shown to who asked.
+        RequesterNotMember: the requester is no longer a member of the dataset.
         BudgetNotSet, PopulationFrozen: the ledger refuses.
     """
     request = _open(session, request_id, clock=clock)
@@ -145,7 +145,7 @@ def approve(
 
 
 def deny(session: Session, request_id: UUID, *, by: UUID, note: str, clock: Clock) -> BudgetRequest:
-    """Refuse a request, and say why.
+    """Deny a request, with the reason in `note`.
 
     Raises:
         RequestNotFound, RequestDecided: there is no such open request.
@@ -157,7 +157,7 @@ def deny(session: Session, request_id: UUID, *, by: UUID, note: str, clock: Cloc
 
 
 def withdraw(session: Session, request_id: UUID, *, by: UUID, clock: Clock) -> BudgetRequest:
-    """Take a request of one's own back.
+    """Withdraw one's own request.
 
     Raises:
         RequestNotFound, RequestDecided: there is no such open request of `by`.
@@ -168,7 +168,7 @@ def withdraw(session: Session, request_id: UUID, *, by: UUID, clock: Clock) -> B
 
 
 def expire_requests(session: Session, *, clock: Clock) -> int:
-    """End the open requests whose time is over; doing it again finds nothing. Returns how many, a batch at most."""
+    """Expire one batch of overdue open requests; idempotent. Returns how many."""
     now = clock.now()
     over = repository.expire_requests(session, at=now)
     for request in over:
@@ -178,10 +178,10 @@ def expire_requests(session: Session, *, clock: Clock) -> int:
 
 
 def expire_grants(session: Session, *, clock: Clock) -> int:
-    """Close the grants whose time is over; doing it again finds nothing. Returns how many, a batch at most.
+    """Close one batch of expired grants; idempotent. Returns how many.
 
-    Orders are refused from the moment itself on, whether or not this has run: the chain only says so in words. A
-    grant on a ledger that does not verify stays as it is, and keeps nobody else's from being closed.
+    Orders are refused from the moment of expiry on, whether or not this has run; the entry only records it. A grant on
+    a ledger that does not verify stays open, and does not keep other grants from being closed.
     """
     closed = 0
     for grant_id in repository.grants_over(session, at=clock.now()):
@@ -216,7 +216,7 @@ def _decide(
 def _require_two_people(session: Session, request: BudgetRequest, *, by: UUID, at: datetime) -> None:
     if by == request.requested_by:
         raise SecondPersonNeeded
-    # A request from before the enrolment may have been filed with a key that an administrator had handed out.
+    # A request from before the enrolment may have been filed with a key that an administrator handed out.
     require_counted(session, request.requested_by, since=request.created_at, at=at, whose="requester")
     require_counted(session, by, since=at, at=at, whose="approver")
 

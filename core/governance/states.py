@@ -1,4 +1,4 @@
-"""Where a budget request stands."""
+"""The states of a budget request."""
 
 from enum import StrEnum
 

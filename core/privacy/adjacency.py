@@ -1,4 +1,4 @@
-"""What "one more or one less" means: the adjacency and the privacy unit. Never a default, always an argument."""
+"""Adjacency and privacy unit: which tables a guarantee cannot tell apart. Never a default, always an argument."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ class PrivacyUnit:
 
     @property
     def most_records(self) -> int:
-        """How many records a unit weighs as much as at most: what the sensitivity of counts is multiplied by."""
+        """The factor on the sensitivity of counts: a unit weighs at most as much as this many records."""
         return self.records or 1
 
     def to_json(self) -> dict[str, str | int | None]:
         """Return the unit as a JSON object."""
-        # Left out where there is none, so that plans from before there was a bound keep their digest.
+        # Left out if there is none, so that plans made before the bound existed keep their digest.
         return {"column": self.column} | ({} if self.records is None else {"records": self.records})
 
     @classmethod

@@ -17,8 +17,7 @@ import numpy as np
 from core.privacy import gaussian, mechanism
 from core.privacy.composition import Outline, Runs, composed_deltas, composed_epsilon
 from core.privacy.connected_dots import Losses, connect_curve, connect_dots, spacing_of
-from core.privacy.hockey_stick import Direction, HockeyStick, hockey_stick
-from core.privacy.largest import largest_of, through_points
+from core.privacy.hockey_stick import Direction, HockeyStick, hockey_stick, largest_of, through_points
 from core.privacy.mechanism import Gaussian, Largest, Leaf, PoissonSampled
 from core.privacy.renyi import FINE_ORDERS, epsilon_of_rdp, rdp_of_leaf, rdp_of_leaves
 

@@ -1,4 +1,4 @@
-"""What is left under a cap, as the one number people ask for: the largest epsilon that one more job may have."""
+"""The remaining budget as one number: the largest epsilon that one more job may have under a cap."""
 
 import math
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ _GRAIN = 1e-4
 def remaining_epsilon(cap: Cap, charges: Sequence[Charge]) -> float:
     """Return the largest epsilon (0 if none) at which one more Gaussian release at the default delta still fits.
 
-    The typical job is nearly Gaussian, so this is what a further order can ask for. Public numbers in, a public number
-    out: the answers to budgets that were looked at lately are remembered.
+    The typical job is nearly Gaussian, so this is what a further order can ask for. Input and output are public, so
+    recent answers are cached.
     """
     return _largest(cap, tuple(charges))
 
@@ -37,8 +37,8 @@ def _largest(cap: Cap, charges: tuple[Charge, ...]) -> float:
 def gaussian_charge(epsilon: float, delta: float) -> Charge:
     """Return what one Gaussian release with this guarantee is charged: the typical job before it is planned.
 
-    A pure function of two public numbers; what was asked for lately is remembered, because lists of datasets search
-    the same grid again and again.
+    A pure function of two public numbers. Recent results are cached, because lists of datasets search the same grid
+    again and again.
 
     Raises:
         InvalidGuarantee: epsilon or delta is out of range.

@@ -1,4 +1,4 @@
-"""What signatures are for. A signature for one purpose is worth nothing for another, even over the same bytes."""
+"""Signature contexts: a signature made for one purpose does not verify for another, even over the same bytes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What goes wrong with signatures.
+"""Errors of signatures.
 
 UnderstudyError
   * InvalidInput

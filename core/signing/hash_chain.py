@@ -109,6 +109,7 @@ class HashChain(Generic[Link]):
         self,
         links: Iterable[Link],
         *,
+        end: Head | None = None,
         witnesses: Iterable[Head] = (),
         rule: Callable[[Link], str | None] = lambda _: None,
     ) -> ChainCheck:
@@ -116,6 +117,7 @@ class HashChain(Generic[Link]):
 
         Args:
             links: all links in order.
+            end: the head that is kept beside the chain (a ledger's on its budget's row), if any.
             witnesses: heads noted earlier outside the database.
             rule: what else is wrong with a link, in constant words. It sees every link once, in order.
         """
@@ -129,6 +131,8 @@ class HashChain(Generic[Link]):
                 return ChainCheck(checked=last.sequence, head=last).broken(problem)
             last = link.head
         found = ChainCheck(checked=last.sequence, head=last)
+        if end is not None and last != end:
+            return found.broken("the end of the chain is not the head on the budget")
         if any(witness.sequence > last.sequence for witness in noted):
             return found.broken(self.witnessed_missing)
         return found

@@ -1,4 +1,4 @@
-"""The service's signing key: made once, at first use, kept sealed under the master key; public halves stay for ever.
+"""The service's signing key: made at first use and kept sealed under the master key. Public keys are kept for ever.
 
 Every function works inside the caller's transaction.
 """
@@ -18,7 +18,7 @@ from core.storage.master_keys import MasterKeys
 
 
 def signer(session: Session, *, master_keys: MasterKeys, clock: Clock) -> Signer:
-    """The key in use; the first caller makes it. Of several first callers one wins and all get its key.
+    """Return a signer with the key in use. The first caller makes the key; concurrent first callers all get the same one.
 
     Raises:
         SealBroken: the stored key is sealed under another master key.
@@ -33,9 +33,9 @@ def signer(session: Session, *, master_keys: MasterKeys, clock: Clock) -> Signer
 
 
 def retire(session: Session, *, clock: Clock) -> str | None:
-    """Sign nothing more with the key in use; the next signature makes a new one. Returns the id of the retired key.
+    """Retire the key in use; the next signature makes a new one. Returns the id of the retired key, if there was one.
 
-    What it signed still verifies: public halves are never removed.
+    What the key signed still verifies, because public keys are never removed.
     """
     row = session.scalar(select(SigningKey).where(SigningKey.retired_at.is_(None)).with_for_update())
     if row is None:
@@ -46,17 +46,17 @@ def retire(session: Session, *, clock: Clock) -> str | None:
 
 
 def all_keys(session: Session) -> Sequence[SigningKey]:
-    """Every key there ever was, oldest first."""
+    """Return every key that ever existed, oldest first."""
     return session.scalars(select(SigningKey).order_by(SigningKey.created_at, SigningKey.id)).all()
 
 
 def public_keys(session: Session) -> Mapping[str, bytes]:
-    """Every public key by its id, retired ones too: old signatures must stay verifiable."""
+    """Return every public key by its id. Retired ones are included, so that old signatures stay verifiable."""
     return {row.id: row.public_key for row in all_keys(session)}
 
 
 def wrapping_context(key_id: str) -> str:
-    """What a sealed private key is bound to."""
+    """Return the context that a sealed private key is bound to."""
     return f"signing-key:{key_id}"
 
 
@@ -70,7 +70,7 @@ def _make(session: Session, *, master_keys: MasterKeys, at: datetime) -> None:
     private = Ed25519PrivateKey.generate()
     made = Signer.of(private)
     wrapped = master_keys.wrap(private.private_bytes_raw(), context=wrapping_context(made.key_id))
-    # The partial unique index lets one key be in use; a racing insert waits for the first and then does nothing.
+    # A partial unique index allows one key in use. A concurrent insert waits for the first and then does nothing.
     session.execute(
         insert(SigningKey)
         .values(id=made.key_id, public_key=made.public_key, wrapped_private_key=wrapped, created_at=at)

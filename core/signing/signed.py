@@ -1,9 +1,9 @@
-"""Signed documents: Ed25519 over a purpose and the canonical JSON. Needs no database, so a light client can verify.
+"""Signed documents: Ed25519 over a context and the canonical JSON. Needs no database, so a light client can verify.
 
-What is signed is the bytes ``understudy/signature/1``, NUL, the context, NUL, the canonical document. The context is a
-constant that names the purpose (``core.signing.contexts``); it holds no NUL, so no two pairs of context and document
-give the same bytes. A key's id is the first half of the SHA-256 of its public half, in hexadecimal, so a key cannot be
-passed off under the id of another.
+The signed bytes are ``understudy/signature/1``, NUL, the context, NUL, the canonical document. The context is a constant
+that names the purpose (``core.signing.contexts``). It holds no NUL, so different pairs of context and document have
+different bytes. A key's id is the first half of the SHA-256 of its public key, in hexadecimal, so no key can pass under
+the id of another.
 """
 
 import base64
@@ -29,7 +29,7 @@ _SEAL_MEMBERS: Final = frozenset({"context", "algorithm", "key_id", "signature"}
 class SignedDocument:
     """A document and the signature over it.
 
-    Args:
+    Attributes:
         document: What is stated.
         context: What the signature is for.
         key_id: Which key signed.
@@ -42,7 +42,7 @@ class SignedDocument:
     signature: bytes
 
     def to_json(self) -> dict[str, Any]:
-        """The form in files and answers: the document's own members, and four that say who signed it for what."""
+        """Return the form in files and responses: the document's members, and four that say who signed it for what."""
         return dict(self.document) | {
             "context": self.context,
             "algorithm": ALGORITHM,
@@ -52,10 +52,10 @@ class SignedDocument:
 
     @classmethod
     def from_json(cls, form: object) -> Self:
-        """Read the form; nothing is verified yet.
+        """Read the form without verifying anything.
 
         Raises:
-            SignedFormUnknown: it is not of this form.
+            SignedFormUnknown: the value does not have this form.
         """
         if not isinstance(form, Mapping) or form.get("algorithm") != ALGORITHM:
             raise SignedFormUnknown
@@ -73,19 +73,14 @@ class SignedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signer:
-    """A private key at work; made by ``core.signing.keyring`` and never kept longer than needed.
-
-    Args:
-        private_key: The key.
-        key_id: Its id.
-    """
+    """A private key that signs; made by ``core.signing.keyring`` and never kept longer than needed."""
 
     private_key: Ed25519PrivateKey = field(repr=False)
     key_id: str
 
     @classmethod
     def of(cls, private_key: Ed25519PrivateKey) -> Self:
-        """The signer of a key."""
+        """Return the signer of a key."""
         return cls(private_key=private_key, key_id=key_id_of(private_key.public_key().public_bytes_raw()))
 
     @property
@@ -107,15 +102,15 @@ class Signer:
 
 
 def verify(signed: SignedDocument, *, context: str, public_keys: Mapping[str, bytes]) -> Mapping[str, Any]:
-    """The document, if it was signed for this purpose by one of these keys.
+    """Return the document if it was signed for this context by one of these keys.
 
     Args:
-        signed: What is claimed.
-        context: What the reader takes the signature to be for; the document's own claim does not count.
+        signed: The claim.
+        context: What the reader expects the signature to be for; the document's own claim does not count.
         public_keys: The 32-byte keys that the reader trusts, by id.
 
     Raises:
-        SignatureInvalid: another document, purpose or key.
+        SignatureInvalid: the document, the context or the key is another one.
     """
     public_key = public_keys.get(signed.key_id)
     if public_key is None or key_id_of(public_key) != signed.key_id or signed.context != context:
@@ -130,7 +125,7 @@ def verify(signed: SignedDocument, *, context: str, public_keys: Mapping[str, by
 
 
 def key_id_of(public_key: bytes) -> str:
-    """The id that a public key has, whoever keeps it."""
+    """Return the id of a public key, which follows from the key alone."""
     return hashlib.sha256(public_key).hexdigest()[:_KEY_ID_DIGITS]
 
 

@@ -8,7 +8,7 @@ from core.domain.images import ImageDomain
 from core.privacy.accountant import rdp_at
 from core.privacy.charge import FEMTO, MICRO, Charge, charge_of
 from core.privacy.filters import Admission, Cap, admit
-from core.privacy.joint import joint_noise_multiplier
+from core.privacy.gaussian import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Threshold, leaves
 from core.privacy.remaining import remaining_epsilon
 from core.synthesis.expected_error import expected_error

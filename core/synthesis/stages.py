@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from core.privacy.joint import joint_noise_multiplier
+from core.privacy.gaussian import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, Mechanism, PoissonSampled, Repeated
 from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.learning import LearningPlan

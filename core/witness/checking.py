@@ -1,4 +1,4 @@
-"""Verifying chains against every head that was noted outside the database. Reads only."""
+"""Verify chains against every head noted outside the database. Reads only."""
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -32,13 +32,13 @@ _UNPUBLISHED: Final = (JobState.FAILED.value, JobState.CANCELLED.value)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerCheck:
-    """What a verification of one ledger found.
+    """The result of verifying one ledger.
 
-    Args:
-        chain: The verdict on the chain.
-        head: The head on the budget's row, of the same moment.
-        witnessed: The newest heads that the chain was held against.
-        noted: All that the stores know.
+    Attributes:
+        chain: The result for the chain.
+        head: The head on the budget's row, in the same snapshot.
+        witnessed: The heads that the chain was verified against.
+        noted: Everything that the stores know.
     """
 
     chain: ChainCheck
@@ -55,21 +55,21 @@ def check_ledger(
     public_keys: Mapping[str, bytes],
     further: Iterable[Head] = (),
 ) -> LedgerCheck:
-    """Verify a population's whole chain, and that it has forgotten nothing of what was noted.
+    """Verify a population's whole chain, and that it contains everything that was noted.
 
     Args:
-        session: `Database.read_only` gives the snapshot that keeps appends out of the way.
+        session: A transaction; the snapshot of `Database.read_only` hides concurrent appends.
         population_id: Whose chain.
         witnesses: Where heads are noted.
         public_keys: The service's keys.
-        further: Heads that somebody else has kept.
+        further: Heads kept elsewhere.
 
     Raises:
         PopulationNotFound: No such population.
     """
     noted: Noted | None = None
     with suppress(WitnessInvalid):
-        # Before the first query, which takes the snapshot: a head noted meanwhile must not look like a lost entry.
+        # Read before the first query takes the snapshot: a head noted meanwhile must not look like a lost entry.
         noted = witnesses.noted(population_id, public_keys=public_keys)
     head = ledger_repository.head_of(ledger_repository.budget_of(session, population_id))
     not_ours = ChainCheck().broken(NOT_OURS)
@@ -88,9 +88,9 @@ def check_ledger(
 
 
 def forgotten(session: Session, population_id: UUID, noted: Noted) -> str | None:
-    """What the database lacks of what was noted outside it, in constant words; None where it lacks nothing.
+    """Return what the database lacks of what was noted outside it, in constant words; None if it lacks nothing.
 
-    The chain's own links are not recomputed, so this is cheap.
+    This is cheap, because no hash is recomputed.
 
     Raises:
         PopulationNotFound: No such population.
@@ -104,24 +104,24 @@ def forgotten(session: Session, population_id: UUID, noted: Noted) -> str | None
 
 
 def strange_heads(session: Session, population_id: UUID, noted: Noted) -> frozenset[Head]:
-    """The noted heads through which the chain does not pass."""
+    """Return the noted heads through which the chain does not pass."""
     places = {each.sequence for each in noted.heads}
     known = ledger_repository.links_at(session, population_id, places)
-    # A chain is witnessed as empty only where nothing has happened yet.
+    # A chain is only ever noted as empty before its first entry.
     return frozenset(each for each in noted.heads if each not in known and each != EMPTY)
 
 
 def strange_jobs(session: Session, published: Collection[UUID]) -> frozenset[UUID]:
-    """Those jobs of which something was published, and which the database does not know or believes to have published nothing.
+    """Return the published jobs that the database does not know, or of which it says that they published nothing.
 
-    One that has not ended is none of them: it repeats what it did, to the bit, and publishes it again.
+    A job that has not ended does not count: it repeats what it did, bit for bit, and publishes it again.
     """
     known = select(Job.id).where(Job.id.in_(published), Job.state.not_in(_UNPUBLISHED))
     return frozenset(published) - frozenset(session.scalars(known))
 
 
 def check_audit(session: Session, *, witnesses: Witnesses, public_keys: Mapping[str, bytes]) -> AuditCheck:
-    """Verify the whole audit log, and that it passes through every head that was noted.
+    """Verify the whole audit log, and that its chain passes through every noted head.
 
     Args:
         session: As for ``check_ledger``.

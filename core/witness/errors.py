@@ -1,4 +1,4 @@
-"""What goes wrong with witnesses.
+"""Errors of witnesses.
 
 UnderstudyError
   * InternalError

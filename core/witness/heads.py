@@ -1,4 +1,4 @@
-"""Signed heads: what a chain came to at a moment, in a form that can be kept anywhere and compared later."""
+"""Signed heads: where a chain ended at a moment, in a form that can be kept anywhere and compared later."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from core.witness.errors import WitnessInvalid
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What an operator has looked at and lets go: it counts as a witness no more.
+    """What an operator has reviewed and accepted as lost; it no longer counts as a witness.
 
-    Args:
+    Attributes:
         heads: Heads through which the chain does not pass.
-        jobs: Jobs that have published something which the database does not know.
+        jobs: Jobs that published something which the database does not know.
     """
 
     heads: frozenset[Head] = frozenset()
     jobs: frozenset[UUID] = frozenset()
 
     def __or__(self, other: "Acceptance") -> "Acceptance":
-        """Both."""
+        """Return the union."""
         return Acceptance(heads=self.heads | other.heads, jobs=self.jobs | other.jobs)
 
 
@@ -41,10 +41,10 @@ def signed_ledger_head(signer: Signer, population_id: UUID, head: Head, *, at: d
 
 
 def ledger_head_of(document: Mapping[str, Any], population_id: UUID) -> Head:
-    """The head that a verified document states.
+    """Return the ledger head that a verified document states.
 
     Raises:
-        WitnessInvalid: it states something else, or the head of another population.
+        WitnessInvalid: the document states something else, or the head of another population.
     """
     try:
         if document["population_id"] != str(population_id):
@@ -57,7 +57,7 @@ def ledger_head_of(document: Mapping[str, Any], population_id: UUID) -> Head:
 def signed_publication(
     signer: Signer, population_id: UUID, job_id: UUID, spent: Head, *, at: datetime
 ) -> SignedDocument:
-    """Sign that the output of a job is published, and which link of the ledger paid for it."""
+    """Sign that the output of a job is published, and which entry of the ledger paid for it."""
     document = {
         "population_id": str(population_id),
         "job_id": str(job_id),
@@ -71,7 +71,7 @@ def signed_publication(
 def signed_acceptance(
     signer: Signer, population_id: UUID, head: Head, accepted: Acceptance, *, at: datetime
 ) -> SignedDocument:
-    """Sign that an operator takes the ledger that ends at `head` for the true one."""
+    """Sign that an operator accepts the ledger that ends at `head` as the true one."""
     heads = sorted(accepted.heads, key=lambda each: (each.sequence, each.hash))
     document = {
         "population_id": str(population_id),
@@ -85,10 +85,10 @@ def signed_acceptance(
 
 
 def acceptance_of(document: Mapping[str, Any], population_id: UUID) -> Acceptance:
-    """The acceptance that a verified document states.
+    """Return the acceptance that a verified document states.
 
     Raises:
-        WitnessInvalid: it states something else, or the acceptance of another population's ledger.
+        WitnessInvalid: the document states something else, or the acceptance of another population's ledger.
     """
     try:
         if document["population_id"] != str(population_id):
@@ -108,10 +108,10 @@ def signed_audit_head(signer: Signer, head: Head, *, at: datetime) -> SignedDocu
 
 
 def audit_head_of(document: Mapping[str, Any]) -> Head:
-    """The head that a verified document states.
+    """Return the audit head that a verified document states.
 
     Raises:
-        WitnessInvalid: it states something else.
+        WitnessInvalid: the document states something else.
     """
     try:
         return Head(sequence=int(document["position"]), hash=bytes.fromhex(document["hash"]))

@@ -1,13 +1,13 @@
-"""Noting what a ledger came to outside the database before it counts, and holding ledgers against what was noted.
+"""The ledger witness: note where a ledger ends outside the database before it counts, and compare ledgers with the notes.
 
-A database that was restored from a backup is whole in itself and has forgotten what was spent since. So:
+A database that was restored from a backup verifies by itself and has forgotten what was spent since. So:
 
 | before                                   | this is noted in every store            |
 |------------------------------------------|-----------------------------------------|
-| a claimed job's private rows are opened  | the ledger's link that spent its charge |
+| a claimed job's private rows are opened  | the entry that spent its charge         |
 | a release or a report is published       | that the job has published              |
 
-A ledger that lacks something of what was noted is frozen, and nothing of its population is admitted or opened.
+A ledger that lacks something that was noted is frozen: nothing of its population is admitted or opened.
 """
 
 import threading
@@ -48,13 +48,13 @@ POPULATIONS_KEPT: Final = 10_000
 
 
 class LedgerWitness:
-    """Notes what ledgers come to, and freezes those that have forgotten some of it.
+    """Notes heads of ledgers in every store, and freezes ledgers that lack a noted head or publication.
 
     Args:
         database: Where ledgers are.
         witnesses: Where heads are noted.
-        master_keys: Open the signing key.
-        clock: Stamps what is noted.
+        master_keys: Unwrap the signing key.
+        clock: Stamps the notes.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class LedgerWitness:
     def of(
         cls, settings: Settings, *, database: Database, store: ObjectStore, clock: Clock
     ) -> "LedgerWitness":
-        """The witness that an operator's settings describe."""
+        """Return the witness that the settings describe."""
         witnesses = Witnesses.of(settings, store)
         return cls(database, witnesses=witnesses, master_keys=settings.master_keys, clock=clock)
 
@@ -80,7 +80,7 @@ class LedgerWitness:
         """Compare a population's ledger with what was noted of it.
 
         Raises:
-            PopulationFrozen: It lacks something, and is frozen now.
+            PopulationFrozen: The ledger lacks something, and is frozen now.
             PopulationNotFound: No such population.
             StoreError, OSError: A store does not answer.
         """
@@ -91,14 +91,14 @@ class LedgerWitness:
         self._require(population_id, noted)
 
     def require_once(self, population_id: UUID) -> None:
-        """``require``, where this process has not found the ledger to agree before. Raises the same."""
+        """Call ``require``, unless this process has found the ledger to agree before. Raises the same."""
         with self._lock:
             known = population_id in self._agreed
         if not known:
             self.require(population_id)
 
     def require_all(self) -> list[UUID]:
-        """Compare every ledger by one listing of each store. Returns the populations that lack something, frozen now.
+        """Compare every ledger, with one listing of each store. Returns the populations that lack something, now frozen.
 
         Raises:
             StoreError, OSError: A store does not answer.
@@ -115,13 +115,13 @@ class LedgerWitness:
         return broken
 
     def note_spend(self, population_id: UUID, job_id: UUID) -> None:
-        """Note the link that spent a job's charge; only when this has returned may the job's rows be opened.
+        """Note the entry that spent a job's charge. The job's rows may be opened only after this has returned.
 
-        The ledger is compared before, so that a restored one adds nothing of its own, and again after: of two services that
-        note different histories at once, one at least sees the other's.
+        The ledger is compared before, so that a restored one notes nothing, and again after: if two services note different
+        histories at once, at least one of them sees the other's.
 
         Raises:
-            PopulationFrozen: The ledger lacks something of what was noted, and is frozen now.
+            PopulationFrozen: The ledger lacks something that was noted, and is frozen now.
             ReservationNotFound: The job's charge was not spent.
             StoreError, OSError: A store does not answer.
         """
@@ -133,7 +133,7 @@ class LedgerWitness:
             self.require(population_id)
 
     def note_publication(self, session: Session, population_id: UUID, job_id: UUID) -> None:
-        """Note that a job publishes; in the transaction that does, so that nothing is published unnoted.
+        """Note that a job publishes, inside the transaction that publishes, so that nothing is published unnoted.
 
         Raises:
             StoreError, OSError: A store does not answer, so the transaction must not be committed.
@@ -144,9 +144,9 @@ class LedgerWitness:
         self._witnesses.add(publication_key(population_id, job_id), signed)
 
     def note_decisions(self) -> int:
-        """Note the heads of ledgers in which people have decided something since. Returns how many.
+        """Note the heads of ledgers in which people have decided something since the last note. Returns how many.
 
-        A ledger whose head this process has seen before is not looked at.
+        A ledger whose head this process has seen before is skipped.
 
         Raises:
             StoreError, OSError: A store does not answer.
@@ -224,7 +224,7 @@ def report_broken(database: Database, population_id: UUID, problem: str, *, cloc
 
 
 def compare_at_start(witness: LedgerWitness) -> None:
-    """Compare every ledger when a process starts. A store that is away now is asked again before anything is admitted."""
+    """Compare every ledger when a process starts. A store that does not answer is asked again before anything is admitted."""
     try:
         witness.require_all()
     except (StoreError, OSError, Unavailable):

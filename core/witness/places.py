@@ -1,14 +1,14 @@
-"""Where signed heads are kept: in the object store, and in a second store where the operator named one.
+"""Where signed heads are kept: in the object store, and in a second store if the operator configured one.
 
     witness/populations/<population>/head-<sequence>-<hash>.json       a signed head that the ledger had
     witness/populations/<population>/release-<job>.json                a signed statement that a job's output was published
-    witness/populations/<population>/accepted-<sequence>-<hash>.json   an operator's word, signed: which of the others count no more
+    witness/populations/<population>/accepted-<sequence>-<hash>.json   an operator's signed acceptance: which of the others no longer count
     witness/ledger/<population>.json                                   the one head that earlier versions kept
     witness/audit.json                                                 the head of the audit log
 
-What a population's folder holds is only ever added to, under names that say all that is compared. So no writer can put an
-older head in the place of a newer one, in whichever order writes arrive, and a store that allows no overwriting will do.
-A name that somebody forged can only make a whole ledger look broken; acceptances, which could hide something, are verified.
+Objects are only ever added to a population's folder, under names that hold everything that is compared. So no writer can
+replace a newer head by an older one, in whichever order writes arrive, and a store that forbids overwriting is enough.
+A forged name can only make an intact ledger look broken; acceptances, which could hide something, are verified.
 """
 
 import json
@@ -40,22 +40,22 @@ _RELEASE: Final = re.compile(rf"release-{_UUID}\.json")
 
 
 def ledger_key(population_id: UUID) -> str:
-    """Where earlier versions kept the head of a population's ledger."""
+    """Return the key under which earlier versions kept the head of a population's ledger."""
     return f"{_LEDGERS}/{population_id}.json"
 
 
 def head_key(population_id: UUID, head: Head) -> str:
-    """Where a head of a population's ledger lies."""
+    """Return the key of a noted head of a population's ledger."""
     return f"{_POPULATIONS}/{population_id}/head-{_name(head)}.json"
 
 
 def publication_key(population_id: UUID, job_id: UUID) -> str:
-    """Where it is stated that a job's output was published."""
+    """Return the key of the statement that a job's output was published."""
     return f"{_POPULATIONS}/{population_id}/release-{job_id}.json"
 
 
 def acceptance_key(population_id: UUID, head: Head) -> str:
-    """Where an operator's acceptance of a ledger that ended at `head` lies."""
+    """Return the key of an operator's acceptance of a ledger that ended at `head`."""
     return f"{_POPULATIONS}/{population_id}/accepted-{_name(head)}.json"
 
 
@@ -63,10 +63,10 @@ def acceptance_key(population_id: UUID, head: Head) -> str:
 class Noted:
     """What the stores know of one population.
 
-    Args:
+    Attributes:
         heads: Through which the chain must pass.
         published: Jobs whose output was published.
-        accepted: What counts no more, on an operator's word.
+        accepted: What an operator accepted as lost; it is in neither of the other two.
     """
 
     heads: frozenset[Head] = frozenset()
@@ -83,7 +83,7 @@ class Witnesses:
     """Signed heads, the same in every store.
 
     Args:
-        stores: Where they are kept. Each on its own is a witness: what any of them knows must have happened.
+        stores: Where they are kept. Each is a witness by itself: what any of them knows must have happened.
     """
 
     def __init__(self, *stores: ObjectStore) -> None:
@@ -91,14 +91,14 @@ class Witnesses:
 
     @classmethod
     def of(cls, settings: Settings, store: ObjectStore) -> "Witnesses":
-        """The object store, and the operator's second place."""
+        """Return the witnesses in the object store and in the operator's second store."""
         return cls(store) if settings.witness_url is None else cls(store, open_store(settings.witness_url))
 
     def read(self, key: str, *, context: str, public_keys: Mapping[str, bytes]) -> list[Mapping[str, Any]]:
-        """What the stores that hold an object say in it; equal statements once.
+        """Return the documents that the stores hold under a key; equal ones once.
 
         Raises:
-            WitnessInvalid: something lies there that this service has not signed.
+            WitnessInvalid: a store holds something there that this service has not signed.
         """
         found: list[Mapping[str, Any]] = []
         for store in self._stores:
@@ -119,14 +119,14 @@ class Witnesses:
             store.put_bytes(key, _content(signed))
 
     def add(self, key: str, signed: SignedDocument) -> bool:
-        """Put a document into every store that has nothing under the key. Returns whether any had not."""
+        """Put a document into every store that has nothing under the key. Returns whether there was such a store."""
         lacking = [store for store in self._stores if not store.exists(key)]
         for store in lacking:
             store.put_bytes(key, _content(signed))
         return bool(lacking)
 
     def noted(self, population_id: UUID, *, public_keys: Mapping[str, bytes]) -> Noted:
-        """What is known of a population. Read it before the database: what is noted meanwhile must not look lost.
+        """Return what is known of a population. Call it before reading the database, or a head noted meanwhile looks lost.
 
         Raises:
             WitnessInvalid: the head that an earlier version kept is not signed by this service.
@@ -137,11 +137,11 @@ class Witnesses:
         return self._noted(population_id, (_last(key) for key in keys), public_keys)
 
     def noted_by_population(self, *, public_keys: Mapping[str, bytes]) -> Iterator[tuple[UUID, Noted | None]]:
-        """The same of every population that was ever witnessed, by one listing; None where ``noted`` would raise."""
+        """Yield the same for every population that was ever witnessed, by one listing; None where ``noted`` would raise."""
         names: defaultdict[UUID, set[str]] = defaultdict(set)
         for store in self._stores:
             for found in store.list("witness"):
-                # What has another name belongs to somebody else.
+                # Objects under other names are not ours.
                 if key := _OF_POPULATION.fullmatch(found.key):
                     names[UUID(key[1])].add(key[2])
                 elif key := _OF_LEDGER.fullmatch(found.key):
@@ -153,7 +153,7 @@ class Witnesses:
                 yield population_id, None
 
     def require_signed(self, population_id: UUID, head: Head, *, public_keys: Mapping[str, bytes]) -> None:
-        """Read a noted head, wherever it lies, and hold it against its name.
+        """Read a noted head from every store that has it, and compare it with its name.
 
         Raises:
             WitnessInvalid: this service has not signed it.
@@ -183,7 +183,7 @@ class Witnesses:
         )
 
     def _acceptance(self, population_id: UUID, head: Head, public_keys: Mapping[str, bytes]) -> Acceptance:
-        """What an acceptance lets go; nothing where it is not ours, so that what it would have hidden is found."""
+        """Return what an acceptance covers; nothing if it is not ours, so that what it would have hidden is found."""
         key = acceptance_key(population_id, head)
         try:
             documents = self.read(key, context=LEDGER_ACCEPTANCE, public_keys=public_keys)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from core.privacy.joint import joint_noise_multiplier
+from core.privacy.gaussian import joint_noise_multiplier
 from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.marginals import MarginalsPlan
 from core.synthesis.plan import Plan

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.privacy.gaussian import joint_noise_multiplier
 from core.privacy.hockey_stick import Direction, hockey_stick
-from core.privacy.joint import joint_noise_multiplier
 from core.privacy.renyi import INTEGERS, sampled_gaussian_log_moments
 from tests.core.privacy.builders import sampled
 

@@ -10,8 +10,8 @@ import pytest
 
 from core.privacy.accountant import epsilons
 from core.privacy.calibration import smallest_scale
+from core.privacy.gaussian import joint_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed
 from core.privacy.renyi import INTEGERS, sampled_gaussian_log_moments
 from tests.core.privacy import brute

@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from core.privacy.joint import joint_noise_multiplier
+from core.privacy.gaussian import joint_noise_multiplier
 from core.releases.certificate import sign_certificate, verify_certificate
 from core.releases.certificate_schema import json_schema
 from core.releases.errors import ExecutionDiffers, InvalidCertificate

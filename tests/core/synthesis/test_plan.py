@@ -13,8 +13,8 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.calibration import SMALLEST_SCALE
 from core.privacy.charge import charge_of
 from core.privacy.errors import InvalidGuarantee, TargetOutOfReach
+from core.privacy.gaussian import joint_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
-from core.privacy.joint import joint_noise_multiplier
 from core.privacy.mechanism import Composed, DiscreteGaussian, Gaussian, leaves
 from core.synthesis.errors import BoundNeedsAnchor, InvalidPlan, TooManyCodes
 from core.synthesis.groups import group_count

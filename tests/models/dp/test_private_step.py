@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core.privacy.joint import joint_noise_multiplier
+from core.privacy.gaussian import joint_noise_multiplier
 from core.synthesis.plan import Plan
 from models.acts import AdaptiveThresholds
 from models.critic.closed_form import ClosedForm

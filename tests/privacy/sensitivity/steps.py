@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.privacy.joint import joint_noise_multiplier
+from core.privacy.gaussian import joint_noise_multiplier
 from core.synthesis.plan import Plan
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Convolution
