@@ -2,7 +2,7 @@
 
 import ast
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,12 +81,11 @@ class Mutant:
 
 
 def _parsed(before: str, after: str) -> tuple[list[ast.AST], list[ast.AST]]:
-    texts = [textwrap.dedent(text).strip() for text in (before, after)]
+    first, second = (textwrap.dedent(text).strip() for text in (before, after))
     try:
-        first, second = ([ast.parse(text, mode="eval").body] for text in texts)
+        return [ast.parse(first, mode="eval").body], [ast.parse(second, mode="eval").body]
     except SyntaxError:
-        first, second = (ast.parse(text).body for text in texts)
-    return [*first], [*second]
+        return [*ast.parse(first).body], [*ast.parse(second).body]
 
 
 def _definitions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
@@ -123,5 +122,6 @@ def _replace(place: _Place, nodes: list[ast.AST]) -> None:
         getattr(parent, field)[run] = nodes
 
 
-def _dumps(nodes: list[ast.AST]) -> list[str]:
+def _dumps(nodes: Sequence[object]) -> list[str]:
+    """A list of a tree may hold None and, in `global`, names."""
     return [ast.dump(node) if isinstance(node, ast.AST) else repr(node) for node in nodes]
