@@ -13,6 +13,7 @@ from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateColumn, CreateIndex
 
+import core.db.tables  # noqa: F401 - registers every table
 from core.access.roles import Role, Via
 from core.access.scopes import Scope
 from core.db.base import Base
@@ -170,7 +171,7 @@ def _trees() -> tuple[ast.Module, ...]:
 
 def _import_errors() -> None:
     """Import every module that gives an error a code, so that which errors there are does not depend on other tests."""
-    for package in ("core", "service", "workers"):
+    for package in PRODUCT:
         for path in sorted((ROOT / package).rglob("*.py")):
             if _CODE.search(path.read_text()):
                 importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
