@@ -101,10 +101,10 @@ contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybo
 	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
 	  $(BIN)/python -m pytest -q -o timeout=7200 tests/contracts
 
-docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the code
+docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas that the client ships
 	$(BIN)/python -m docs.generate
 
-site: $(DEV_INSTALLED) ## build the documentation site into build/site, strictly and offline; open build/site/index.html
+site: $(DEV_INSTALLED) ## build the documentation site, with reference pages from the code, into build/site, strictly and offline
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench-critic: $(DEV_INSTALLED) ## the private critic step against the ordinary one and against vmap(grad)

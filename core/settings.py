@@ -1,7 +1,7 @@
 """Settings of the server roles, read from ``UNDERSTUDY_*`` environment variables.
 
-The client (`understudy/`) does not use them. Every field is listed in docs/reference/settings.md, which a test
-compares with this class.
+The client (`understudy/`) does not use them. The page of settings in the documentation is made from
+this class.
 """
 
 import os

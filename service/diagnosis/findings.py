@@ -24,7 +24,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         "settings",
         "problem",
         "A setting is missing or malformed: {which}.",
-        "Set it; docs/reference/settings.md says how.",
+        "Set it; the documentation lists every setting under Reference, Settings.",
     ),
     "secret-weak": Entry(
         "settings",

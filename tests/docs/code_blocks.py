@@ -41,8 +41,7 @@ class Block:
 
 def pages() -> list[Path]:
     """The README, then every page that a person wrote."""
-    written = sorted((ROOT / "docs").rglob("*.md"))
-    return [ROOT / "README.md", *(page for page in written if "reference" not in page.parts)]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def name_of(page: Path) -> str:

@@ -32,9 +32,7 @@ GENERATED = {
     "reuse.md",
 }
 PAGES = {
-    str(path.relative_to(DOCS)): path
-    for path in sorted(DOCS.rglob("*.md"))
-    if path.name not in GENERATED and "reference" not in path.parts
+    str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md")) if path.name not in GENERATED
 } | {"README.md": DOCS.parent / "README.md"}
 UNITS = {
     "%": 0.01, "points": 0.01, "percentage points": 0.01, "times": 1, "ns": 1e-9, "microseconds": 1e-6, "ms": 1e-3, "milliseconds": 1e-3,

@@ -1,11 +1,14 @@
-"""Docs that a test keeps true: generated pages, links, decisions, and the commands the README shows."""
+"""Docs that a test keeps true: generated files, links, decisions, and the commands the README shows."""
 
+import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
-from docs.generate import PAGES, stale_pages
+from docs.generate import PAGES, SCHEMAS, stale_files
+from docs.reference import REFERENCE
 
 ROOT = Path(__file__).parents[2]
 PAGES_BY_HAND = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
@@ -24,18 +27,45 @@ DECISIONS_ASKED_FOR = {
 }
 
 
-def test_generated_pages_are_fresh():
+def test_generated_files_that_are_kept_are_fresh():
     assert PAGES
-    assert not stale_pages(), "run `make docs` and commit the result"
+    assert SCHEMAS
+    assert not stale_files(), "run `make docs` and commit the result"
+
+
+def test_what_comes_from_the_code_alone_is_not_kept():
+    assert not (ROOT / "docs" / "reference").exists(), (
+        "building the site makes these pages; see docs/reference.py"
+    )
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_a_reference_file_is_made_of_the_code(name):
+    text = REFERENCE[name]()
+    if name.endswith(".json"):
+        assert {"openapi", "$schema"} & json.loads(text).keys()
+    else:
+        assert text.startswith("# ")
+        assert text.count("\n| `") + text.count("\n| GET ") > 10, "it has rows"
+        assert not _broken(text, ROOT / "docs" / "reference")
+
+
+def _broken(text, folder):
+    """The links of a page in a folder that lead to no file, kept or made by the site's builder."""
+    made = {ROOT / "docs" / "reference" / name for name in REFERENCE}
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    places = {target: Path(os.path.normpath(folder / target)) for target in targets if "://" not in target}
+    return [target for target, place in places.items() if place not in made and not place.exists()]
+
+
+def test_a_link_that_leads_nowhere_is_found():
+    text = "[a](settings.md#top) [b](../concepts.md) [c](absent.md) [d](https://example.org/x)"
+    assert _broken(text, ROOT / "docs" / "reference") == ["absent.md"]
 
 
 @pytest.mark.parametrize("page", PAGES_BY_HAND, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
-    missing = [
-        target for target in targets if "://" not in target and not (page.parent / target).resolve().exists()
-    ]
-    assert not missing
+    assert not _broken(page.read_text(), page.parent)
 
 
 def test_every_decision_asked_for_is_recorded():
@@ -69,7 +99,7 @@ def test_commands_shown_in_the_readme_exist():
     shown = set(
         re.findall(r"^(?:\.venv/bin/)?understudy (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
     )
-    known = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    known = REFERENCE["commands.md"]()
     assert shown
     assert not [name for name in shown if f"## `understudy {name}" not in known]
 
