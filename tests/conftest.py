@@ -15,6 +15,7 @@ from xdist.remote import Producer
 
 from core.settings import Settings
 from tests.distribution import Together, longest_first
+from tests.in_memory import in_memory
 from tests.interruption import end_what_is_left, end_with_parent
 from tests.isolation.failures import Failures
 from understudy.embedded.leftovers import socket_folder
@@ -78,9 +79,10 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of this test process's servers."""
-    return tmp_path_factory.mktemp("servers")
+def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of this test process's servers; in memory where there is room, which halves what a fresh database costs."""
+    with in_memory() as folder:
+        yield folder or tmp_path_factory.mktemp("servers")
 
 
 @pytest.fixture(scope="session")

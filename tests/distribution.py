@@ -8,8 +8,13 @@ fixtures are made once, and so do the files that share what takes a minute to st
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-SHARED = ("tests/system/test_publish", "tests/privacy/leaks/")
-"""Beginnings of paths that share a stack, or a whole played day."""
+SHARED = {
+    "tests/system/test_publish": "a stack",
+    "tests/system/test_doctor": "a stack",
+    "tests/system/test_supervisor": "a stack",
+    "tests/privacy/leaks/": "a played day",
+}
+"""Beginnings of paths, and what their tests share."""
 LONGEST = (
     "tests/faults/",
     "tests/system/",
@@ -37,7 +42,8 @@ def group_of(nodeid: str) -> str:
     """The group of a test."""
     if nodeid.startswith(SPREAD):
         return nodeid
-    return next((shared for shared in SHARED if nodeid.startswith(shared)), nodeid.split("::", 1)[0])
+    shared = (what for path, what in SHARED.items() if nodeid.startswith(path))
+    return next(shared, nodeid.split("::", 1)[0])
 
 
 def longest_first(items: list[pytest.Item]) -> None:

@@ -53,7 +53,10 @@ class Visitor:
 
 def enter(world: World, caller: Caller) -> Visitor:
     """Sign in with a caller's key."""
-    visitor = Visitor(TestClient(world.app, base_url=ORIGIN))
+    client = TestClient(world.app, base_url=ORIGIN)
+    # Without the portal of the world's client every request starts an event loop in a thread of its own.
+    client.portal = world.client.portal
+    visitor = Visitor(client)
     answer = visitor.client.post(
         "/sign-in", data={"key": caller.key, "next": "/overview"}, headers=BROWSER, follow_redirects=False
     )

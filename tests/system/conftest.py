@@ -1,5 +1,6 @@
 """The whole stack as a person starts it, and the command as a person runs it."""
 
+import json
 import os
 import queue
 import signal
@@ -145,6 +146,16 @@ def shared_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     running = Up.start(tmp_path_factory.mktemp("shared") / "data").ready()
     yield running
     running.end()
+
+
+def findings(up: Up) -> tuple[int, set[str]]:
+    """What `understudy doctor` finds, but for the disk: its exit status and the codes."""
+    finished = understudy("doctor", "--json", "--data-folder", up.data_folder)
+    document = json.loads(finished.stdout)
+    return finished.returncode, {finding["code"] for finding in document["findings"]} - {
+        "disk-low",
+        "disk-full",
+    }
 
 
 @dataclass(frozen=True)

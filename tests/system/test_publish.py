@@ -290,9 +290,11 @@ def test_ctrl_c_cancels_the_job_and_the_ledger_keeps_what_was_begun(
     assert not (tmp_path / "synthetic.csv").exists()
 
 
+@pytest.mark.long
 def test_a_training_survives_kill_9_of_the_stack_and_is_spent_once(
     start: Start, table: Table, tmp_path: Path
 ) -> None:
+    """Its daily form is round 7 of the drill."""
     up = start()
     process = begin(table, up.data_folder, tmp_path, *settings("steps=200", "pretraining_steps=2000"))
     family = up.crash()

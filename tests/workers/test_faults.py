@@ -67,6 +67,28 @@ class Site:
         self.wait_for(lambda: all(is_gone(pid) for pid in orphans), "an orphan is left")
 
 
+def require_same(site, undisturbed, job_id, *, fence, killed_at):
+    """A job that was killed ends, in its last attempt, with the bytes of the undisturbed one, and is charged once."""
+    workshop = site.workshop
+    job = site.wait_for_end(job_id)
+    assert job.state == "succeeded", (killed_at, site.log.read_text())
+    assert job.fence == fence
+    bundles = []
+    for each in (undisturbed, job_id):
+        release = workshop.release(each)
+        assert release is not None
+        bundles.append(unpack(workshop.store.get_bytes(release.bundle_key)))
+    assert bundles[0].weights == bundles[1].weights, f"killed at {killed_at}"
+    assert bundles[0].network == bundles[1].network, f"killed at {killed_at}"
+    assert bundles[0].manifest == bundles[1].manifest, f"killed at {killed_at}"
+    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
+    assert job.sealed_randomness_key is None
+    assert not any(workshop.store.exists(checkpoint_key(job_id, fence)) for fence in range(1, fence + 1))
+    log = site.log.read_text()
+    assert CANARY not in log
+    assert "Traceback" not in log
+
+
 @pytest.fixture
 def site(settings, tmp_path):
     site = Site(settings, tmp_path)
@@ -75,6 +97,22 @@ def site(settings, tmp_path):
 
 
 @pytest.mark.system
+def test_a_killed_worker_changes_neither_the_generator_nor_the_charge(site):
+    """The daily form of the test below: one kill, of the worker with its child, at a random moment."""
+    workshop = site.workshop
+    plan = small_plan(steps=120)
+    undisturbed = workshop.order(plan, randomness=RANDOMNESS)
+    assert site.wait_for_end(undisturbed).state == "succeeded", site.log.read_text()
+    job_id = workshop.order(plan, randomness=RANDOMNESS)
+    step = int(np.random.default_rng().integers(0, 80))
+    site.wait_for_step(job_id, 1, step)
+    site.kill_worker()
+    site.worker = start_worker(site.settings, site.log)
+    require_same(site, undisturbed, job_id, fence=2, killed_at=[step])
+
+
+@pytest.mark.system
+@pytest.mark.long
 def test_kills_at_random_moments_change_neither_the_generator_nor_the_charge(site):
     workshop = site.workshop
     plan = small_plan(steps=300)
@@ -100,23 +138,7 @@ def test_kills_at_random_moments_change_neither_the_generator_nor_the_charge(sit
     site.worker.wait()
     site.worker = start_worker(site.settings, site.log)
 
-    job = site.wait_for_end(job_id)
-    assert job.state == "succeeded", (steps, site.log.read_text())
-    assert job.fence == 4
-    bundles = []
-    for each in (undisturbed, job_id):
-        release = workshop.release(each)
-        assert release is not None
-        bundles.append(unpack(workshop.store.get_bytes(release.bundle_key)))
-    assert bundles[0].weights == bundles[1].weights, f"killed at {steps}"
-    assert bundles[0].network == bundles[1].network, f"killed at {steps}"
-    assert bundles[0].manifest == bundles[1].manifest, f"killed at {steps}"
-    assert workshop.movements(job_id) == [EntryKind.RESERVED, EntryKind.SPENT]
-    assert job.sealed_randomness_key is None
-    assert not any(workshop.store.exists(checkpoint_key(job_id, fence)) for fence in range(1, 5))
-    log = site.log.read_text()
-    assert CANARY not in log
-    assert "Traceback" not in log
+    require_same(site, undisturbed, job_id, fence=4, killed_at=steps)
 
 
 @pytest.mark.system

@@ -13,21 +13,28 @@ from tests.workers.support import CANARY, Workshop, small_plan
 from tests.workers.test_runner import forget_marks
 
 PATIENCE = 800.0
-STOPS = 3
-"""One more than a job has attempts."""
 GRACE_SECONDS = 30.0
 """What docker-compose.yml gives a worker."""
 
 
 @pytest.fixture
 def busy(settings: Settings) -> Settings:
-    """Fewer attempts than stops, and a lease that no stop waits for."""
-    return settings.model_copy(update={"job_attempts": 2, "lease_seconds": 600.0, "heartbeat_seconds": 1.0})
+    """A lease that no stop waits for."""
+    return settings.model_copy(update={"lease_seconds": 600.0, "heartbeat_seconds": 1.0})
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT], ids=["SIGTERM", "SIGQUIT"])
-def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, number):
+@pytest.mark.parametrize(
+    ("number", "attempts"),
+    [
+        pytest.param(signal.SIGTERM, 1, id="SIGTERM"),
+        pytest.param(signal.SIGTERM, 2, id="SIGTERM-three-times", marks=pytest.mark.long),
+        pytest.param(signal.SIGQUIT, 2, id="SIGQUIT-three-times", marks=pytest.mark.long),
+    ],
+)
+def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, number, attempts):
+    """The worker is stopped once more than a job has attempts."""
+    busy = busy.model_copy(update={"job_attempts": attempts})
     log = tmp_path / "worker.log"
     queue = CeleryQueue(busy.broker_url)
     workshop = Workshop(busy, queue=queue)
@@ -42,7 +49,7 @@ def test_polite_restarts_cost_neither_the_job_nor_its_budget(busy, tmp_path, num
             time.sleep(0.03)
 
     try:
-        for fence in range(1, STOPS + 1):
+        for fence in range(1, attempts + 2):
             wait_for(
                 lambda fence=fence: (
                     (workshop.job(job_id).fence, workshop.job(job_id).stage) == (fence, "pretrain")
