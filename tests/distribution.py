@@ -19,7 +19,7 @@ LONGEST = (
     "tests/faults/",
     "tests/system/",
     "tests/workers/test_faults",
-    "tests/workers/test_runner",
+    "tests/workers/test_training_child",
     "tests/privacy/leaks/",
     "tests/service/test_matrix",
     "tests/workers/",

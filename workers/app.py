@@ -1,12 +1,23 @@
-"""The Celery application: `celery -A workers.app worker --pool prefork --concurrency 1`.
+"""The Celery application and its tasks: `celery -A workers.app worker --pool prefork --concurrency 1`.
 
-A message is a hint, so it is acknowledged late and taken one at a time; nothing is kept of its result. Celery's own
-handling of errors would log their texts, so the task raises nothing (workers.training).
+| task               | what it does                                        | runs                          |
+|--------------------|-----------------------------------------------------|-------------------------------|
+| `understudy.train` | the job whose turn it is, whichever the message names | `workers.training`          |
+| `understudy.report`| one owner report                                    | `workers.owner_reports`       |
+| `understudy.count` | helps a training to count; a queue of its own       | a child `workers.counting_child` |
+
+A message is a hint, so it is acknowledged late and taken one at a time, and nothing is kept of its result. Tasks raise
+nothing: Celery would log the text of what it caught. A message that could not be served is lost here and sent again by
+upkeep, because the row still waits.
 """
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, ClassVar, Final
+from uuid import UUID
 
 import structlog
 from celery import Celery, Task, bootsteps
@@ -16,22 +27,38 @@ from core.clock import SystemClock
 from core.crashes import leave_no_core
 from core.db.session import Database
 from core.health.signs import SIGN_SECONDS, HealthReporter
-from core.jobs.queue import COUNTING_TASK, REPORT_TASK, TRAINING_TASK, broker_transport_options
+from core.jobs.queue import (
+    COUNTING_TASK,
+    REPORT_TASK,
+    TRAINING_TASK,
+    CeleryQueue,
+    broker_transport_options,
+)
 from core.logs import configure_logs, get_logger, is_request_id
-from core.settings import read_settings
+from core.settings import Settings, read_settings
+from core.storage.objects import open_store
 from core.synthesis.installed import graphical_models_installed
-from workers.counting import count_by_message
+from core.tracing import tracer_for
 from workers.devices import devices
-from workers.lifeline import die_with_parent
-from workers.reporting import report_by_message
-from workers.stopping import tell_to_stop
-from workers.training import train_by_message
+from workers.owner_reports import OwnerReporter
+from workers.process_limits import die_with_parent
+from workers.supervision import (
+    Child,
+    Limits,
+    child_environment,
+    runner_command,
+    stop_announced,
+    stop_noticed,
+    tell_to_stop,
+    watch,
+)
+from workers.training import Trainer
 
 QUEUE: Final = "celery"
 
 
 def _configuration() -> dict[str, Any]:
-    """Celery's settings; read when they are first needed, so that importing this module needs no environment."""
+    """Celery's settings, read at first use, so that importing this module needs no environment."""
     return {
         "broker_url": read_settings().broker_url,
         "broker_transport_options": broker_transport_options(),
@@ -46,7 +73,7 @@ def _configuration() -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         "worker_hijack_root_logger": False,
         "worker_send_task_events": False,
-        # A training that finished while its worker's connection was lost must not run twice.
+        # A training that finishes while its worker's connection is lost must not run twice.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "enable_utc": True,
     }
@@ -56,41 +83,90 @@ app: Final = Celery("understudy", set_as_current=False)
 app.add_defaults(_configuration)
 
 
+@contextmanager
+def _served(task: Task, **subject: str) -> Iterator[None]:
+    """Serve a message inside the block: with its request in the log, told of stops, and raising nothing."""
+    named = task.request.get("request_id")
+    context = subject | ({"request_id": named} if is_request_id(named) else {})
+    with structlog.contextvars.bound_contextvars(**context):
+        try:
+            with stop_noticed():
+                yield
+        except Exception:  # noqa: BLE001 - the class is logged, the text is not
+            get_logger().error("task-broke-off", exc_info=True)
+
+
+@app.task(name=TRAINING_TASK, bind=True)
 def train(task: Task, job_id: str) -> None:
-    """Serve a message under the request that it belongs to, if it names one of ours."""
-    named = task.request.get("request_id")
-    with structlog.contextvars.bound_contextvars(**({"request_id": named} if is_request_id(named) else {})):
-        train_by_message(job_id)
+    """Run the job whose turn it is, whichever job the message names."""
+    with _served(task, job_id=job_id):
+        trainer().serve()
 
 
+@app.task(name=REPORT_TASK, bind=True)
 def report(task: Task, report_id: str) -> None:
-    """Serve a message about a sealed report in the same way."""
-    named = task.request.get("request_id")
-    with structlog.contextvars.bound_contextvars(**({"request_id": named} if is_request_id(named) else {})):
-        report_by_message(report_id)
+    """Make the owner report that the message names."""
+    with _served(task, report_id=report_id):
+        owner_reporter().report(UUID(report_id))
 
 
+@app.task(name=COUNTING_TASK, bind=True)
 def count(task: Task, job_id: str, fence: int) -> None:
-    """Serve a message that asks for help with counting in the same way."""
-    named = task.request.get("request_id")
-    with structlog.contextvars.bound_contextvars(**({"request_id": named} if is_request_id(named) else {})):
-        count_by_message(job_id, fence)
+    """Start a child that helps the attempt of a job to count, and watch it.
+
+    The task opens no rows and writes nothing down, and a training counts without help too. Only workers that the operator
+    started for it (`--queues counting`) serve this queue: how long a shard takes depends on rows, and a worker that takes
+    trainings or reports must not be free sooner or later because of it.
+    """
+    with _served(task, job_id=job_id):
+        settings = read_settings()
+        watch(
+            Child(
+                runner_command(UUID(job_id), int(fence), work="count"),
+                child_environment(os.environ, threads=1),
+            ),
+            limits=Limits(memory_bytes=settings.training_memory_bytes, seconds=settings.training_seconds),
+            heartbeat_seconds=settings.heartbeat_seconds,
+            heartbeat=lambda: None,
+            stopping=stop_announced,
+        )
 
 
-app.task(name=COUNTING_TASK, bind=True)(count)
-app.task(name=TRAINING_TASK, bind=True)(train)
-app.task(name=REPORT_TASK, bind=True)(report)
+@cache
+def trainer() -> Trainer:
+    """The trainer of this process, made after the fork."""
+    settings = read_settings()
+    tracer = tracer_for(role="worker", endpoint=settings.otlp_endpoint)
+    return Trainer(settings, tracer=tracer, **_parts(settings))
+
+
+@cache
+def owner_reporter() -> OwnerReporter:
+    """The maker of owner reports of this process, made after the fork."""
+    settings = read_settings()
+    return OwnerReporter(settings, **_parts(settings))
+
+
+def _parts(settings: Settings) -> dict[str, Any]:
+    return {
+        "database": Database(settings.database_url, pool_size=1, max_overflow=1),
+        "store": open_store(settings.storage_url),
+        "queue": CeleryQueue(settings.broker_url),
+        "clock": SystemClock(),
+        "environment": os.environ,
+        "stopping": stop_announced,
+    }
 
 
 class SignsOfLife(bootsteps.StartStopStep):  # type: ignore[misc]  # celery has no types
-    """Has the worker's main process give a sign of life at intervals, for as long as its loop turns."""
+    """Gives a sign of life from the worker's main process at intervals, for as long as its event loop turns."""
 
     requires: ClassVar = {"celery.worker.components:Timer"}
 
     def start(self, parent: Any) -> None:  # noqa: ANN401 - celery has no types
-        """Begin, with a sign at once."""
+        """Give the first sign at once."""
         settings = read_settings()
-        # One connection, and none between two signs: the pool's processes are forked from this one.
+        # One connection, closed between two signs: the pool's processes are forked from this one.
         database = Database(settings.database_url, pool_size=1, max_overflow=0)
         health = HealthReporter(database, clock=SystemClock(), role="worker", find_devices=devices)
 
@@ -106,10 +182,10 @@ app.steps["worker"].add(SignsOfLife)
 
 
 class NamesOnly(logging.Handler):
-    """What libraries log, without their words: which library, how grave, and the class of an exception."""
+    """Logs what libraries log without their text: the library, the level and the class of an exception."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log the bare fact."""
+        """Log that there was a record."""
         get_logger().warning(
             "library-log", library=record.name, grade=record.levelname, exc_info=record.exc_info or None
         )
@@ -117,7 +193,7 @@ class NamesOnly(logging.Handler):
 
 @celeryd_init.connect
 def _require_libraries(**_: object) -> None:
-    """Do not start without the libraries of what the operator has the service sell: such a job would be claimed and paid for.
+    """Refuse to start without the libraries of what the operator offers: such a job would be claimed and paid for.
 
     Raises:
         SystemExit: They are not installed.
@@ -131,7 +207,7 @@ def _require_libraries(**_: object) -> None:
 
 @setup_logging.connect
 def _log_events_only(**_: object) -> None:
-    """Replace Celery's logging, which prints arguments and the texts of exceptions, by ours; and leave no core dump."""
+    """Replace Celery's logging, which prints arguments and texts of exceptions; and leave no core dump."""
     leave_no_core()
     configure_logs(role="worker")
     logging.basicConfig(level=logging.WARNING, handlers=[NamesOnly()], force=True)
@@ -139,12 +215,12 @@ def _log_events_only(**_: object) -> None:
 
 @worker_process_init.connect
 def _tie_to_parent(**_: object) -> None:
-    """A pool process dies with the worker, and its training child with it."""
+    """Have a pool process die with the worker, and the child of its attempt with it."""
     die_with_parent(os.getppid())
     configure_logs(role="worker")
 
 
 @worker_shutting_down.connect
 def _hand_back(**_: object) -> None:
-    """Do not wait for trainings at a warm shutdown: they go on at the next start."""
+    """Do not wait for attempts at a warm shutdown: their jobs are resumed at the next start."""
     tell_to_stop()

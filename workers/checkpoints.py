@@ -1,26 +1,36 @@
-"""Sealed checkpoints: the state of a training (critic, optimisers, counters), never readable outside the job.
+"""The host of one training attempt: durable progress marks, sealed checkpoints, and the ways it is told to stop.
 
-The key is derived from the job's randomness key, which is destroyed when the job ends; so a checkpoint that
-somebody kept, or that a lost worker wrote afterwards, can never be opened again.
+`models` knows only the protocol (models.synthesizer.TrainingHost). A checkpoint holds the state of a training (critic,
+optimisers, counters) and is never readable outside the job: its key is derived from the job's randomness key, which is
+destroyed when the job ends. So a checkpoint that somebody kept, or that a lost worker wrote afterwards, can never be
+opened again.
 """
 
+import time
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from core.db.session import Database
+from core.jobs import claims
+from core.jobs.claims import Claim
 from core.logs import get_logger
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.objects import ObjectStore
 from core.storage.sealing import open_bytes, seal_bytes
-from workers.places import checkpoint_key
+from models.recording import Record
+from workers.object_keys import checkpoint_key
+from workers.outcomes import AttemptEnded, ExitCode, machinery
+from workers.recording import SelectionRecord
 
 _PURPOSE: Final = b"understudy/checkpoint/1"
 
 
 class Checkpoints:
-    """The checkpoints of one attempt of a job, and those it inherits from earlier ones.
+    """The checkpoints of one attempt, and those that it inherits from earlier attempts.
 
     Args:
         store: Where they lie.
@@ -37,10 +47,10 @@ class Checkpoints:
         self._inherited = range(fence - 1, 0, -1)
 
     def load(self) -> bytes | None:
-        """The newest state that opens, or None.
+        """The newest state that can be opened, or None.
 
-        All attempts replay one trajectory, so an older state, or none, leads to the same generator; a damaged
-        object costs time only.
+        All attempts replay one trajectory, so an older state, or none, leads to the same generator: a damaged object costs
+        only time.
         """
         for fence in range(self._fence, 0, -1):
             key = checkpoint_key(self._job_id, fence)
@@ -53,9 +63,75 @@ class Checkpoints:
         return None
 
     def save(self, state: bytes) -> None:
-        """Replace this attempt's checkpoint; older attempts' are then needed no more and deleted."""
+        """Replace this attempt's checkpoint, then delete those of older attempts."""
         key = checkpoint_key(self._job_id, self._fence)
         self._store.put_bytes(key, seal_bytes(self._key, state, context=key))
         for fence in self._inherited:
             self._store.delete(checkpoint_key(self._job_id, fence))
         self._inherited = range(0)
+
+
+class JobHost:
+    """A `TrainingHost` over the database and the object store.
+
+    Args:
+        claim: The attempt.
+        database: Where marks are written, each in its own short transaction.
+        checkpoints: Where states are kept.
+        record: What the job has released; kept with every state.
+        checkpoint_seconds: Longest time between two checkpoints.
+        monotonic: Measures elapsed seconds.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        *,
+        database: Database,
+        checkpoints: Checkpoints,
+        record: Record | SelectionRecord,
+        checkpoint_seconds: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._claim = claim
+        self._database = database
+        self._checkpoints = checkpoints
+        self._record = record
+        self._checkpoint_seconds = checkpoint_seconds
+        self._monotonic = monotonic
+        self._saved_at = monotonic()
+
+    def advance(self, *, stage: str, step: int, total: int) -> None:
+        """Commit the mark before the steps it covers begin.
+
+        Raises:
+            AttemptEnded: A person cancelled, the lease is lost, or the database is away.
+        """
+        with machinery(), self._database.transaction() as session:
+            cancelled = claims.advance(session, self._claim, stage=stage, step=step, total=total)
+        if cancelled:
+            raise AttemptEnded(ExitCode.CANCELLED)
+
+    def load_checkpoint(self) -> bytes | None:
+        """The state of the newest checkpoint of any attempt; restores the record kept with it.
+
+        Raises:
+            AttemptEnded: The object store is away.
+        """
+        with machinery():
+            kept = self._checkpoints.load()
+        return None if kept is None else self._record.restored(kept)
+
+    def checkpoint_due(self) -> bool:
+        """Whether the last checkpoint is as old as the setting allows."""
+        return self._monotonic() - self._saved_at >= self._checkpoint_seconds
+
+    def save_checkpoint(self, state: bytes) -> None:
+        """Save a state, sealed, together with the record so far.
+
+        Raises:
+            AttemptEnded: The object store is away.
+        """
+        with machinery():
+            self._checkpoints.save(self._record.beside(state))
+        self._saved_at = self._monotonic()

@@ -1,6 +1,6 @@
-"""The GPUs of this machine and their memory, asked of the driver's own program, and which training has which.
+"""The GPUs of this machine, listed by the driver's own program, and which training has which.
 
-Not of torch: the process that asks forks the pool, and a process that has run a torch operation must not fork.
+Torch is not asked: the process that asks forks the pool, and a process that has run a torch operation must not fork.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ _FIELDS: Final = 3
 
 
 def devices(program: str = _PROGRAM) -> Sequence[Device]:
-    """Every GPU with its memory; none where there is no driver or it does not answer.
+    """Every GPU with its memory; none if there is no driver or it does not answer.
 
     Args:
         program: The driver's program.
@@ -48,19 +48,19 @@ def claimed_gpus(
     environment: Mapping[str, str],
     find: Callable[[], Sequence[Device]] = devices,
 ) -> Iterator[tuple[str, ...]]:
-    """GPUs for one training child; no other child of this machine is given them meanwhile, as long as some are free.
+    """GPUs for one training child, given to no other child of this machine meanwhile.
 
-    Fewer than wanted where fewer are free, for their number changes no result. Where none is free, all children
-    beyond the first ones share the first: a training must not wait outside the queue.
+    A child gets fewer than wanted if fewer are free: their number changes no result. If none is free, it shares the first
+    one: a training must not wait outside the queue.
 
     Args:
-        folder: Where this machine's workers keep their locks, which end with the process that holds them.
-        wanted: How many at most; 0 gives none.
-        environment: The worker's; a CUDA_VISIBLE_DEVICES of its operator says which GPUs there are for it.
-        find: Lists the GPUs else.
+        folder: Holds the locks of this machine's workers; a lock ends with the process that holds it.
+        wanted: The largest number; 0 gives none.
+        environment: The worker's. Its CUDA_VISIBLE_DEVICES, if set, lists the GPUs that the worker may use.
+        find: Lists the GPUs otherwise.
 
     Yields:
-        Their numbers or names, as the driver knows them; none on a machine without.
+        Their numbers or names, as the driver knows them; empty on a machine without GPUs.
     """
     named = environment.get("CUDA_VISIBLE_DEVICES")
     if wanted == 0:
@@ -78,7 +78,7 @@ def claimed_gpus(
 
 
 def _taken(lock: Path, held: ExitStack) -> bool:
-    """Take a lock until the stack unwinds, if nobody has it."""
+    """Take a lock until the stack unwinds. Returns False if somebody holds it."""
     file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

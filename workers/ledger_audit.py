@@ -1,24 +1,29 @@
-"""Verifying every population's ledger, and the audit log, against witnesses that lie outside the database.
+"""Verifying every population's ledger, and the audit log, against witnesses outside the database.
 
-The hash chain shows a change inside the ledger; a database restored from an old backup is consistent in itself and
-has merely forgotten what was spent. So signed heads are noted in the object store and in the operator's second place,
-before private rows are opened (core.witness.keeping) and here, and the chain must pass through all of them. Every
-publication is noted too, and every certified bundle in the object store quotes the link that paid for it: the
-database must know them. A ledger that does not verify is frozen, and stays found until a person has looked.
+The hash chain shows a change inside a ledger. But a database restored from an old backup is consistent in itself and has
+merely forgotten what was spent. So signed heads are noted in the object store and in the operator's second place, before
+private rows are opened (core.witness.keeping) and here, and the chain must pass through all of them. Publications are noted
+too, and every certified bundle in the object store quotes the link that paid for it: the database must know them all. A
+ledger that does not verify is frozen, and every audit reports it until a person has dealt with it.
 
-`python -m workers.ledger_audit` verifies now; its exit status is 1 where something is broken. After a restore that
-the operator answers for, `--accept POPULATION` notes which heads, publications and bundles count no more, and the present
-head; the dataset stays frozen until an admin unfreezes it. What the lost entries had spent is lost to the ledger: lower
-the cap by it first.
+`python -m workers.ledger_audit` verifies now; its exit status is 1 if something is broken. After a restore that the
+operator answers for, `--accept POPULATION` notes which heads, publications and bundles no longer count, and the present head.
+The dataset stays frozen until an admin unfreezes it. The ledger no longer knows what the lost entries spent: lower the cap by
+that first.
 """
 
 import argparse
 import json
+import struct
 import sys
-from collections.abc import Mapping, Sequence
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
-from typing import Final
+from itertools import islice
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import select
@@ -33,12 +38,15 @@ from core.db.session import UPKEEP_STATEMENT_SECONDS, Database
 from core.db.tables.budget import Budget
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.db.tables.release import Release
 from core.jobs.states import JobState
 from core.ledger import repository as ledger_repository
 from core.ledger.repository import unpaid
 from core.logs import configure_logs, get_logger
+from core.releases.bundle import CERTIFICATE
 from core.settings import Settings, read_settings
 from core.signing import keyring
+from core.signing.contexts import CERTIFICATE as CERTIFIED
 from core.signing.hash_chain import ChainCheck, Head
 from core.signing.signed import Signer
 from core.storage.errors import ObjectMissing
@@ -48,10 +56,18 @@ from core.witness.checking import POPULATION_MISSING, check_audit, check_ledger,
 from core.witness.heads import Acceptance, signed_acceptance, signed_audit_head, signed_ledger_head
 from core.witness.keeping import ACTOR, LedgerWitness, freeze_broken, report_broken
 from core.witness.places import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
-from workers.stored_bundles import forgotten_bundles
+from workers.object_keys import BUNDLE
 
 _BUNDLE: Final = "a certified bundle is stored that the ledger has not paid for"
 _UNPAID: Final = "something is published that the ledger has not paid for"
+
+
+_BATCH: Final = 500
+# What zipfile raises for damaged or exotic archives.
+_DAMAGE: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error, KeyError, ValueError, EOFError, RuntimeError, OverflowError,
+)  # fmt: skip
+_MAX_BYTES: Final = 2**26
 
 
 class LedgerAudit:
@@ -59,7 +75,7 @@ class LedgerAudit:
 
     Args:
         database: Where ledgers and audit log are.
-        store: The object store, which also holds the first release's unsigned witnesses.
+        store: The object store; it also holds the unsigned witnesses of the product's first version.
         witnesses: Where signed heads are noted.
         master_keys: Open the signing key.
         clock: Stamps heads and events.
@@ -83,12 +99,12 @@ class LedgerAudit:
 
     @classmethod
     def of(cls, settings: Settings, *, database: Database, store: ObjectStore, clock: Clock) -> "LedgerAudit":
-        """The audit that an operator's settings describe."""
+        """The audit that the settings describe."""
         witnesses = Witnesses.of(settings, store)
         return cls(database, store, witnesses=witnesses, master_keys=settings.master_keys, clock=clock)
 
     def ledgers(self) -> dict[UUID, ChainCheck]:
-        """Verify all ledgers, note the heads of whole ones, freeze, log and record the others.
+        """Verify all ledgers. Note the heads of intact ones; freeze, log and record the others.
 
         Returns:
             What was found, by population.
@@ -100,7 +116,7 @@ class LedgerAudit:
         signer, public_keys = self._keys()
         with self._database.read_only() as session:
             populations = set(session.scalars(select(Budget.population_id)))
-        bundles = forgotten_bundles(self._database, self._store)
+        bundles = _forgotten_bundles(self._database, self._store)
         found = {
             each: self._ledger(each, signer, public_keys, bundles.get(each, set()))
             for each in sorted(populations)
@@ -112,7 +128,7 @@ class LedgerAudit:
         return found
 
     def audit_log(self) -> AuditCheck:
-        """Link what waits, verify the whole log, and note its head or log and record that it is broken.
+        """Link waiting events and verify the whole log. Note its head, or log and record that it is broken.
 
         Raises:
             DatabaseUnavailable: The database is away.
@@ -130,7 +146,7 @@ class LedgerAudit:
         return found
 
     def accept(self, population_id: UUID) -> Head:
-        """Let go what the present ledger lacks, on the word of an operator, and note its head. Returns the head.
+        """Give up what the present ledger lacks, on an operator's word, and note its head. Returns the head.
 
         Raises:
             PopulationNotFound: No such population.
@@ -139,10 +155,10 @@ class LedgerAudit:
         with self._database.read_only() as session:
             head = ledger_repository.head_of(ledger_repository.budget_of(session, population_id))
         present = signed_ledger_head(signer, population_id, head, at=self._now())
-        # The one head of earlier versions does not count, not even one of ours: this is what the operator answers for.
+        # The single head that earlier versions kept no longer counts: the operator answers for the present one.
         self._witnesses.write(ledger_key(population_id), present)
         noted = self._witnesses.noted(population_id, public_keys=public_keys)
-        bundles = forgotten_bundles(self._database, self._store).get(population_id, set())
+        bundles = _forgotten_bundles(self._database, self._store).get(population_id, set())
         with self._database.read_only() as session:
             accepted = noted.accepted | Acceptance(
                 heads=strange_heads(session, population_id, noted),
@@ -159,7 +175,7 @@ class LedgerAudit:
         return head
 
     def accept_audit_log(self) -> Head:
-        """Take the present audit log for the true one, on the word of an operator. Returns its head."""
+        """Accept the present audit log, on an operator's word. Returns its head."""
         linking.link_waiting(self._database)
         signer, _ = self._keys()
         with self._database.read_only() as session:
@@ -207,7 +223,7 @@ class LedgerAudit:
             append(session, actor=actor, action=action, object=thing, outcome=outcome, at=self._now())
 
     def _unsigned(self, population_id: UUID) -> Head | None:
-        """The first release's note. Believing it is safe: a forged one can only make a whole ledger look broken."""
+        """The head noted by the product's first version, unsigned. A forged one can only make an intact ledger look broken."""
         try:
             noted = json.loads(self._store.get_bytes(_unsigned_key(population_id)))
         except ObjectMissing:
@@ -223,8 +239,61 @@ class LedgerAudit:
         return self._clock.now()
 
 
+def _forgotten_bundles(database: Database, store: ObjectStore) -> dict[UUID, set[UUID]]:
+    """Jobs whose certified bundles quote a link that the ledger lacks, by population.
+
+    A bundle is stored before its release is committed, so one without a release may be on its way, or left by an attempt
+    that lost its lease. But a certified bundle quotes the link of the ledger that paid for it. If the ledger has no such
+    link, the database was restored from a backup that knows nothing of it.
+
+    Raises:
+        DatabaseUnavailable: The database is away.
+    """
+    forgotten: defaultdict[UUID, set[UUID]] = defaultdict(set)
+    keys = (found.key for found in store.list("releases") if BUNDLE.fullmatch(found.key))
+    while batch := list(islice(keys, _BATCH)):
+        with database.read_only() as session:
+            named = set(session.scalars(select(Release.bundle_key).where(Release.bundle_key.in_(batch))))
+        for population_id, job_id, spent in _quoted(store, [key for key in batch if key not in named]):
+            with database.read_only() as session:
+                known = ledger_repository.links_at(session, population_id, [spent.sequence])
+            if spent not in known:
+                forgotten[population_id].add(job_id)
+    return dict(forgotten)
+
+
+def _quoted(store: ObjectStore, keys: list[str]) -> Iterator[tuple[UUID, UUID, Head]]:
+    """Population, job and paying link that the certificates in bundles quote."""
+    for key in keys:
+        certificate = _certificate(store, key)
+        if certificate.get("schema") != CERTIFIED:
+            continue
+        try:
+            spent = certificate["ledger"]["spent"]
+            yield (
+                UUID(certificate["population_id"]),
+                UUID(certificate["job_id"]),
+                Head(sequence=int(spent["sequence"]), hash=bytes.fromhex(spent["hash"])),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            get_logger().warning("bundle-unreadable", key=key)
+
+
+def _certificate(store: ObjectStore, key: str) -> Mapping[str, Any]:
+    """The certificate in a bundle; empty if there is none that can be read."""
+    try:
+        with store.open(key) as raw, zipfile.ZipFile(raw) as archive, archive.open(CERTIFICATE) as member:
+            certificate = json.loads(member.read(_MAX_BYTES))
+    except ObjectMissing:
+        return {}
+    except _DAMAGE:
+        get_logger().warning("bundle-unreadable", key=key)
+        return {}
+    return certificate if isinstance(certificate, Mapping) else {}
+
+
 def _published(session: Session, population_id: UUID) -> set[UUID]:
-    """The jobs of a population that have published a release or a report."""
+    """The jobs of a population that published a release or a report."""
     query = select(Job.id).join(Dataset, Dataset.id == Job.dataset_id)
     found = session.scalars(
         query.where(Dataset.population_id == population_id, Job.state == JobState.SUCCEEDED.value)
@@ -237,7 +306,7 @@ def _unsigned_key(population_id: UUID) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Verify everything, or accept one population's present head; say what was found.
+    """Verify everything and print the result, or accept one population's present head.
 
     Args:
         words: The command line without the program.
@@ -249,12 +318,12 @@ def main(words: Sequence[str]) -> int:
         "--accept",
         type=UUID,
         metavar="POPULATION",
-        help="take this population's present ledger for the true one, after a restore that you answer for",
+        help="accept this population's present ledger, after a restore that you answer for",
     )
     parser.add_argument(
         "--accept-audit-log",
         action="store_true",
-        help="the same for the audit log, which loses what is not in the backup",
+        help="accept the present audit log, which loses what is not in the backup",
     )
     told = parser.parse_args(words)
     configure_logs(role="ledger-audit")

@@ -1,9 +1,10 @@
-"""Turning a staged bundle into one that can be published: with a certificate, signed by the service's key.
+"""Turning what a child staged into what can be published: a bundle with a signed certificate, or a signed utility report.
 
-The child that trained reports what it executed; this process, which has never seen a row, holds that against the claim,
-quotes the ledger, hashes every file and signs. The signing key stays sealed until the moment of signing.
+The child that trained or measured reports what it executed. This process, which has never seen a row, checks that against
+the claim, quotes the ledger, hashes every file and signs. The signing key stays sealed until the moment of signing.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -25,27 +26,28 @@ from core.releases.generator_check import GeneratorCheck
 from core.releases.readme import render_readme
 from core.releases.selection_certificate import of_selection, sign_selection_certificate
 from core.releases.selection_execution import SelectionExecuted
+from core.reports.charged import Measurement, make_charged_report, sign_charged_report
 from core.signing import keyring
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore
 from core.synthesis.plan import Plan
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.selection import SelectionPlan
-from workers.places import bundle_key, release_id_of
+from workers.object_keys import bundle_key, measurement_key, release_id_of
 
 
-def certify_staged(
+def certify_bundle(
     claim: Claim, *, database: Database, store: ObjectStore, master_keys: MasterKeys, clock: Clock
 ) -> dict[str, Any]:
     """Read the staged bundle back whole, put its signed certificate into it, and return that.
 
-    Nothing is published by this: no row names the bundle yet.
+    This publishes nothing: no row names the bundle yet.
 
     Args:
-        claim: Whose child staged it.
+        claim: The claim whose child staged it.
         database: Where ledger and keys are.
-        store: Where the bundle lies.
-        master_keys: Open the signing key.
+        store: Where the bundle is.
+        master_keys: Unseal the signing key.
         clock: Dates a signing key that must be made first.
 
     Raises:
@@ -56,11 +58,11 @@ def certify_staged(
     key = bundle_key(claim.job_id, claim.fence)
     staged = unpack(store.get_bytes(key))
     report = staged.certificate
-    _require_ours(report, claim)
+    _require_claimed(report, claim)
     with database.transaction() as session:
         payment = payment_of(session, claim.job_id)
         signer = keyring.signer(session, master_keys=master_keys, clock=clock)
-    assert not isinstance(claim.plan, ReportPlan), "a report is signed by workers.charged_publishing"
+    assert not isinstance(claim.plan, ReportPlan), "a report is signed by sign_utility_report"
     made = partial(
         make_certificate,
         release_id=release_id_of(claim.job_id),
@@ -89,8 +91,44 @@ def certify_staged(
     return signed
 
 
-def _require_ours(report: Mapping[str, Any], claim: Claim) -> None:
-    """Hold the child's report against the claim: its job, and its plan."""
+def sign_utility_report(
+    claim: Claim,
+    plan: ReportPlan,
+    *,
+    database: Database,
+    store: ObjectStore,
+    master_keys: MasterKeys,
+    clock: Clock,
+) -> dict[str, Any]:
+    """Read what the child staged, and return the signed report. This publishes nothing; arguments as `certify_bundle`.
+
+    Raises:
+        ObjectMissing: Nothing is staged.
+        ExecutionDiffers: What ran is not what was claimed.
+        InvalidCertificate: The report would not have the published form.
+    """
+    staged = json.loads(store.get_bytes(measurement_key(claim.job_id, claim.fence)))
+    _require_claimed(staged, claim)
+    with database.transaction() as session:
+        payment = payment_of(session, claim.job_id)
+        signer = keyring.signer(session, master_keys=master_keys, clock=clock)
+    report = make_charged_report(
+        plan=plan,
+        measurement=Measurement.of_terms(plan, staged["terms"], staged["references"]),
+        job_id=claim.job_id,
+        dataset_id=claim.dataset_id,
+        population_id=claim.population_id,
+        issued_at=datetime.fromisoformat(staged["ordered_at"]),
+        reserved=payment[EntryKind.RESERVED],
+        spent=payment[EntryKind.SPENT],
+        noise_grid=staged["noise_grid"],
+        software=staged["software"],
+    )
+    return sign_charged_report(report, signer).to_json()
+
+
+def _require_claimed(report: Mapping[str, Any], claim: Claim) -> None:
+    """Check the child's report against the claim: its job and its plan."""
     ours = {"schema": SCHEMA, "job_id": str(claim.job_id), "plan_digest": claim.plan_digest}
     if any(report.get(name) != value for name, value in ours.items()):
         raise ExecutionDiffers
@@ -99,12 +137,12 @@ def _require_ours(report: Mapping[str, Any], claim: Claim) -> None:
 def _certificate(
     plan: Plan | SelectionPlan, report: Mapping[str, Any], made: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
-    """The certificate of what the child reports to have run, if that is the plan to its end.
+    """The certificate of what the child reports to have run, if that is the whole plan.
 
     Args:
         plan: What was claimed.
-        report: Of the child.
-        made: Makes the certificate of one training, given its plan, what ran and its grids.
+        report: The child's.
+        made: Makes the certificate of one training from its plan, what ran and its noise grids.
     """
     if isinstance(plan, SelectionPlan):
         selected = SelectionExecuted.from_json(report["executed"])

@@ -1,9 +1,9 @@
-"""Putting a backup back: `python -m workers.restore FOLDER`, with everything stopped but Postgres and the object store.
+"""Restoring a backup: `python -m workers.restore FOLDER`, with everything stopped but Postgres and the object store.
 
-The database is replaced by the backup's in one transaction: it is the backup's or, if anything fails, what it was. Of the
-objects only those are put back that the store lacks; none is overwritten or removed, for what the store has is newer, and
-signed heads among it tell what the backup has forgotten. Then the ledgers are held against them
-(workers.ledger_audit), whose exit status this command has: 1 says that spends are forgotten, and their datasets frozen.
+The database is replaced in one transaction: afterwards it is the backup's or, if anything failed, what it was. Only objects
+that the store lacks are put back. None is overwritten or removed, because what the store has is newer, and signed heads
+among it tell what the backup has forgotten. Then workers.ledger_audit verifies the ledgers against those heads, and its exit
+status is this command's: 1 means that spends are forgotten, and their datasets frozen.
 
 A backup of an older release needs `python -m migrations.upgrade` first; the command says so, with exit status 3.
 """
@@ -33,10 +33,10 @@ _OTHERS: Final = text(
 
 
 def restore(settings: Settings, folder: Path) -> bool:
-    """Replace the database, and put back the objects that are missing. Returns whether the schema is the one that was there.
+    """Replace the database and put missing objects back. Returns whether the schema is still the same.
 
     Raises:
-        CommandFailed: There is no backup, somebody is connected to the database, or it could not be replaced.
+        CommandFailed: There is no backup, the database has other connections, or it could not be replaced.
     """
     dump = folder / DUMP
     if not dump.is_file():
@@ -50,7 +50,7 @@ def restore(settings: Settings, folder: Path) -> bool:
             f"{others} connections are open to the database: stop API, workers and upkeep first"
         )
     with NamedTemporaryFile(dir=folder, suffix=".sql") as script:
-        # Whole before the first statement runs: psql would take the end of a broken pipe for the end of the backup.
+        # The script is complete before the first statement runs: psql would take the end of a broken pipe for the end of the backup.
         run_tool(settings, ["pg_restore", "--no-owner", "--no-privileges", "--file", script.name, str(dump)])
         emptied = [word for statement in _EMPTIED for word in ("--command", statement)]
         stop = ["--no-psqlrc", "--quiet", "--single-transaction", "--set", "ON_ERROR_STOP=1"]
@@ -62,7 +62,7 @@ def restore(settings: Settings, folder: Path) -> bool:
 
 
 def _schema_of(database: Database) -> str | None:
-    """The migration that a database is at; None where it is empty."""
+    """The database's migration; None if the database is empty."""
     with database.read_only() as session:
         if session.scalar(text("SELECT to_regclass('public.alembic_version')")) is None:
             return None
@@ -77,7 +77,7 @@ def _put_back(store: ObjectStore, folder: Path) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Put a backup back, and verify what came of it.
+    """Restore a backup, and verify the result.
 
     Args:
         words: The command line without the program.

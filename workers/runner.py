@@ -1,332 +1,59 @@
-"""The training child: `python -m workers.runner JOB_ID FENCE --parent PID`.
+"""The child process: `python -m workers.runner ID FENCE --parent PID [--work NAME]`.
 
-Private rows are opened by children only: this one, those that help it to count (workers.counting_runner), and that of
-sealed reports (workers.reporting_runner). Its parent
-claimed the job and made the spend durable before starting it. It says nothing but an exit code (workers.child); what
-went wrong among the rows is sealed for their owner; that something did is logged by the parent, at the next edge
-(core.jobs.coarse).
+Private rows are opened by such children only. A child is told which claim it works for and at what; everything else
+comes from the claim's row and the environment's settings. It says nothing but an exit code (workers.outcomes): standard
+output and error lead nowhere once it has begun, and its own events hold no text of an exception.
 
-Until the rows are opened, no failure can depend on them: it is the machinery's. From then on every failure that is
-not clearly the database's or the object store's counts as one that could.
+Each kind of work is a module of its own with a function `run`, imported by the child that does it: only trainings need
+torch. This module imports neither torch nor what opens rows.
 """
 
+import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from contextlib import closing, redirect_stderr
+from importlib import import_module
+from typing import Final, Literal, Protocol
 from uuid import UUID
 
-import pyarrow as pa
 import structlog
-import torch
 
 from core.db.session import Database
-from core.domain.declared import Domain
-from core.domain.images import ImageDomain
-from core.domain.table import TableDomain
-from core.jobs.failure_notes import write_failure_note
-from core.releases.counts import ReleasedCounts
-from core.settings import Settings
+from core.logs import configure_logs, get_logger
+from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
-from core.storage.private_rows import PrivateShards, open_private_rows
-from core.synthesis.errors import SynthesizerNotInstalled
-from core.synthesis.installed import require_installed
-from core.synthesis.plan import Plan
-from core.synthesis.report_plan import ReportPlan
-from core.synthesis.selection import SelectionPlan
-from models.bundle import write_bundle
-from models.coding import coded_images, coded_table
-from models.counting.streamed import StreamedCounter, only_counts
-from models.counting.units import UNIT_KEY_BYTES
-from models.devices.errors import DeviceDiffers, OtherDevice
-from models.devices.placement import HOST, Placement, placed, settle
-from models.dp.errors import UnevenRounding
-from models.encoding import PrivateImages, PrivateTable
-from models.generator_check import check_generator
-from models.learning import learnt_records
-from models.learnt_records import noise_of_learnt_records
-from models.randomness import KeyedStreams, Purpose
-from models.recording import Record
-from models.registry import make_synthesizer
-from models.selection.selecting import Selection
-from models.synthesizer import TrainedGenerator, TrainedImageGenerator
-from workers import charged
-from workers.assignment import Assignment, read_assignment
-from workers.attempt import AttemptEnded, machinery, storage
-from workers.checkpoints import Checkpoints
-from workers.child import run_child
-from workers.count_board import CountBoard
-from workers.host import JobHost
-from workers.lifeline import limit_memory
-from workers.outcomes import ExitCode
-from workers.places import bundle_key, report_key
-from workers.recorded import record_of, report_of
-from workers.reused import earlier_counts
-from workers.selection_recording import SelectionRecord
-from workers.shared_counter import CutShards, SharedCounter
+from workers.outcomes import AttemptEnded, ExitCode
+from workers.process_limits import close_side_doors, die_with_parent, fall_silent
 
-if TYPE_CHECKING:
-    from core.jobs.queue import CeleryQueue
+WorkName = Literal["train", "count", "compare"]
+TRAIN: Final[WorkName] = "train"
+
+_MODULES: Final[dict[WorkName, str]] = {
+    "train": "workers.training_child",  # trains a generator, or measures a utility report
+    "count": "workers.counting_child",  # helps a training to count
+    "compare": "workers.owner_report_child",  # makes an owner report
+}
+_NAMES_IN_LOGS: Final[dict[WorkName, str]] = {"train": "job_id", "count": "job_id", "compare": "report_id"}
 
 
-def attempt(
-    settings: Settings,
-    *,
-    database: Database,
-    store: ObjectStore,
-    job_id: UUID,
-    fence: int,
-    placement: Placement = HOST,
-) -> None:
-    """Train or measure under a claim, and stage what came of it where its parent finds it.
+class Work(Protocol):
+    """What a child does with its claim. It limits its own memory before it opens rows."""
 
-    Args:
-        settings: What the operator set.
-        database: Where the claim is.
-        store: Where rows, checkpoints and bundles are.
-        job_id: The claimed job.
-        fence: The claim's fence.
-        placement: Where it trains.
+    def __call__(
+        self, settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int
+    ) -> None:
+        """Work under a claim.
 
-    Raises:
-        AttemptEnded: Why it went no further.
-    """
-    with machinery():
-        work = read_assignment(database, job_id=job_id, fence=fence, master_keys=settings.master_keys)
-    if work.claim.request_id is not None:
-        structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
-    if isinstance(work.claim.plan, ReportPlan):
-        public, references = charged.released_side(work, database=database, store=store)
-        charged.mark(work, database=database)
-        made = partial(
-            charged.measure,
-            work,
-            public,
-            references,
-            partial(_opened, work, store, public.domain or work.domain),
-        )
-        key = report_key(job_id, fence)
-    else:
-        made = partial(_bundle, settings, work, database=database, store=store, placement=placement)
-        key = bundle_key(job_id, fence)
-    _stage(made, key, work, store)
+        Args:
+            settings: What the operator set.
+            database: Where the claim is.
+            store: Where rows are, and what is made of them.
+            claimed: The id of what is claimed.
+            fence: The claim's fence.
 
-
-def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectStore) -> None:
-    """Put what is made of the rows where it is looked for. Whatever goes wrong among them is told to their owner alone.
-
-    So is what goes wrong while it is handed over: how much memory is left then may depend on rows.
-
-    Raises:
-        AttemptEnded: Why it went no further.
-    """
-    try:
-        content = make()
-        with machinery():
-            store.put_bytes(key, content)
-    except AttemptEnded:
-        raise
-    except (OtherDevice, DeviceDiffers, UnevenRounding) as error:
-        # All are told by public numbers before a step; a worker on another machine may go on.
-        raise AttemptEnded(ExitCode.MACHINERY) from error
-    except Exception as error:  # noqa: BLE001 - its text goes to the owner, sealed; everybody else learns a code
-        # Not even that it happened is logged here: when, and of which class the error is, could tell something of rows.
-        with suppress(Exception):
-            claim = work.claim
-            write_failure_note(
-                store, job_id=claim.job_id, fence=claim.fence, data_key=work.data_key, error=error
-            )
-        raise AttemptEnded(ExitCode.DATA) from None
-
-
-def _bundle(
-    settings: Settings, work: Assignment, *, database: Database, store: ObjectStore, placement: Placement
-) -> bytes:
-    """Train, and write down the generator with what was recorded of its training."""
-    claim, plan = work.claim, _trained_plan(work)
-    _require_installed(plan)
-    checkpoints = Checkpoints(
-        store, job_id=claim.job_id, fence=claim.fence, randomness_key=work.randomness_key
-    )
-    record = record_of(plan)
-    host = JobHost(
-        claim,
-        database=database,
-        checkpoints=checkpoints,
-        record=record,
-        checkpoint_seconds=settings.checkpoint_seconds,
-    )
-    earlier = earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
-    domain, generator = _trained(settings, work, store, host, record, placement, earlier)
-    report = report_of(work, record, check_generator(generator, domain))
-    return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
-
-
-def _trained(
-    settings: Settings,
-    work: Assignment,
-    store: ObjectStore,
-    host: JobHost,
-    record: Record | SelectionRecord,
-    placement: Placement = HOST,
-    earlier: Sequence[ReleasedCounts] = (),
-) -> tuple[Domain, TrainedGenerator | TrainedImageGenerator]:
-    """Open the private records and run the plan, recording what is released; the domain is the learnt one."""
-    plan, domain = _trained_plan(work), work.domain
-    make = partial(make_synthesizer, placement=placement, earlier=earlier)
-    # In a selection every training has a record of its own.
-    releases = None if isinstance(record, SelectionRecord) else record
-    streams = KeyedStreams(work.randomness_key, releases=releases)
-    if isinstance(plan, Plan) and plan.learning is not None:
-        assert isinstance(domain, TableDomain), "only a table's domain is learnt"
-        with storage():
-            batches = list(open_private_rows(store, work.rows_key, work.data_key, domain))
-        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
-        domain, table = learnt_records(
-            batches,
-            domain,
-            plan.learning,
-            streams,
-            host,
-            bound=plan.privacy_unit.records,
-            key=key,
-            noise_of_one=noise_of_learnt_records(plan, domain),
-        )
-        plan = plan.with_learnt_records(domain.records_per_unit)
-        return domain, make(plan.synthesizer).fit(table, plan, streams, host)
-    if isinstance(plan, Plan) and isinstance(domain, TableDomain) and only_counts(plan):
-        with storage():
-            shards = PrivateShards(store, work.rows_key, work.data_key, domain)
-        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
-        with closing(_Help(settings, work, store)) as helped:
-            counter = helped.counter(_Shards(shards), domain, key=key, bound=plan.privacy_unit.records)
-            return domain, make(plan.synthesizer).fit(counter, plan, streams, host)
-    records = _opened(work, store, domain)
-    if isinstance(plan, SelectionPlan):
-        assert isinstance(record, SelectionRecord), "the plan's record"
-        return domain, Selection(records, plan, streams, host, listening=record, make=make).run().generator
-    return domain, make(plan.synthesizer).fit(records, plan, streams, host)
-
-
-class _Shards:
-    """Shards whose failures to be read are the storage's."""
-
-    def __init__(self, shards: PrivateShards) -> None:
-        self._shards = shards
-
-    def __len__(self) -> int:
-        return len(self._shards)
-
-    @property
-    def shard_bytes(self) -> int:
-        return self._shards.shard_bytes
-
-    @property
-    def cut(self) -> str:
-        return self._shards.cut
-
-    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        with storage():
-            yield from self._shards.read(shard, columns)
-
-
-class _Help:
-    """Who counts the shards of one attempt: this process alone, or others with it. Nothing is left when it is closed."""
-
-    def __init__(self, settings: Settings, work: Assignment, store: ObjectStore) -> None:
-        self._settings = settings
-        self._claim = work.claim
-        self._board = CountBoard(
-            store,
-            job_id=work.claim.job_id,
-            fence=work.claim.fence,
-            randomness_key=work.randomness_key,
-        )
-        self._queue: CeleryQueue | None = None
-
-    def counter(
-        self, shards: CutShards, domain: TableDomain, *, key: bytes, bound: int | None
-    ) -> StreamedCounter | SharedCounter:
-        """Make the counter; it asks for help where the operator wants it and there is more than one shard."""
-        helpers = self._settings.counting_helpers
-        if not helpers or len(shards) == 1:
-            return StreamedCounter(shards, domain, key=key, bound=bound)
-        from core.jobs.queue import CeleryQueue
-
-        self._queue = CeleryQueue(self._settings.broker_url)
-        call = partial(self._queue.enqueue_counting, self._claim.job_id, self._claim.fence)
-        return SharedCounter(
-            shards, domain, key=key, bound=bound, board=self._board, call=call, helpers=helpers
-        )
-
-    def close(self) -> None:
-        """Delete what was exchanged, and leave the broker."""
-        if self._queue is not None:
-            self._queue.close()
-            with suppress(Exception):  # what stays is swept when the job ends, and opens to nobody
-                self._board.clear(all_rounds=True)
-
-
-def _trained_plan(work: Assignment) -> Plan | SelectionPlan:
-    plan = work.claim.plan
-    assert not isinstance(plan, ReportPlan), "a report is measured by workers.charged"
-    return plan
-
-
-def _require_installed(plan: Plan | SelectionPlan) -> None:
-    """End before a row is opened where a library is missing: another worker may have it.
-
-    Raises:
-        AttemptEnded: It is missing.
-    """
-    plans = plan.finals if isinstance(plan, SelectionPlan) else (plan,)
-    try:
-        for one in plans:
-            require_installed(one.synthesizer)
-    except SynthesizerNotInstalled as error:
-        raise AttemptEnded(ExitCode.MACHINERY) from error
-
-
-def _opened(work: Assignment, store: ObjectStore, domain: Domain) -> PrivateTable | PrivateImages:
-    """Open the rows as they were declared, and code them by the domain of a release, or the declared one."""
-    with storage():
-        batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
-        if isinstance(domain, ImageDomain):
-            return coded_images(batches, domain)
-        return coded_table(batches, domain)
-
-
-def repeatable(threads: int) -> None:
-    """Make torch's sums independent of the machine's load, and refuse operations that are not repeatable."""
-    torch.set_num_threads(threads)
-    torch.set_num_interop_threads(1)
-    # As use_deterministic_algorithms does, without the compiler that it imports to tell it too: nothing here is compiled.
-    torch.set_deterministic_debug_mode("error")
-    # Filling fresh memory hides reads of it but changes no result.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-
-
-def run(settings: Settings, job_id: UUID, fence: int) -> None:
-    """Make this process ready for a claim's training or measuring, and attempt it.
-
-    Args:
-        settings: What the operator set.
-        job_id: The claimed job.
-        fence: The claim's fence.
-
-    Raises:
-        AttemptEnded: Why it went no further.
-    """
-    placement = placed(settings.training_device, settings.training_precision)
-    if not placement.spread:
-        # CUDA maps far more than it uses; there the parent's limit on resident memory has to do.
-        limit_memory(settings.training_memory_bytes)
-    repeatable(settings.training_threads)
-    settle(placement)
-    with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
-        store = open_store(settings.storage_url)
-        attempt(settings, database=database, store=store, job_id=job_id, fence=fence, placement=placement)
+        Raises:
+            AttemptEnded: Why it went no further.
+        """
 
 
 def main(words: Sequence[str]) -> ExitCode:
@@ -335,7 +62,32 @@ def main(words: Sequence[str]) -> ExitCode:
     Args:
         words: The command line without the program.
     """
-    return run_child(words, run, program="workers.runner", claimed="job_id")
+    parser = argparse.ArgumentParser(prog="workers.runner", description="Runs one claimed attempt.")
+    parser.add_argument("claimed", type=UUID, metavar="ID", help="the claimed job or report")
+    parser.add_argument("fence", type=int)
+    parser.add_argument("--parent", type=int, required=True, help="process that watches this one")
+    parser.add_argument("--work", choices=_MODULES, default=TRAIN, help="what is done")
+    told = parser.parse_args(words)
+    die_with_parent(told.parent)
+    close_side_doors()
+    # A module that cannot be imported ends the child with a traceback: no row is open.
+    work: Work = import_module(_MODULES[told.work]).run
+    with redirect_stderr(fall_silent()):
+        configure_logs(role="runner")
+    structlog.contextvars.bind_contextvars(**{_NAMES_IN_LOGS[told.work]: str(told.claimed)}, fence=told.fence)
+    try:
+        settings = read_settings()
+        with closing(Database(settings.database_url, pool_size=1, max_overflow=1)) as database:
+            store = open_store(settings.storage_url)
+            work(settings, database=database, store=store, claimed=told.claimed, fence=told.fence)
+    except AttemptEnded as end:
+        if end.code is not ExitCode.DATA:
+            get_logger().info("attempt-stopped", code=end.code.name)
+        return end.code
+    except Exception:  # noqa: BLE001 - no row was open, so the class of the error is public; its text is still not logged
+        get_logger().error("attempt-broke-off", exc_info=True)
+        return ExitCode.MACHINERY
+    return ExitCode.DONE
 
 
 if __name__ == "__main__":

@@ -1,27 +1,60 @@
-"""Starting, watching and ending the training child; the process that does this never imports torch.
+"""Starting, watching and ending the child that opens private rows; the process that does this never imports torch.
 
-Celery's prefork pool hangs if its parent ever ran a torch operation, and a training must be killable at any moment,
-so a training is a fresh interpreter in its own process group. The parent keeps three promises: the child never
-outlives it (the kernel kills it, see `workers.lifeline`), never outgrows its limits, and never runs on after its
-lease is lost.
+Celery's prefork pool hangs if its parent ever ran a torch operation, and an attempt must be killable at any moment. So
+the work is done by a fresh interpreter in its own process group. Its parent keeps three promises: the child never
+outlives it (the kernel kills the child, see `workers.process_limits`), never exceeds its limits, and never runs on after
+its lease is lost.
+
+A worker that is told to stop does not wait for its pool processes or kill them: they hand back what they work on. The
+main process tells them through a byte of memory that it shares with the processes it forks (Celery's warm shutdown, at
+SIGTERM), or by a SIGTERM of their own (its cold shutdown, at SIGQUIT).
 """
 
+import mmap
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from workers.outcomes import Outcome, outcome_of
+from workers.runner import TRAIN, WorkName
+
+STOP_SECONDS: Final = 0.5
+"""A process that only waits checks at this interval whether it was told to stop."""
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _LOOK_SECONDS: Final = 0.1
+_LEAVING: Final = mmap.mmap(-1, 1)
+_signalled: Final = threading.Event()
+
+
+def tell_to_stop() -> None:
+    """Tell every pool process of this worker that the worker leaves."""
+    _LEAVING[0] = 1
+
+
+def stop_announced() -> bool:
+    """Whether this process was told to stop."""
+    return _LEAVING[0] == 1 or _signalled.is_set()
+
+
+@contextmanager
+def stop_noticed() -> Iterator[None]:
+    """Note a SIGTERM inside the block instead of ending this process. Only the main thread can."""
+    _signalled.clear()
+    former = signal.signal(signal.SIGTERM, lambda *_: _signalled.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,43 +75,45 @@ def child_environment(
 ) -> dict[str, str]:
     """The child's environment: the parent's, with everything pinned that could change a floating-point sum.
 
-    The number of threads decides how sums are split, so it is fixed and no library may lower it under load; MKL is
-    held to one code path; Python's hashes are not salted, so sets iterate in one order. Waiting threads sleep: where
-    they spin and the machine has other work, a step of many small operations took forty times as long.
-
     Args:
         inherited: The parent's environment, which carries the settings and thereby the secrets.
-        threads: CPU threads of the training.
+        threads: CPU threads of the child.
         gpus: The GPUs that the child may see, as the driver numbers them; it sees no other.
     """
     return {
         **inherited,
+        # The number of threads decides how sums are split, so no library may lower it under load.
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_DYNAMIC": "FALSE",
-        "OMP_WAIT_POLICY": "PASSIVE",
         "MKL_DYNAMIC": "FALSE",
+        # Waiting threads sleep. Where they spun and the machine had other work, a step of many small operations took
+        # forty times as long.
+        "OMP_WAIT_POLICY": "PASSIVE",
+        # One code path of MKL, whatever the CPU.
         "MKL_CBWR": "AUTO,STRICT",
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
-        # Norms are made of float64 products; a library that put them together from narrower ones would bound less.
+        # Norms are sums of float64 products; a library that emulated them with narrower ones would bound less.
         "CUBLAS_EMULATE_DOUBLE_PRECISION": "0",
-        # Kernels chosen by timing them would differ from attempt to attempt.
+        # Kernels chosen by timing would differ from attempt to attempt.
         "PYTORCH_TUNABLEOP_ENABLED": "0",
-        # On the host sums of clipped records are products of float32. Machine images of some clouds ask for bfloat16 instead,
-        # whose factors are off by up to 2^-9 each, so that a record could weigh more than it is charged for.
+        # On the host, sums of clipped records are products of float32. Machine images of some clouds ask for bfloat16
+        # instead, whose factors are off by up to 2^-9 each, so that a record could weigh more than it is charged for.
         "ONEDNN_DEFAULT_FPMATH_MODE": "STRICT",
         "DNNL_DEFAULT_FPMATH_MODE": "STRICT",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": ",".join(gpus),
+        # Unsalted hashes: sets iterate in one order.
         "PYTHONHASHSEED": "0",
         "PYTHONUTF8": "1",
     }
 
 
-def runner_command(job_id: UUID, fence: int) -> list[str]:
-    """The command line of the training child: opaque numbers only, never a secret."""
-    return [sys.executable, "-m", "workers.runner", str(job_id), str(fence), "--parent", str(os.getpid())]
+def runner_command(claimed: UUID, fence: int, *, work: WorkName = TRAIN) -> list[str]:
+    """The command line of a child: opaque numbers only, never a secret."""
+    words = ["-m", "workers.runner", str(claimed), str(fence), "--parent", str(os.getpid())]
+    return [sys.executable, *words, *([] if work == TRAIN else ["--work", work])]
 
 
 class Child:
@@ -100,14 +135,14 @@ class Child:
         return self._process.pid
 
     def wait(self, seconds: float) -> int | None:
-        """Wait for the end; the return code, or None if it still runs after `seconds`."""
+        """Wait for the end. Returns the return code, or None if the child still runs after `seconds`."""
         try:
             return self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def resident_bytes(self) -> int:
-        """Memory the child occupies now; 0 once it is gone."""
+        """Memory that the child occupies now; 0 once it is gone."""
         try:
             fields = Path(f"/proc/{self.pid}/statm").read_text().split()
         except OSError:
@@ -137,7 +172,7 @@ def watch(
         child: The running child.
         limits: What it may use.
         heartbeat_seconds: Time between two heartbeats.
-        heartbeat: Renews the lease; returns an outcome to end the attempt with it, or None to go on.
+        heartbeat: Renews the lease. Returns None to go on, or the outcome with which the attempt ends.
         stopping: Whether this worker was told to stop.
         look_seconds: Time between two looks at the memory.
 

@@ -1,36 +1,63 @@
-"""Removing what the attempts of an ended job have left in the object store."""
+"""Removing objects that nobody needs any more: leftovers of an ended job at once, orphans after a day.
 
+An object is an orphan if no row names it and it is older than a day: a put and the commit that names it are seconds
+apart. Keys of an unknown form are left alone, for they belong to somebody else.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from functools import partial
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
 from obstore.exceptions import BaseError as StoreError
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.release import Release
+from core.db.tables.sealed_report import SealedReport
+from core.db.tables.waiting_rows import WaitingRows
+from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
+from core.reports.sealed_orders import QUEUED, RUNNING
 from core.storage.objects import ObjectStore
 from core.witness.places import publication_key
-from workers.places import count_folder, leftovers
+from workers.object_keys import BUNDLE, count_folder, leftovers, release_id_of
 
 RECENT: Final = timedelta(days=1)
+AGE: Final = timedelta(days=1)
+BATCH: Final = 500
+_LIVE_REPORTS: Final = (QUEUED, RUNNING)
+
+_UUID: Final = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+_ROWS: Final = re.compile(rf"datasets/{_UUID}/rows[^/]*\.sealed")
+_ON_THE_WAY: Final = re.compile(
+    rf"jobs/{_UUID}/(?:checkpoint-\d+\.sealed|measured-\d+\.json|counts-\d+/[a-z\d-]+\.sealed)"
+)
+_REPORT: Final = re.compile(rf"datasets/{_UUID}/report-[^/]*\.sealed")
+_FAILURE_NOTE: Final = re.compile(rf"jobs/{_UUID}/failure-\d+\.sealed")
+
+Wanted = Callable[[Session, dict[str, UUID]], set[str]]
+"""Selects, from objects with the id in each key, those that some row refers to."""
 
 
 def sweep(
     store: ObjectStore, population_id: UUID, job_id: UUID, fence: int, *, published: str | None
 ) -> None:
-    """Delete checkpoints and unpublished bundles; what cannot be deleted now is left to upkeep.
+    """Delete a job's checkpoints, counts and unpublished bundles; what cannot be deleted now is left to upkeep.
 
-    The bundles of a job stay where it is noted that it has published and the database knows of no release: the
-    database was restored, and they are what it has forgotten.
+    The bundles stay if the job's publication is noted outside the database and the database knows of no release: then the
+    database was restored, and the bundles are what it has forgotten.
 
     Args:
         store: Where they lie.
-        population_id: Whose ledger the job was paid from.
+        population_id: The population whose ledger paid for the job.
         job_id: A job that has ended.
         fence: The last fence it was claimed under.
         published: Key of the bundle that its release names, if it has one.
@@ -47,9 +74,9 @@ def sweep(
 
 
 def sweep_recent(database: Database, store: ObjectStore, *, clock: Clock) -> int:
-    """Sweep after every job that ended lately: a worker that had lost its lease may have written once more.
+    """Sweep after every job that ended within a day: a worker that had lost its lease may have written once more.
 
-    What it wrote is sealed under a key that was destroyed with the job, or is a bundle that nobody names.
+    What it wrote is sealed under a key that was destroyed with the job, or is a bundle that no row names.
 
     Returns:
         The number of jobs swept after.
@@ -65,3 +92,116 @@ def sweep_recent(database: Database, store: ObjectStore, *, clock: Clock) -> int
     for population_id, job_id, fence, published in jobs:
         sweep(store, population_id, job_id, fence, published=published)
     return len(jobs)
+
+
+def sweep_orphans(database: Database, store: ObjectStore, *, clock: Clock) -> int:
+    """Delete the orphans among the objects of datasets, jobs and releases. Returns how many.
+
+    Raises:
+        DatabaseUnavailable: The database is away.
+    """
+    before = clock.now() - AGE
+    removed = 0
+    for folder, form, wanted in (
+        ("datasets", _ROWS, _rows_wanted),
+        ("datasets", _REPORT, _reports_wanted),
+        ("jobs", _ON_THE_WAY, _wanted_by_live_jobs),
+        ("jobs", _FAILURE_NOTE, _notes_wanted),
+        ("releases", BUNDLE, partial(_bundles_wanted, store=store)),
+    ):
+        old = (found.key for found in store.list(folder) if found.stored_at < before)
+        for batch in _batches(_matching(form, old)):
+            with database.read_only() as session:
+                kept = wanted(session, batch)
+            removed += _delete(store, batch.keys() - kept)
+    return removed
+
+
+def _matching(form: re.Pattern[str], keys: Iterable[str]) -> Iterator[tuple[str, UUID]]:
+    for key in keys:
+        found = form.fullmatch(key)
+        if found is not None:
+            yield key, UUID(found[1])
+
+
+def _batches(items: Iterator[tuple[str, UUID]]) -> Iterator[dict[str, UUID]]:
+    while batch := dict(islice(items, BATCH)):
+        yield batch
+
+
+def _rows_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    # A deleted dataset's row names its rows until they are gone; finish_deletions removes them.
+    stored = select(Dataset.rows_key).where(Dataset.id.in_(objects.values()), Dataset.rows_key.is_not(None))
+    waiting = select(WaitingRows.rows_key).where(WaitingRows.dataset_id.in_(objects.values()))
+    # One statement: rows that are accepted meanwhile are in one of the two tables at any moment.
+    return set(session.scalars(stored.union(waiting)))
+
+
+def _reports_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    # A worker may be about to name its file.
+    wanted: set[str] = set()
+    for report in session.scalars(select(SealedReport).where(SealedReport.dataset_id.in_(objects.values()))):
+        its = {key for key in objects if str(report.id) in key}
+        wanted |= its if report.state in _LIVE_REPORTS else its & {report.object_key}
+    return wanted
+
+
+def _wanted_by_live_jobs(session: Session, objects: dict[str, UUID]) -> set[str]:
+    live = set(
+        session.scalars(
+            select(Job.id).where(
+                Job.id.in_(objects.values()), Job.state.not_in([state.value for state in ENDED])
+            )
+        )
+    )
+    return {key for key, job_id in objects.items() if job_id in live}
+
+
+def _notes_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
+    told = set(
+        session.scalars(
+            select(Job.id)
+            .join(Dataset, Dataset.id == Job.dataset_id)
+            .where(
+                Job.id.in_(objects.values()),
+                Job.state != JobState.SUCCEEDED.value,
+                Dataset.wrapped_data_key.is_not(None),
+            )
+        )
+    )
+    return {key for key, job_id in objects.items() if job_id in told}
+
+
+def _bundles_wanted(session: Session, objects: dict[str, UUID], *, store: ObjectStore) -> set[str]:
+    """Keep all bundles except those that an ended job is known to have left: a published bundle is never an orphan.
+
+    A job that the database does not know, or whose publication is noted although no release names one of its bundles,
+    means that the database was restored: those bundles are what it has forgotten.
+    """
+    named = set(session.scalars(select(Release.bundle_key).where(Release.id.in_(objects.values()))))
+    ended = session.execute(
+        select(Dataset.population_id, Job.id, Release.id.is_not(None))
+        .join(Dataset, Dataset.id == Job.dataset_id)
+        .outerjoin(Release, Release.job_id == Job.id)
+        .where(Job.state.in_([state.value for state in ENDED]))
+    )
+    asked = set(objects.values())
+    left = {
+        release_id_of(job_id)
+        for population_id, job_id, released in ended
+        if release_id_of(job_id) in asked
+        and (released or not store.exists(publication_key(population_id, job_id)))
+    }
+    return {key for key, release_id in objects.items() if key in named or release_id not in left}
+
+
+def _delete(store: ObjectStore, keys: Iterable[str]) -> int:
+    removed = 0
+    for key in keys:
+        try:
+            store.delete(key)
+        except (StoreError, OSError):
+            get_logger().warning("orphan-not-removed", exc_info=True)
+        else:
+            removed += 1
+    return removed

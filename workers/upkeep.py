@@ -1,10 +1,17 @@
-"""Upkeep: `python -m workers.upkeep`. Makes good what a lost message, a dead worker or a restored backup broke.
+"""Upkeep: `python -m workers.upkeep`. Repairs what a lost message, a dead worker or a restored backup broke.
 
-Every round it sends again what waits without a worker (the row is the truth, a message a hint), links new events into
-the chain of the audit log, finishes deletions, and tells those who asked for it what has happened. Every hour it sweeps after ended jobs. At the start it compares the ledgers with what was noted of them outside the
-database, and every minute notes there what people have decided; at the start and once a day it removes orphaned objects and
-verifies the ledgers and the audit log. Any number of upkeeps may run at once.
-`python -m workers.upkeep --alive` tells by its exit status whether the one with this scratch folder is making rounds.
+| chore                     | when                       | what                                                            |
+|---------------------------|----------------------------|-----------------------------------------------------------------|
+| witness                   | start, every minute        | compares ledgers with their witnesses, notes decisions there    |
+| resend, resend-reports    | every round                | sends again what waits without a worker: the row is the truth   |
+| link                      | every round                | links new events into the chain of the audit log                |
+| notify, erase             | every round                | sends notifications; finishes deletions                         |
+| expire, uploads           | every minute               | ends requests, grants and uploads whose time is over            |
+| sweep, forget             | every hour                 | sweeps after ended jobs; forgets old notifications              |
+| orphans, audit, audit-log | start, every day           | removes orphaned objects, verifies the ledgers and the audit log |
+
+Every chore is due at the start. Any number of upkeeps may run at once. `python -m workers.upkeep --alive` tells by its
+exit status whether the one with this scratch folder is making rounds.
 """
 
 import argparse
@@ -13,6 +20,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence, Sized
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -25,16 +33,18 @@ from core.governance.requests import expire_grants, expire_requests
 from core.health.signs import HealthReporter
 from core.jobs.queue import CeleryQueue, Queue, orphaned, overdue
 from core.logs import configure_logs, get_logger
+from core.notifications.dispatch import Dispatcher, Transport
+from core.notifications.mail import MailTransport
+from core.notifications.mail_settings import mail_server
+from core.notifications.webhook import WebhookTransport
 from core.reports.sealed_orders import overdue_reports
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.uploads.ending import sweep_uploads
 from core.witness.keeping import LedgerWitness
-from workers.holder import is_dead
+from workers.leases import is_dead
 from workers.ledger_audit import LedgerAudit
-from workers.notifying import dispatcher_of
-from workers.orphans import sweep_orphans
-from workers.sweeping import sweep_recent
+from workers.sweeping import sweep_orphans, sweep_recent
 
 EXPIRE_SECONDS: Final = 60.0
 SWEEP_SECONDS: Final = 3600.0
@@ -52,7 +62,7 @@ class Upkeep:
         store: Where objects are.
         queue: Where waiting jobs are announced.
         clock: Judges leases.
-        monotonic: Tells elapsed seconds.
+        monotonic: Measures elapsed seconds.
     """
 
     def __init__(
@@ -71,11 +81,11 @@ class Upkeep:
         self._queue = queue
         self._clock = clock
         self._monotonic = monotonic
-        dispatcher = dispatcher_of(settings, database=database, clock=clock)
+        dispatcher = _dispatcher_of(settings, database=database, clock=clock)
         audit = LedgerAudit.of(settings, database=database, store=store, clock=clock)
         witness = LedgerWitness.of(settings, database=database, store=store, clock=clock)
         self._chores: dict[str, tuple[float, Callable[[], object]]] = {
-            # First, so that a database that was restored is found before anything of it is gone on with.
+            # First, so that a restored database is found before any of its jobs is continued.
             "witness": (EXPIRE_SECONDS, witness.note_decisions),
             "resend": (0.0, self.resend),
             "resend-reports": (0.0, self.resend_reports),
@@ -94,7 +104,7 @@ class Upkeep:
         self._health = HealthReporter(database, clock=clock, role="upkeep")
 
     def resend(self) -> int:
-        """Send again what has waited for longer than a lease without a worker, or whose worker is seen dead. Returns how many."""
+        """Send jobs again that have waited for longer than a lease, or whose worker is dead. Returns how many."""
         with self._database.transaction() as session:
             waiting = orphaned(session, clock=self._clock, is_dead=is_dead)
             waiting += overdue(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
@@ -104,7 +114,7 @@ class Upkeep:
         return len(waiting)
 
     def resend_reports(self) -> None:
-        """Send sealed reports again that wait without a worker. How many is counted nowhere: it is their owners' business."""
+        """Send owner reports again that wait without a worker. Their number is private to their owners, so nothing counts them."""
         with self._database.transaction() as session:
             waiting = overdue_reports(session, clock=self._clock, resend_seconds=self._settings.lease_seconds)
         for report_id in waiting:
@@ -118,14 +128,14 @@ class Upkeep:
             return expired + expire_grants(session, clock=self._clock)
 
     def round(self) -> None:
-        """Do every chore that is due; one that fails is logged, and tried again next round."""
+        """Do every chore that is due. One that fails is logged and tried again in the next round."""
         for name, (interval, chore) in self._chores.items():
             now = self._monotonic()
             if name in self._done_at and now - self._done_at[name] < interval:
                 continue
             try:
                 handled = _handled(chore())
-            except Exception:  # noqa: BLE001 - upkeep outlives the failures it is there to repair
+            except Exception:  # noqa: BLE001 - upkeep must survive the failures that it repairs
                 get_logger().error("chore-failed", chore=name, exc_info=True)
                 self._health.chore(name, seconds=self._monotonic() - now, handled=None)
             else:
@@ -137,26 +147,47 @@ class Upkeep:
         sign_of_life(self._settings).touch()
 
     def run(self) -> NoReturn:
-        """Make rounds until the process is told to leave; every chore is safe to break off at any moment."""
+        """Make rounds until the process is told to stop; every chore can be interrupted at any moment."""
         while True:
             self.round()
             time.sleep(self._settings.upkeep_seconds)
 
 
+def _dispatcher_of(settings: Settings, *, database: Database, clock: Clock) -> Dispatcher:
+    """The dispatcher of notifications that the settings describe."""
+    transports: dict[str, Transport] = {
+        "webhook": WebhookTransport(
+            networks=settings.notify_networks, plain_allowed=settings.mode == "embedded"
+        )
+    }
+    server = mail_server(settings)
+    if server is not None:
+        transports["email"] = MailTransport(server)
+    return Dispatcher(
+        database,
+        master_keys=settings.master_keys,
+        clock=clock,
+        transports=transports,
+        entropy=os.urandom,
+        digest=timedelta(minutes=settings.notify_digest_minutes),
+        retention=timedelta(days=settings.notification_days),
+    )
+
+
 def _handled(done: object) -> int:
-    """How many things a chore put right or looked at, from what it returned."""
+    """Number of things that a chore put right or looked at, from its return value."""
     if isinstance(done, int):
         return int(done)
     return len(done) if isinstance(done, Sized) else 0
 
 
 def sign_of_life(settings: Settings) -> Path:
-    """The empty file whose time says when the last round ended."""
+    """The empty file whose modification time is the end of the last round."""
     return settings.scratch_folder / "upkeep.alive"
 
 
 def is_alive(settings: Settings) -> bool:
-    """Whether a round ended lately."""
+    """Whether a round ended recently."""
     try:
         age = time.time() - sign_of_life(settings).stat().st_mtime
     except FileNotFoundError:
@@ -165,7 +196,7 @@ def is_alive(settings: Settings) -> bool:
 
 
 def main(words: Sequence[str]) -> int:
-    """Run upkeep, or look whether it runs.
+    """Run upkeep, or check whether it runs.
 
     Args:
         words: The command line without the program.

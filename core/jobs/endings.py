@@ -8,7 +8,7 @@
 | failed, attempts used up by the machinery | SETTLED: the prefix of the steps begun, rounded up |
 | succeeded                                 | stays SPENT in full                                |
 
-An ended job has no randomness key any more.
+The randomness key of a job is destroyed when it ends.
 """
 
 from datetime import datetime
@@ -34,7 +34,7 @@ from core.notifications.outbox import tell_job, tell_release
 from core.privacy.charge import Charge, charge_of
 from core.synthesis.selection import ordered_plan_from_json
 
-# A training child reads the endings and sends nothing: it starts without the broker's libraries.
+# A training child imports this module and sends nothing: it starts without the broker's libraries.
 if TYPE_CHECKING:
     from core.jobs.claims import Claim  # a claim is ended here, and `claims` ends jobs that cannot be claimed
     from core.jobs.queue import Queue
@@ -49,7 +49,7 @@ def finish(
     certificate: dict[str, Any],
     clock: Clock,
 ) -> Release:
-    """Publish: the job succeeds and its release exists, in one transaction.
+    """Publish a release: the job succeeds and its release exists, in one transaction.
 
     Raises:
         LeaseLost: the claim does not hold the job, so nothing is published.
@@ -104,16 +104,17 @@ def fail(
     queue: "Queue",
     max_attempts: int,
 ) -> JobState:
-    """Record a failed attempt. Returns where the job is now: back in the queue, or failed.
+    """Record a failed attempt. Returns its state: queued again, or ended.
 
     Args:
         session: the open transaction.
         claim: the attempt.
-        code: stable code of a failure of the machinery; any other failure always has the same code.
-        cause: what made it fail.
+        code: stable code of a failure of the machinery; every other failure has one and the same code.
+        cause: what made the attempt fail.
         clock: stamps the end.
         queue: where the next attempt is announced after the commit.
-        max_attempts: attempts without progress after which a failure of the machinery, or of unknown cause, is final.
+        max_attempts: number of attempts without progress after which a failure of the machinery, or of unknown cause, is
+            final.
 
     Raises:
         LeaseLost: the claim does not hold the job.
@@ -139,9 +140,9 @@ def fail(
 def give_up(session: Session, job: Job, *, clock: Clock) -> None:
     """End a locked job whose attempts are used up for an unknown cause.
 
-    Rows may have been the cause, so the code is the one of all such failures, and a training whose steps have begun is
-    charged in full. Where no step has begun, none is charged: the mark of a step is durable before the step begins. What
-    comes before the steps is charged even without a mark, or an order could ask for nothing how much memory the rows take.
+    Rows may have been the cause, so the job gets the one code of all such failures, and a training whose steps have begun
+    is charged in full. If no step has begun, none is charged: the mark of a step is durable before the step begins. What
+    precedes the steps is charged even without a mark; otherwise an order could learn for free how much memory the rows take.
     """
     plan = ordered_plan_from_json(job.plan)
     if job.steps_begun == 0 < plan.steps:
@@ -151,9 +152,9 @@ def give_up(session: Session, job: Job, *, clock: Clock) -> None:
 
 
 def hand_back(session: Session, claim: "Claim", *, clock: Clock, queue: "Queue") -> JobState:
-    """Put a running job back into the queue because its worker was told to stop. Returns where it is now.
+    """Put a running job back into the queue because its worker was told to stop. Returns its state.
 
-    The claim counts as no attempt: attempts are for crashes. Its checkpoints stay, so the next claim goes on from there.
+    The claim counts as no attempt: attempts count crashes. Its checkpoints stay, and the next claim resumes from them.
 
     Raises:
         LeaseLost: the claim does not hold the job.
@@ -170,9 +171,10 @@ def hand_back(session: Session, claim: "Claim", *, clock: Clock, queue: "Queue")
 
 
 def set_aside(session: Session, claim: "Claim") -> None:
-    """Leave a running job to its lease, because its ledger has forgotten something. The claim counts as no attempt.
+    """Leave a running job until its lease runs out, because its ledger has forgotten something. The claim counts as no attempt.
 
-    Used-up attempts would end the job and give back part of a charge before an operator has decided what was released.
+    If attempts were used up, the job would end and part of its charge would be given back, before an operator has decided
+    what was released.
 
     Raises:
         LeaseLost: the claim does not hold the job.
@@ -190,11 +192,11 @@ def _requeue(session: Session, job: Job, *, at: datetime, queue: "Queue") -> Non
 
 
 def stop(session: Session, claim: "Claim", *, clock: Clock) -> Charge:
-    """End a cancelled job, once its child is dead. Returns what is charged: the prefix of the steps begun.
+    """End a cancelled job once its child is dead. Returns the charge: the prefix of the steps begun.
 
     Raises:
         LeaseLost: the claim does not hold the job.
-        NotCancelled: nobody asked for it.
+        NotCancelled: nobody asked to cancel the job.
     """
     job = _locked(session, claim)
     if job.cancel_requested_at is None:
@@ -206,7 +208,7 @@ def stop(session: Session, claim: "Claim", *, clock: Clock) -> Charge:
 
 
 def cancel(session: Session, job_id: UUID, *, clock: Clock) -> JobState:
-    """Cancel a job. Returns where it is now: cancelled, or running until its worker has stopped.
+    """Cancel a job. Returns its state: cancelled, or running until its worker has stopped.
 
     Cancelling a cancelled job changes nothing.
 
@@ -229,7 +231,7 @@ def cancel(session: Session, job_id: UUID, *, clock: Clock) -> JobState:
 
 
 def end_cancelled(session: Session, job: Job, *, clock: Clock) -> None:
-    """Cancel a job that no live worker holds; its row is locked. A zombie is stopped by the state."""
+    """Cancel a locked job without a live worker. A worker that still runs it is stopped by the state."""
     if ledger_queries.reservation_of(session, job.id).state is EntryKind.RESERVED:
         ledger.void(session, job.id, clock=clock)
     else:
@@ -238,15 +240,15 @@ def end_cancelled(session: Session, job: Job, *, clock: Clock) -> None:
 
 
 def settle_prefix(session: Session, job: Job, *, clock: Clock) -> Charge:
-    """Charge a claimed job for what its marks say has begun; its row is locked."""
+    """Charge a locked, claimed job for what has begun according to its marks."""
     return ledger.settle(session, job.id, charge=begun_charge(job), clock=clock)
 
 
 def begun_charge(job: Job) -> Charge:
     """The charge of the stages and steps that have begun, rounded up to the last durable mark and to a part of the plan.
 
-    Without any mark nothing private has begun. With one, the measurements have, and `steps_begun` steps. How far a job
-    came in a given time depends on its batches, and the ledger is read by everybody: hence the parts.
+    Without any mark nothing private has begun. With one, the measurements and `steps_begun` steps have. Parts, because how
+    far a job came in a given time depends on its batches, and everybody can read the ledger.
     """
     if job.stage is None:
         return NOTHING
@@ -255,10 +257,10 @@ def begun_charge(job: Job) -> Charge:
 
 
 def end(job: Job, state: JobState, *, at: datetime, failure_code: str | None = None) -> None:
-    """Move a locked job to an end, destroy its randomness key, and leave word for whoever wants to know.
+    """Move a locked job to an end, destroy its randomness key, and queue its notifications.
 
     Raises:
-        IllegalTransition: its state does not lead there.
+        IllegalTransition: its state does not allow that.
     """
     move(job, state)
     job.lease_expires_at = job.lease_holder = None
@@ -274,7 +276,7 @@ def move(job: Job, state: JobState) -> None:
     """Move a locked job to another state.
 
     Raises:
-        IllegalTransition: its state does not lead there.
+        IllegalTransition: its state does not allow that.
     """
     if state not in SUCCESSORS[JobState(job.state)]:
         raise IllegalTransition

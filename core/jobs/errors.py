@@ -25,14 +25,14 @@ class PlanDoesNotFit(InvalidInput):
 
 
 class JobEnded(Conflict):
-    """The job is over; nothing about it changes any more."""
+    """The job has ended; nothing about it changes any more."""
 
     code = "job-ended"
     title = "The job has already ended"
 
 
 class LeaseLost(Conflict):
-    """The claim is not the job's present one: its worker can neither write progress nor publish."""
+    """The claim is not the present one: its worker can neither write progress nor publish."""
 
     code = "lease-lost"
     title = "Another worker holds this job, or it has ended"
@@ -42,7 +42,7 @@ class LeaseLost(Conflict):
 
 
 class NotCancelled(Conflict):
-    """A worker wanted to stop a job that nobody asked to cancel."""
+    """A worker tried to stop a job that nobody asked to cancel."""
 
     code = "not-cancelled"
     title = "Nobody asked to cancel this job"
@@ -59,7 +59,7 @@ class IllegalMark(InternalError):
 
 
 class IllegalTransition(InternalError):
-    """A job was asked to go where its state does not lead."""
+    """A job's state does not allow the transition."""
 
     code = "illegal-job-transition"
     title = "A job cannot go there from here"

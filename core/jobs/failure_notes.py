@@ -1,4 +1,4 @@
-"""What the owner may learn about a failed training: the full account, sealed under the dataset's own key.
+"""The traceback of a failed attempt, for the owner of the rows only: sealed under the dataset's own key.
 
 Anybody else learns a constant code. The text of an exception may quote a value, so it goes nowhere else.
 """
@@ -12,19 +12,19 @@ from core.storage.sealing import open_bytes, seal_bytes
 
 
 def failure_note_key(job_id: UUID, fence: int) -> str:
-    """Where the sealed account of one attempt's failure lies."""
+    """Object key of the note of one attempt's failure."""
     return f"jobs/{job_id}/failure-{fence}.sealed"
 
 
 def write_failure_note(
     store: ObjectStore, *, job_id: UUID, fence: int, data_key: bytes, error: BaseException
 ) -> None:
-    """Seal the account of an error for the owner of the dataset.
+    """Seal the traceback of an error for the owner of the dataset.
 
     Args:
-        store: Where it is kept.
+        store: Where notes are kept.
         job_id: The job that failed.
-        fence: The attempt.
+        fence: The attempt's.
         data_key: The dataset's unwrapped data key.
         error: What was raised.
     """
@@ -38,7 +38,7 @@ def read_failure_note(store: ObjectStore, *, job_id: UUID, fence: int, data_key:
 
     Raises:
         ObjectMissing: The attempt left none.
-        SealBroken: It is damaged or the key is another dataset's.
+        SealBroken: The note is damaged, or the key is another dataset's.
     """
     key = failure_note_key(job_id, fence)
     return open_bytes(data_key, store.get_bytes(key), context=key).decode()
@@ -47,7 +47,7 @@ def read_failure_note(store: ObjectStore, *, job_id: UUID, fence: int, data_key:
 def newest_failure_note(
     store: ObjectStore, *, job_id: UUID, fence: int, data_key: bytes
 ) -> tuple[int, str] | None:
-    """The note of the last attempt that left one, with the attempt's fence; None where none did.
+    """The note of the last attempt that left one, with the attempt's fence; None if none did.
 
     Args:
         store: Where notes are kept.
@@ -56,7 +56,7 @@ def newest_failure_note(
         data_key: The dataset's unwrapped data key.
 
     Raises:
-        SealBroken: The note is damaged or the key is another dataset's.
+        SealBroken: The note is damaged, or the key is another dataset's.
     """
     for attempt in range(fence, 0, -1):
         try:

@@ -1,4 +1,4 @@
-"""Placing an order: reserve, insert the job, and tell the workers once that is committed."""
+"""Placing an order: reserve budget, insert the job, and tell the workers once both are committed."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -29,7 +29,7 @@ from core.synthesis.selection import OrderedPlan
 from core.tracing import current_trace_context
 
 LOW_SHARE: Final = 0.2
-"""Below this share of the filter that carries it, a budget is said to be low."""
+"""A budget counts as low if less than this share of its privacy filter is free."""
 
 
 def place_order(
@@ -44,15 +44,15 @@ def place_order(
     queue: Queue,
     clock: Clock,
 ) -> Job:
-    """Order a training: the plan is reserved and the job queued, together or not at all.
+    """Order a job: its plan is reserved and the job queued, together or not at all.
 
     Args:
         session: the open transaction; the message is sent after it commits.
-        dataset: whose rows; must be ready.
-        plan: what will run, to the letter; it is never made again.
+        dataset: the dataset whose rows are read; must be ready.
+        plan: runs to the letter; it is never made again.
         ordered_by: the principal.
         job_id: a fresh id, chosen by the caller because the sealed key is bound to it.
-        grant_id: the grant that the order draws on besides the cap; None where one person keeps the whole budget.
+        grant_id: the grant that the order draws on besides the cap; None if one person keeps the whole budget.
         sealed_randomness_key: the job's fresh 256-bit key, sealed.
         queue: where the job is announced.
         clock: stamps the order.
@@ -61,8 +61,8 @@ def place_order(
         DatasetNotReady: no rows yet.
         DatasetDeleted: the rows were destroyed.
         PlanDoesNotFit: the plan was made for other public facts than the dataset's.
-        BudgetNotSet, BudgetRefused, AlreadyReserved: the ledger refuses.
-        PopulationFrozen, GrantNotFound, GrantClosed, GrantRefused: so it does.
+        BudgetNotSet, BudgetRefused, AlreadyReserved, PopulationFrozen: the ledger refuses.
+        GrantNotFound, GrantClosed, GrantRefused: the grant cannot pay for it.
     """
     if dataset.state == "deleted":
         raise DatasetDeleted
@@ -112,6 +112,6 @@ def place_order(
 
 
 def _records(domain: Mapping[str, Any]) -> object:
-    """Read from a stored domain document how many records of a unit count: a number, `LEARN`, or None where all do."""
+    """The records of a unit that count by a stored domain document: a number, `LEARN`, or None if all do."""
     units = [column for column in domain.get("columns", ()) if column["kind"] == "unit"]
     return units[0].get("records") if units else None

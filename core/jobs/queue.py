@@ -1,4 +1,4 @@
-"""Messages to the workers. The job's row is the truth; a message is a hint that may be lost or doubled."""
+"""Messages to the workers. A job's row is the truth; a message is a hint that may be lost or doubled."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -19,7 +19,7 @@ TRAINING_TASK: Final = "understudy.train"
 REPORT_TASK: Final = "understudy.report"
 COUNTING_TASK: Final = "understudy.count"
 COUNTING_QUEUE: Final = "counting"
-"""Only workers that do nothing else serve it: how long counting takes depends on rows."""
+"""Served only by workers that do nothing else: how long counting takes depends on rows."""
 RESEND_SECONDS: Final = 60.0
 SILENCE_SECONDS: Final = 20.0
 
@@ -27,17 +27,17 @@ _SENDING: Final = {"max_retries": 2, "interval_start": 0, "interval_step": 0.1, 
 
 
 class Queue(Protocol):
-    """Where trainings and sealed reports are announced, always after the commit that made them true."""
+    """Where jobs and owner reports are announced, always after the commit that ordered them."""
 
     def enqueue_training(self, job_id: UUID) -> None:
-        """Tell the workers that a job waits. Never raises because the broker is away: upkeep sends again."""
+        """Tell the workers that a job waits. A broker that is away raises nothing: upkeep sends the job again."""
 
     def enqueue_report(self, report_id: UUID) -> None:
-        """Tell the workers that a sealed report waits, in the same way."""
+        """Tell the workers that an owner report waits, in the same way."""
 
 
 class MemoryQueue:
-    """The twin without a broker: keeps what was sent, for tests and for reading."""
+    """A queue without a broker that keeps what was sent, for tests."""
 
     def __init__(self) -> None:
         self.sent: list[UUID] = []
@@ -53,7 +53,7 @@ class MemoryQueue:
 
 
 class CeleryQueue:
-    """Sends by task name, so that whoever orders never imports the workers."""
+    """Sends by task name, so that the API need not import the workers."""
 
     def __init__(self, broker_url: str) -> None:
         """Prepare the sender; nothing is connected yet.
@@ -69,15 +69,15 @@ class CeleryQueue:
         )
 
     def enqueue_training(self, job_id: UUID) -> None:
-        """Send the message; when the broker is away, log it and leave the rest to upkeep."""
+        """Send the message. If the broker is away, log that and leave the rest to upkeep."""
         self._send(TRAINING_TASK, job_id, named="job_id")
 
     def enqueue_report(self, report_id: UUID) -> None:
-        """The same for a sealed report."""
+        """The same for an owner report."""
         self._send(REPORT_TASK, report_id, named="report_id")
 
     def enqueue_counting(self, job_id: UUID, fence: int) -> bool:
-        """Ask for help with an attempt's counts; nothing depends on it. Returns whether the message was sent."""
+        """Ask for help with an attempt's counting; the attempt does not depend on it. Returns whether the message was sent."""
         return self._send(COUNTING_TASK, job_id, named="job_id", more=[fence], queue=COUNTING_QUEUE)
 
     def _send(
@@ -105,18 +105,16 @@ class CeleryQueue:
 
 
 def broker_transport_options() -> dict[str, Any]:
-    """How redis treats unacknowledged messages; the same for senders and workers.
-
-    A message whose worker died is delivered again after `visibility_timeout` seconds. A training may well last longer
-    than that: the second delivery stops at the claim, because the first one's lease is alive. The next two make redis
-    look for such messages often; by default it looks every hundredth time. The timeout ends a wait for a broker that
-    fell silent: a worker that is told of a full disk by redis leaves, and without it could wait for redis for ever then,
-    alive and deaf.
-    """
+    """How redis treats unacknowledged messages; the same for senders and workers."""
     return {
+        # Seconds until a message whose worker died is delivered again. A training may last longer: the second delivery
+        # stops at the claim, because the first one's lease is alive.
         "visibility_timeout": 3600,
+        # Look for such messages often; by default only every hundredth time.
         "unacked_restore_interval": 10,
         "unacked_restore_throttle": 1,
+        # Ends a wait for a broker that fell silent. A worker leaves when redis tells it of a full disk; without the timeout
+        # it could then wait for redis for ever, alive and deaf.
         "socket_timeout": SILENCE_SECONDS,
     }
 
@@ -143,7 +141,7 @@ def orphaned(session: Session, *, clock: Clock, is_dead: Callable[[str], bool]) 
 
 
 def _sender_options(broker_url: str) -> dict[str, Any]:
-    """A request must not hang because the broker does: short timeouts, few retries, on the sending side only."""
+    """Short timeouts and few retries, on the sending side only: a request must not hang because the broker does."""
     timeouts = (
         {"socket_timeout": 2.0, "socket_connect_timeout": 1.0} if broker_url.startswith("redis") else {}
     )

@@ -1,11 +1,11 @@
-"""The states of a job and the ways between them."""
+"""The states of a job and the transitions between them."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class JobState(StrEnum):
-    """Where a job is."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -18,9 +18,9 @@ class Cause(StrEnum):
     """What made an attempt fail, as far as the charge depends on it."""
 
     ROWS = "rows"
-    """It could depend on rows."""
+    """Could depend on rows."""
     UNKNOWN = "unknown"
-    """A process died without a word: perhaps of the memory that rows took, perhaps of a power cut."""
+    """A process died without a word: perhaps of the memory that its rows took, perhaps of a power cut."""
     MACHINERY = "machinery"
     """The database or the object store did not answer; rows had no part in it."""
 
@@ -37,13 +37,13 @@ SUCCESSORS: Final[dict[JobState, frozenset[JobState]]] = {
 ENDED: Final = frozenset(state for state, successors in SUCCESSORS.items() if not successors)
 
 STAGES: Final = ("measure", "pretrain", "train", "export")
-"""Stages a worker may mark. No mark at all means that nothing private has begun."""
+"""Stages that a worker may mark. Without any mark nothing private has begun."""
 
 TRAINING: Final = "train"
 
 TRAINING_FAILED: Final = "training-failed"
-"""The one code of every failure that could depend on rows: which of them it was could tell something. Also of a job whose
-every attempt's worker fell silent, because the cause of that is unknown."""
+"""The one code of all failures that could depend on rows, because which of them it was could tell something about rows. A
+job whose workers all fell silent has it too, because the cause is unknown."""
 
 PLAN_ALTERED: Final = "plan-altered"
-"""The stored plan is not the one that was reserved; it was never run."""
+"""The stored plan is not the reserved one; it never ran."""

@@ -1,6 +1,6 @@
-"""Whose turn it is: a free worker takes the job of who has the fewest running, and was served the longest ago.
+"""Fair turns: a free worker takes a job of the person with the fewest running jobs, served the longest ago.
 
-A message only says that something waits. Without this rule whoever orders first has every worker until the last of their
+A message only says that something waits. Without this rule whoever orders first keeps every worker until the last of their
 orders has run. Only public facts decide: who ordered, when jobs were claimed, and how many of them run.
 """
 
@@ -19,14 +19,14 @@ from core.jobs.states import JobState
 
 
 def next_in_turn(session: Session, *, now: datetime, without: Collection[UUID] = ()) -> UUID | None:
-    """The waiting job that a free worker should claim; None where nothing waits that could be claimed.
+    """The waiting job that a free worker should claim; None if there is none that could be claimed.
 
-    Of each person only the oldest waiting job counts. Jobs of frozen populations that have spent nothing yet do not.
+    Only the oldest waiting job of each person counts. Jobs of frozen populations that have spent nothing yet do not count.
 
     Args:
         session: An open transaction; nothing is locked.
         now: Judges leases.
-        without: Jobs that could not be claimed.
+        without: Jobs that could not be claimed before.
     """
     first = (
         select(Job.id, Job.ordered_by, Job.created_at)
@@ -47,11 +47,11 @@ def next_in_turn(session: Session, *, now: datetime, without: Collection[UUID] =
 
 
 def should_make_room(session: Session, person: UUID, *, now: datetime) -> bool:
-    """Whether somebody waits who has fewer jobs running than a person.
+    """Whether somebody with fewer running jobs than this person waits.
 
     Args:
         session: An open transaction.
-        person: Who ordered the job that asks.
+        person: The principal who ordered the running job.
         now: Judges leases.
     """
     mine = session.scalars(select(_running(person, now))).one()
@@ -62,7 +62,7 @@ def should_make_room(session: Session, person: UUID, *, now: datetime) -> bool:
 
 
 def _can_run(now: datetime) -> ColumnElement[bool]:
-    """Whether a job waits without a live worker and may be claimed."""
+    """Condition: the job waits without a live worker and may be claimed."""
     frozen = exists().where(
         Dataset.id == Job.dataset_id,
         Budget.population_id == Dataset.population_id,
@@ -75,7 +75,7 @@ def _can_run(now: datetime) -> ColumnElement[bool]:
 
 
 def _running(person: SQLColumnExpression[UUID] | UUID, now: datetime) -> ScalarSelect[int]:
-    """How many jobs of a person a live worker holds."""
+    """Number of a person's jobs that live workers hold."""
     each = aliased(Job)
     return (
         select(func.count(each.id))

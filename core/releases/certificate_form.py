@@ -180,7 +180,7 @@ class Distribution(Form):
 
 
 class Software(Form):
-    """What ran it; see `workers.software` for the hashes."""
+    """What ran it; see `workers.recording` for the hashes."""
 
     name: Literal["understudy"]
     version: Name

@@ -1,7 +1,8 @@
-"""Sealed reports from the order to the claim's end: the row is the truth, whoever lost the lease can write nothing.
+"""Owner reports (in tables and API: sealed reports), from the order to the end of a claim.
 
-No ledger entry is made: what is sealed to the owner of the rows leaves nothing to anybody else
-(docs/privacy-promise.md). Making one twice gives the same report twice, because its seed is public and fixed.
+They are jobs under the leases of core.jobs.leases. No ledger entry is made: what is sealed for the owner of the rows tells
+nobody else anything (docs/privacy-promise.md). Making one twice gives the same report twice, because its seed is public and
+fixed.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ RUNNING: Final = "running"
 MADE: Final = "made"
 FAILED: Final = "failed"
 REPORT_FAILED: Final = "report-failed"
-"""The one code of a report that was not made, whatever the reason; what goes wrong among rows is told in the file instead."""
+"""The one code of a report that was not made, whatever the reason. What goes wrong among rows is told in the file instead."""
 REPORTS: Final = Leases(SealedReport, waiting=QUEUED, running=RUNNING)
 
 
@@ -45,10 +46,10 @@ class ReportClaim:
 
     Attributes:
         report_id: the report.
-        dataset_id: whose rows it reads.
+        dataset_id: the dataset whose rows it reads.
         fence: rises with every claim; only the highest may write.
-        attempts: how many claims there have been, this one included.
-        claimed_at: when.
+        attempts: number of claims, this one included.
+        claimed_at: the time of the claim.
         request_id: the request that ordered it, for logs; None if unknown.
     """
 
@@ -70,13 +71,13 @@ def order_report(
     queue: "Queue",
     clock: Clock,
 ) -> tuple[SealedReport, bool]:
-    """Order a report, or find the one that there is. The caller has checked that the dataset is the orderer's own.
+    """Order a report, or find the existing one. The caller has checked that the orderer owns the dataset.
 
     Args:
         session: the open transaction, which holds the dataset's row; the message is sent after it commits.
         release: what is compared.
-        dataset: with whose rows.
-        target: the column to predict; None for the domain's target, or the last column where there is none.
+        dataset: the dataset whose rows it is compared with.
+        target: the column to predict; None for the domain's target, or the last column if it has none.
         ordered_by: the owner.
         queue: where the report is announced.
         clock: stamps the order.
@@ -150,7 +151,7 @@ def claim_report(
 
 
 def renew_report(session: Session, claim: ReportClaim, *, clock: Clock, lease_seconds: float) -> None:
-    """Extend the lease.
+    """Renew the lease.
 
     Raises:
         LeaseLost: another worker took over, or the report is gone with its dataset.
@@ -176,8 +177,8 @@ def fail_report(session: Session, claim: ReportClaim, *, again: bool, queue: "Qu
     Args:
         session: the open transaction.
         claim: the attempt.
-        again: whether another attempt shall be made.
-        queue: where it is announced then.
+        again: whether to make another attempt.
+        queue: where that is announced.
         clock: stamps it.
 
     Raises:
@@ -209,7 +210,7 @@ def overdue_reports(session: Session, *, clock: Clock, resend_seconds: float) ->
 
 
 def forget_reports(session: Session, dataset_id: UUID) -> None:
-    """Remove every report of a dataset that is being deleted; whoever works on one loses its lease by that."""
+    """Remove all reports of a dataset that is being deleted. A worker on one of them thereby loses its lease."""
     session.execute(delete(SealedReport).where(SealedReport.dataset_id == dataset_id))
 
 

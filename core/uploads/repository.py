@@ -5,16 +5,19 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy import and_, delete, or_, select
 from sqlalchemy.orm import Session
 
 from core.db.tables.dataset import Dataset
 from core.db.tables.upload import Upload
 from core.db.tables.upload_part import UploadPart
+from core.jobs.leases import Leases
 from core.uploads.errors import UploadNotFound
 
 BATCH: Final = 100
 LIVE: Final = ("open", "completing")
+UPLOADS: Final = Leases(Upload, waiting="open", running="completing")
+"""An upload is `completing` while its rows are taken in, under a lease like a job's."""
 
 
 def add(session: Session, row: Upload | UploadPart) -> None:
@@ -57,18 +60,6 @@ def part_of(session: Session, upload_id: UUID, number: int) -> UploadPart | None
 def remove_parts(session: Session, upload_id: UUID) -> None:
     """Forget which parts have arrived."""
     session.execute(delete(UploadPart).where(UploadPart.upload_id == upload_id))
-
-
-def renew(session: Session, upload_id: UUID, *, fence: int, lease_expires_at: datetime) -> bool:
-    """Extend the lease if this fence still holds it. Returns whether it does."""
-    held = session.execute(
-        update(Upload)
-        .where(Upload.id == upload_id, Upload.fence == fence, Upload.state == "completing")
-        .values(lease_expires_at=lease_expires_at)
-        .returning(Upload.id)
-        .execution_options(synchronize_session=False)
-    )
-    return held.first() is not None
 
 
 def live_of_dataset(session: Session, dataset_id: UUID) -> Sequence[Upload]:

@@ -1,9 +1,9 @@
 """Taking in the rows of an upload whose parts are all there.
 
 It may take minutes, in which nothing would pass over the connection, so it is not done inside a request: a thread of
-this process does it, under a lease and a fence, like a job. Asking again tells how far it is. If the process is killed,
-the lease runs out, and whoever asks next begins anew with the same parts; what a thread does that has lost its lease
-is not attached to anything.
+this process does it, under the lease and fence of a job (core.jobs.leases). Asking again tells how far it is. If the
+process is killed, the lease runs out, and whoever asks next begins anew with the same parts. A thread that has lost its
+lease attaches nothing.
 """
 
 import contextvars
@@ -30,6 +30,8 @@ from core.errors import (
     UnderstudyError,
     Unsupported,
 )
+from core.jobs.errors import LeaseLost
+from core.jobs.leases import has_live_worker
 from core.logs import get_logger
 from core.quotas.errors import QuotaExceeded
 from core.storage.intake_report import MAX_REFUSED
@@ -37,6 +39,7 @@ from core.storage.upload_parts import read_parts
 from core.uploads import repository
 from core.uploads.ending import end, erase_parts
 from core.uploads.errors import ChecksumDiffers, UploadIncomplete, UploadNotOpen
+from core.uploads.repository import UPLOADS
 from service.context import AppContext
 from service.datasets.upload import RowsUpload
 from service.uploads.failures import failure_of, raise_failure
@@ -106,7 +109,7 @@ class Completion:
         Raises:
             UploadNotFound: No such upload, or somebody else's.
             UploadNotOpen: It was aborted, or its time was over.
-            UploadIncomplete: Parts are missing.
+            UploadIncomplete: AppContext are missing.
             ChecksumDiffers: Another digest was announced before, or the parts together have another.
             ServiceBusy: As many uploads are being taken in as this process does at once.
             ShareUsedUp: One of the principal's is being taken in by this process.
@@ -160,8 +163,7 @@ class Completion:
 
     def _wants_work(self, upload: Upload) -> bool:
         if upload.state == "completing":
-            assert upload.lease_expires_at is not None
-            return upload.lease_expires_at <= self._context.clock.now()
+            return not has_live_worker(upload, now=self._context.clock.now())
         return upload.state == "open"
 
     def _claim(self) -> Claim | None:
@@ -178,10 +180,8 @@ class Completion:
             if upload.sha256 not in {None, self._sha256}:
                 raise ChecksumDiffers
             assert upload.wrapped_data_key is not None
-            upload.state = "completing"
-            upload.fence += 1
+            UPLOADS.take(upload, now=clock.now(), seconds=settings.lease_seconds)
             upload.failure = None
-            upload.lease_expires_at = clock.now() + timedelta(seconds=settings.lease_seconds)
             return Claim(
                 upload_id=upload.id,
                 dataset_id=upload.dataset_id,
@@ -231,10 +231,12 @@ class Completion:
         erase_parts(self._context.store, claim.upload_id)
 
     def _end(self, claim: Claim, session: Session) -> None:
-        """End the upload in the transaction that attaches the rows."""
-        upload = repository.owned(session, claim.upload_id, self._principal.id, lock=True)
-        if upload.state != "completing" or upload.fence != claim.fence:
-            raise UploadNotOpen(upload.state)
+        """End the upload in the transaction that attaches the rows.
+
+        Raises:
+            LeaseLost: Somebody else has taken the upload over or ended it, so the rows are not attached.
+        """
+        upload = UPLOADS.locked(session, claim.upload_id, fence=claim.fence)
         end(session, upload, "completed", clock=self._context.clock)
 
     def _note(self, claim: Claim, error: UnderstudyError) -> None:
@@ -248,14 +250,14 @@ class Completion:
 
     def _noted(self, claim: Claim, error: UnderstudyError) -> bool:
         with self._context.database.transaction() as session:
-            upload = repository.owned(session, claim.upload_id, self._principal.id, lock=True)
-            if upload.state != "completing" or upload.fence != claim.fence:
+            try:
+                upload = UPLOADS.locked(session, claim.upload_id, fence=claim.fence)
+            except LeaseLost:
                 return False
             if isinstance(error, _FINAL) and not isinstance(error, _WORTH_ANOTHER_TRY):
                 end(session, upload, "refused", clock=self._context.clock, failure=failure_of(error))
                 return True
-            upload.state = "open"
-            upload.lease_expires_at = None
+            UPLOADS.put_back(upload)
             upload.failure = failure_of(error)
             return False
 
@@ -298,6 +300,8 @@ def _lease_kept(context: AppContext, claim: Claim) -> Iterator[None]:
         while not over.wait(context.settings.heartbeat_seconds):
             try:
                 _renew(context, claim)
+            except LeaseLost:
+                return  # the fence keeps this attempt from attaching anything
             except UnderstudyError as error:
                 get_logger().warning(
                     "upload-lease-not-renewed", upload_id=str(claim.upload_id), code=error.code
@@ -315,4 +319,5 @@ def _lease_kept(context: AppContext, claim: Claim) -> Iterator[None]:
 def _renew(context: AppContext, claim: Claim) -> None:
     until = context.clock.now() + timedelta(seconds=context.settings.lease_seconds)
     with context.database.transaction() as session:
-        repository.renew(session, claim.upload_id, fence=claim.fence, lease_expires_at=until)
+        values = {Upload.lease_expires_at: until}
+        UPLOADS.write(session, claim.upload_id, values, fence=claim.fence, returning=Upload.id)

@@ -272,7 +272,7 @@ def test_the_image_has_every_folder_its_role_imports(dockerfile, tmp_path):
     for package in copied:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     absent = sorted(PACKAGES - copied) + (["torch"] if role in TORCH_FREE else [])
-    extra = "workers.runner" if role == "worker" else ENTRY[role]
+    extra = "workers.training_child" if role == "worker" else ENTRY[role]
     script = f"""
 import importlib, sys
 

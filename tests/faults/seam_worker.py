@@ -9,9 +9,10 @@ from core.db.session import Database
 from core.jobs.queue import CeleryQueue
 from core.settings import read_settings
 from core.storage.objects import open_store
-from workers import training
+from workers import app as worker
 from workers.app import app
 from workers.supervision import runner_command
+from workers.training import Trainer
 
 __all__ = ["app"]
 
@@ -25,10 +26,10 @@ def drill_command(job_id: UUID, fence: int) -> list[str]:
 
 
 @cache
-def drill_trainer() -> training.Trainer:
+def drill_trainer() -> Trainer:
     """The trainer of this process, made after the fork, as the real one is."""
     settings = read_settings()
-    return training.Trainer(
+    return Trainer(
         settings,
         database=Database(settings.database_url, pool_size=1, max_overflow=1),
         store=open_store(settings.storage_url),
@@ -39,4 +40,4 @@ def drill_trainer() -> training.Trainer:
     )
 
 
-training._trainer = drill_trainer
+worker.trainer = drill_trainer

@@ -9,18 +9,17 @@ import structlog
 
 from core.jobs.queue import COUNTING_TASK, TRAINING_TASK
 from core.logs import configure_logs
-from workers import training
-from workers.app import NamesOnly, app
+from workers.app import NamesOnly, app, trainer
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def _environment(worker_environment):
-    training._trainer.cache_clear()
+    trainer.cache_clear()
     yield
-    training._trainer()._database.close()
-    training._trainer.cache_clear()
+    trainer()._database.close()
+    trainer.cache_clear()
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def test_messages_are_hints_acknowledged_late_and_taken_one_at_a_time(settings):
 @pytest.mark.parametrize("job_id", ["not a uuid", "00000000-0000-0000-0000-000000000000"])
 def test_a_message_that_makes_no_sense_breaks_nothing(job_id, capsys):
     configure_logs(role="worker")
-    training.train_by_message(job_id)
+    app.tasks[TRAINING_TASK](job_id)
     said = "".join(capsys.readouterr())
     assert "claim-refused" in said, "a message is a hint, and nothing waits"
     assert "task-broke-off" not in said
@@ -80,7 +79,7 @@ def test_only_the_training_child_opens_private_rows():
                     openers.add(str(path.relative_to(ROOT)))
     simulated = {"benchmarks/long_tables.py", "benchmarks/wide_tables.py"}  # make the rows that they open
     assert openers - simulated == {
-        "workers/counting_runner.py",
-        "workers/reporting_runner.py",
-        "workers/runner.py",
+        "workers/counting_child.py",
+        "workers/owner_report_child.py",
+        "workers/training_child.py",
     }

@@ -6,7 +6,7 @@ import pytest
 
 from core.storage.objects import ObjectStore, open_store
 from workers.checkpoints import Checkpoints
-from workers.places import checkpoint_key
+from workers.object_keys import checkpoint_key
 
 KEY = bytes(range(32))
 

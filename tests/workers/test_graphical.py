@@ -25,9 +25,8 @@ from core.synthesis.spec import SynthesisSpec
 from models.software import FITTING_GRAPHS
 from tests.workers.support import DOCUMENT, ROWS, SMALL, Workshop
 from understudy.verifying.verification import Outcome, verify_bundle
-from workers import app, runner
-from workers.attempt import AttemptEnded
-from workers.outcomes import ExitCode
+from workers import app, training_child
+from workers.outcomes import AttemptEnded, ExitCode
 
 PUBLIC = {
     "guarantee": PrivacyGuarantee(epsilon=2.0, delta=1e-6),
@@ -107,11 +106,11 @@ def test_a_child_without_the_libraries_ends_before_a_row_is_opened_and_nothing_i
     workshop, monkeypatch
 ):
     without_libraries(monkeypatch)
-    monkeypatch.setattr(runner, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
+    monkeypatch.setattr(training_child, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
     job_id = workshop.order(graphical_plan())
     claim = workshop.claim(job_id)
     with pytest.raises(AttemptEnded) as ended:
-        runner.attempt(
+        training_child.attempt(
             workshop.settings,
             database=workshop.database,
             store=workshop.store,

@@ -10,10 +10,8 @@ from core.db.tables import Job
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.objects import open_store
 from models.recording import Record
-from workers.attempt import AttemptEnded, machinery
-from workers.checkpoints import Checkpoints
-from workers.host import JobHost
-from workers.outcomes import ExitCode
+from workers.checkpoints import Checkpoints, JobHost
+from workers.outcomes import AttemptEnded, ExitCode, machinery
 
 STEPS = 60
 

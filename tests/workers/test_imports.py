@@ -5,7 +5,7 @@ import sys
 
 TRAINING = """
 import sys
-from workers.runner import repeatable
+from workers.training_child import repeatable
 from models.registry import make_synthesizer
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import small_plan

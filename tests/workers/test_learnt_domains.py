@@ -21,12 +21,12 @@ from core.synthesis.learning import RECORDS
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.reports import public_side
-from tests.workers.charged_jobs import manifest_digest, plan_about, report_of
 from tests.workers.support import CANARY, ROWS, SMALL, Workshop, small_plan
-from tests.workers.test_reporting import html_of, ordered, reporter, row_of
+from tests.workers.test_owner_reports import html_of, ordered, reporter, row_of
+from tests.workers.utility_jobs import manifest_digest, plan_about, report_of
 from understudy.verifying.verification import Outcome, verify_bundle
-from workers import runner
-from workers.places import bundle_key, report_key
+from workers import training_child
+from workers.object_keys import bundle_key, measurement_key
 
 LEARNT: dict[str, Any] = {
     "schema": "understudy.domain/1",
@@ -118,7 +118,7 @@ def test_a_resumed_job_learns_the_same_and_stages_the_same_bytes(workshop):
     staged = []
     for fence in (1, 2):
         workshop.claim(job_id)
-        runner.attempt(
+        training_child.attempt(
             workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=fence
         )
         staged.append(workshop.store.get_bytes(bundle_key(job_id, fence)))
@@ -141,10 +141,10 @@ def test_reports_read_the_rows_by_the_domain_of_their_release(workshop, monkeypa
     packed = workshop.store.get_bytes(release.bundle_key)
     charged = workshop.order(plan_about(release.id, manifest_digest(packed)))
     workshop.claim(charged)
-    runner.attempt(
+    training_child.attempt(
         workshop.settings, database=workshop.database, store=workshop.store, job_id=charged, fence=1
     )
-    assert workshop.store.exists(report_key(charged, 1))
+    assert workshop.store.exists(measurement_key(charged, 1))
     assert report_of(workshop, charged) is None, "staged, and not yet signed"
 
 

@@ -21,9 +21,9 @@ from models.grids import noise_grid
 from models.software import TAKING_PART
 from tests.core.releases.ruled import BROKEN, ruled_release
 from tests.workers.support import DOCUMENT, Workshop
-from workers.places import bundle_key
-from workers.publishing import certify_staged
-from workers.software import software
+from workers.object_keys import bundle_key
+from workers.publishing import certify_bundle
+from workers.recording import software
 
 
 def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **changes: object) -> str:
@@ -47,7 +47,7 @@ def staged(workshop: Workshop, claim: Any, *, of: Bundle | None = None, **change
 
 
 def certified(workshop: Workshop, claim: Any) -> dict[str, Any]:
-    return certify_staged(
+    return certify_bundle(
         claim,
         database=workshop.database,
         store=workshop.store,

@@ -17,7 +17,7 @@ from core.settings import Settings
 from core.witness.checking import HEAD_MISSING
 from core.witness.keeping import LedgerWitness
 from tests.workers.support import Workshop, environment_of, small_plan
-from workers.orphans import AGE, sweep_orphans
+from workers.sweeping import AGE, sweep_orphans
 
 ROOT = Path(__file__).parents[2]
 

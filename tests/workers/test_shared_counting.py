@@ -29,14 +29,12 @@ from models.counting.streamed import StreamedCounter, count_shard
 from tests.models.counting.questions import all_questions
 from tests.models.counting.test_streamed import KEY, Shards, domain, rows
 from tests.workers.support import DOCUMENT, Workshop
-from workers import counting
-from workers.attempt import AttemptEnded
-from workers.count_board import CountBoard
-from workers.counting_runner import help_counting
-from workers.outcomes import MACHINERY_FAILED, ExitCode
-from workers.places import bundle_key, count_folder
-from workers.runner import attempt
-from workers.shared_counter import SharedCounter
+from workers.app import app
+from workers.counting_child import help_counting
+from workers.object_keys import bundle_key, count_folder
+from workers.outcomes import MACHINERY_FAILED, AttemptEnded, ExitCode
+from workers.shared_counting import CountBoard, SharedCounter
+from workers.training_child import attempt
 
 BATCHES, ROWS = 6, 50
 RANDOMNESS = bytes(range(32))
@@ -217,17 +215,15 @@ def test_a_helper_that_cuts_otherwise_counts_nothing(several):
 @pytest.mark.usefixtures("worker_environment")
 def test_a_message_starts_a_child_that_helps(several):
     """The child of another process counts; only then does the training look."""
-    counting._settings.cache_clear()
     job_id, handed = claimed(several), []
 
     def call() -> None:
-        counting.count_by_message(str(job_id), 1)
+        app.tasks[COUNTING_TASK](str(job_id), 1)
         handed.extend(left(several, job_id))
 
     counter = shared(several, job_id, call)
     require_equal(counter.count(ASKED), StreamedCounter(shards_of(several), DOMAIN, key=KEY).count(ASKED))
     assert len(handed) == BATCHES + 1
-    counting._settings.cache_clear()
 
 
 def test_a_helper_finds_nothing_to_do_before_and_after(several):
@@ -309,8 +305,6 @@ def test_calls_for_help_have_a_queue_of_their_own(monkeypatch):
     [("not a uuid", ["task-broke-off"]), ("00000000-0000-0000-0000-000000000000", [])],
 )
 def test_a_call_for_help_that_makes_no_sense_is_dropped(job_id, told):
-    counting._settings.cache_clear()
     with capture_logs() as said:
-        counting.count_by_message(job_id, 1)
-    counting._settings.cache_clear()
+        app.tasks[COUNTING_TASK](job_id, 1)
     assert [one["event"] for one in said] == told

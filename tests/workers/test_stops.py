@@ -10,7 +10,7 @@ from core.ledger.reservation import EntryKind
 from core.settings import Settings
 from tests.workers.processes import below, is_gone, runner_below, start_upkeep, start_worker
 from tests.workers.support import CANARY, Workshop, small_plan
-from tests.workers.test_runner import forget_marks
+from tests.workers.test_training_child import forget_marks
 
 PATIENCE = 800.0
 GRACE_SECONDS = 30.0

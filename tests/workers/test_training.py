@@ -15,9 +15,9 @@ from core.ledger.reservation import EntryKind
 from core.privacy.charge import charge_of
 from core.storage.sealing import seal_bytes
 from tests.workers.support import Workshop, environment_of, small_plan
+from workers.object_keys import bundle_key, checkpoint_key
 from workers.outcomes import ExitCode
-from workers.places import bundle_key, checkpoint_key
-from workers.stopping import STOP_SECONDS
+from workers.supervision import STOP_SECONDS
 from workers.training import Trainer
 
 SPENT = [EntryKind.RESERVED, EntryKind.SPENT]

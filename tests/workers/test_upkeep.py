@@ -14,7 +14,7 @@ from core.jobs.failure_notes import failure_note_key
 from core.jobs.queue import MemoryQueue
 from core.ledger import governance, ledger_queries
 from tests.workers.support import Workshop, environment_of
-from workers.places import bundle_key, checkpoint_key
+from workers.object_keys import bundle_key, checkpoint_key
 from workers.sweeping import sweep, sweep_recent
 from workers.upkeep import AUDIT_SECONDS, SWEEP_SECONDS, Upkeep, main, sign_of_life
 

@@ -34,8 +34,8 @@ from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
 from understudy.embedded.postgres import PostgresServer
 from workers.ledger_audit import LedgerAudit
+from workers.object_keys import bundle_key
 from workers.outcomes import ExitCode
-from workers.places import bundle_key
 from workers.sweeping import sweep
 from workers.training import Trainer
 from workers.upkeep import Upkeep

@@ -36,7 +36,7 @@ CHANNELS: Final = (
     Channel(
         "retries, resume",
         "a resumed job repeats its noise; that and when it crashed is told to nobody",
-        ("tests/privacy/leaks/test_neighbours.py", "tests/workers/test_runner.py", "tests/workers/test_faults.py"),
+        ("tests/privacy/leaks/test_neighbours.py", "tests/workers/test_training_child.py", "tests/workers/test_faults.py"),
     ),
     Channel(
         "error messages, logs, labels of metrics, names of files, traces",
@@ -87,7 +87,7 @@ CHANNELS: Final = (
         "charged reports",
         "one Gaussian on terms that one unit moves by one record each; the classifier and all it is read against come from "
         "the release; denominators are the declared size; nothing is charged before the mark, nothing opened before it",
-        ("tests/models/reports/test_charged.py", "tests/models/reports/test_charged_images.py", "tests/workers/test_charged.py", "tests/privacy/leaks/test_neighbours.py"),
+        ("tests/models/reports/test_charged.py", "tests/models/reports/test_charged_images.py", "tests/workers/test_utility_reports.py", "tests/privacy/leaks/test_neighbours.py"),
     ),
     Channel(
         "uploads",
@@ -110,19 +110,19 @@ CHANNELS: Final = (
         "one file, sealed with the dataset's key in its folder, destroyed with it; a failure among the rows is a file of the same "
         "kind and step of size; the owner alone is answered, everybody else as if there were none; audit log: acts of the owner only",
         (
-            "tests/workers/test_reporting.py", "tests/service/test_sealed_reports.py", "tests/dashboard/test_sealed_reports.py",
+            "tests/workers/test_owner_reports.py", "tests/service/test_sealed_reports.py", "tests/dashboard/test_sealed_reports.py",
             "tests/privacy/leaks/test_sealed_reports.py", "tests/privacy/leaks/test_canaries.py",
         ),
     ),
     Channel(
         "how long a worker is busy with a sealed report",
         "it is free again, and the report there, only at whole multiples of a public time since the claim; how many rows are compared, learnt from and attacked, and the most steps, are public constants",
-        ("tests/workers/test_reporting.py",),
+        ("tests/workers/test_owner_reports.py",),
     ),
     Channel(
         "crash dumps",
         "no process that holds rows or keys leaves a core; what would print a stack leads nowhere",
-        ("tests/privacy/leaks/test_canaries.py", "tests/workers/test_runner.py"),
+        ("tests/privacy/leaks/test_canaries.py", "tests/workers/test_training_child.py"),
     ),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from core.jobs.queue import MemoryQueue
 from service.jobs.schemas import JobView
 from tests.service.world import NOON
 from tests.workers.support import Workshop, environment_of
-from workers import training
+from workers import attempts
 from workers.outcomes import Outcome
 from workers.supervision import Child
 from workers.training import Trainer
@@ -89,8 +89,8 @@ class Day:
                 self.workshop.cancel(self.job_id)
             seen.append(self.look())
 
-        monkeypatch.setattr(training, "watch", stand_in)
-        monkeypatch.setattr(Trainer, "_staged_certificate", lambda *_: {"schema": "a test's"})
+        monkeypatch.setattr(attempts, "watch", stand_in)
+        monkeypatch.setattr(Trainer, "_staged", lambda *_: {"schema": "a test's"})
         Trainer(
             self.workshop.settings,
             database=self.workshop.database,

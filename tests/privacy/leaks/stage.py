@@ -43,26 +43,26 @@ from tests.privacy.leaks.table import DECLARED_SIZE, DOMAIN, REFUSED_LINE
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import SMALL, environment_of
 from workers.outcomes import ExitCode
-from workers.reporting import Reporter
+from workers.owner_reports import OwnerReporter
 from workers.training import Trainer
 
 LOOK_SECONDS = 0.2
 OPTIONS = SMALL | {"steps": 40, "pretraining_steps": 20}
 _SHOT_DOWN = """
 import faulthandler, os, signal, sys
-from workers import host, runner
+from workers import checkpoints, runner
 faulthandler.enable()
-kept = host.JobHost.save_checkpoint
+kept = checkpoints.JobHost.save_checkpoint
 def kept_and_shot(self, state):
     kept(self, state)
     os.kill(os.getpid(), signal.SIGSEGV)
-host.JobHost.save_checkpoint = kept_and_shot
+checkpoints.JobHost.save_checkpoint = kept_and_shot
 sys.exit(runner.main(sys.argv[1:]))
 """
 _FAILING = """
 import logging, os, sys, warnings
 import pyarrow as pa
-from workers import runner
+from workers import runner, training_child
 def tells_all(batches, domain):
     rows = pa.Table.from_batches(list(batches))
     text = f"{rows.slice(0, 3).to_pylist()} of {len(rows)}, {len(rows):,}, {len(rows):x} rows"
@@ -72,18 +72,18 @@ def tells_all(batches, domain):
     logging.getLogger("numpy").error(text)
     warnings.warn(text)
     raise ValueError(text)
-runner.coded_table = tells_all
+training_child.coded_table = tells_all
 sys.exit(runner.main(sys.argv[1:]))
 """
-_FAILING_REPORT = _FAILING.replace("import runner", "import reporting_runner as runner").replace(
+_FAILING_REPORT = _FAILING.replace("training_child", "owner_report_child").replace(
     "coded_table", "coded_rows"
 )
 _SMALL_REPORT = """
 import sys
 from core.reports import sealed_contents
-from workers import reporting_runner
+from workers import runner
 sealed_contents.SYNTHETIC_ROWS = sealed_contents.LEARNING_ROWS = 200
-sys.exit(reporting_runner.main(sys.argv[1:]))
+sys.exit(runner.main(sys.argv[1:]))
 """
 
 
@@ -144,7 +144,7 @@ class Stage:
         answer = world.owner.post(f"/v1/releases/{release_id}/sealed-reports", {})
         assert answer.status_code == 202, answer.text
         report_id = str(answer.json()["id"])
-        Reporter(
+        OwnerReporter(
             self.settings,
             database=world.database,
             store=world.store,
@@ -152,7 +152,7 @@ class Stage:
             clock=clock,
             environment=environment_of(self.settings) | {"PYTHONFAULTHANDLER": "1"},
             command=lambda report, fence: [
-                sys.executable, "-c", script, str(report), str(fence), "--parent", str(os.getpid()),
+                sys.executable, "-c", script, str(report), str(fence), "--parent", str(os.getpid()), "--work", "compare",
             ],
             sleep=lambda seconds: clock.advance(seconds=seconds),
         ).report(UUID(report_id))  # fmt: skip

@@ -7,7 +7,7 @@ from core.domain.table import TableDomain
 from models.randomness import Purpose
 from tests.core.releases.stand_in import DOMAIN
 from tests.models.tables import KEY, small_table, streams
-from workers import runner
+from workers import training_child
 
 
 def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
@@ -17,9 +17,9 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
         def fit(self, _table: object, _plan: object, keyed: Any, _host: object) -> None:
             met.append(keyed.bytes(Purpose.GRADIENT_NOISE, 3, 64))
 
-    monkeypatch.setattr(runner, "open_private_rows", lambda *_: ())
-    monkeypatch.setattr(runner, "coded_table", lambda *_: small_table())
-    monkeypatch.setattr(runner, "make_synthesizer", lambda *_, **_given: Listening())
+    monkeypatch.setattr(training_child, "open_private_rows", lambda *_: ())
+    monkeypatch.setattr(training_child, "coded_table", lambda *_: small_table())
+    monkeypatch.setattr(training_child, "make_synthesizer", lambda *_, **_given: Listening())
     plan = SimpleNamespace(synthesizer="idpgan")
     key = streams()._key
     work = SimpleNamespace(
@@ -30,7 +30,7 @@ def test_every_attempt_trains_with_the_key_of_its_job(monkeypatch):
         randomness_key=key,
     )
     for _ in range(2):
-        runner._trained(
+        training_child._trained(
             cast("Any", None), cast("Any", work), cast("Any", None), cast("Any", None), cast("Any", None)
         )
     assert met == [streams().bytes(Purpose.GRADIENT_NOISE, 3, 64)] * 2

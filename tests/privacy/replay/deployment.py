@@ -56,8 +56,7 @@ from tests.privacy.replay.exporting import Exporter, one_product
 from tests.privacy.replay.listening import Both
 from tests.service.world import NOON, Caller, World
 from tests.workers.support import environment_of
-from workers import checkpoints, runner, training
-from workers import child as child_process
+from workers import attempts, checkpoints, runner, training, training_child
 
 KILLED: Final = -9
 GO_BETWEENS: Final = {"uuid", "random", "secrets", "kombu.utils.uuid"}
@@ -226,13 +225,13 @@ class Deployment:
             patch.setenv(name, value)
         read_settings.cache_clear()
         configure_logs(role="api")
-        patch.setattr(training, "Child", Child)
-        patch.setattr(child_process, "die_with_parent", lambda parent: None)
-        patch.setattr(child_process, "close_side_doors", lambda: None)
-        patch.setattr(runner, "limit_memory", lambda limit: None)
+        patch.setattr(attempts, "Child", Child)
+        patch.setattr(runner, "die_with_parent", lambda parent: None)
+        patch.setattr(runner, "close_side_doors", lambda: None)
+        patch.setattr(training_child, "limit_memory", lambda limit: None)
         # How often a client asks while rows are taken in depends on the machine's load alone; here it asks once.
         patch.setattr(endpoints, "PATIENCE_SECONDS", 600.0)
-        patch.setattr(child_process, "fall_silent", lambda: self._printed)
+        patch.setattr(runner, "fall_silent", lambda: self._printed)
         patch.setattr(torch, "set_num_interop_threads", lambda count: None)
         patch.setattr(bundle, "export_onnx", self._export)
 
@@ -242,7 +241,7 @@ class Deployment:
         def heard(key: bytes, *, releases: Releases | None = None) -> KeyedStreams:
             return KeyedStreams(key, releases=Both(self._releases, releases))
 
-        patch.setattr(runner, "KeyedStreams", heard)
+        patch.setattr(training_child, "KeyedStreams", heard)
         patch.setattr(claims, "advance", self._marking(claims.advance))
         patch.setattr(checkpoints.Checkpoints, "save", self._dying(checkpoints.Checkpoints.save))
         for name in ("put_bytes", "put_file", "delete"):

@@ -34,7 +34,7 @@ from models.randomness import KeyedStreams, KeystreamReader, Purpose
 from service.datasets import upload
 from service.jobs import schemas
 from service.metrics.deployment import Deployment
-from workers import checkpoints, runner
+from workers import checkpoints, training_child
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -44,7 +44,7 @@ class Count:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.rows = 0
-        store_rows, coded_table = upload.store_rows, runner.coded_table
+        store_rows, coded_table = upload.store_rows, training_child.coded_table
 
         def stored(*words: Any, **options: Any) -> Any:
             report = store_rows(*words, **options)
@@ -57,7 +57,7 @@ class Count:
             return table
 
         patch.setattr(upload, "store_rows", stored)
-        patch.setattr(runner, "coded_table", coded)
+        patch.setattr(training_child, "coded_table", coded)
 
 
 def mark_with_the_batch(patch: pytest.MonkeyPatch) -> None:
@@ -118,9 +118,9 @@ def progress_in_rows(patch: pytest.MonkeyPatch) -> None:
 
 def hours_by_rows(patch: pytest.MonkeyPatch) -> None:
     """A column of the database that nobody is shown."""
-    count, coded = Count(patch), runner.coded_table
+    count, coded = Count(patch), training_child.coded_table
     held: list[tuple[Any, UUID]] = []
-    read = runner.read_assignment
+    read = training_child.read_assignment
 
     def assigned(database: Any, *, job_id: UUID, **options: Any) -> Any:
         held.append((database, job_id))
@@ -133,8 +133,8 @@ def hours_by_rows(patch: pytest.MonkeyPatch) -> None:
             session.get_one(Job, job_id).sent_at += timedelta(hours=count.rows)
         return table
 
-    patch.setattr(runner, "read_assignment", assigned)
-    patch.setattr(runner, "coded_table", noted)
+    patch.setattr(training_child, "read_assignment", assigned)
+    patch.setattr(training_child, "coded_table", noted)
 
 
 def write_more_with_rows(patch: pytest.MonkeyPatch) -> None:

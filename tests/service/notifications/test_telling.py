@@ -84,7 +84,9 @@ def test_a_training_is_told_of_at_its_edge_and_not_before(world: World) -> None:
     assert of_job() == []
     edge = FixedClock(world.clock.now() + timedelta(seconds=20))
     with world.database.transaction() as session:
-        endings.fail(session, claim, code="x", cause=Cause.ROWS, clock=edge, queue=world.queue, max_attempts=3)
+        endings.fail(
+            session, claim, code="x", cause=Cause.ROWS, clock=edge, queue=world.queue, max_attempts=3
+        )
     assert of_job() == [("job.failed", edge.now(), {"job_id"})], "not why, nor how far it came"
 
 

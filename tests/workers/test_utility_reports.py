@@ -26,15 +26,14 @@ from models.reports import charged as mechanism
 from models.reports import public_side
 from tests.models.reports.sides import public_side_of
 from tests.models.tables import small_table, without_unit
-from tests.workers.charged_jobs import plan_about, publish, report_of
 from tests.workers.support import CANARY, Workshop
-from workers import charged, runner, training
+from tests.workers.utility_jobs import plan_about, publish, report_of
+from workers import attempts, measuring, training_child
 from workers.assignment import read_assignment
-from workers.attempt import AttemptEnded
-from workers.charged import ChargedRecord
-from workers.charged_publishing import sign_staged
-from workers.outcomes import ExitCode, Outcome
-from workers.places import report_key
+from workers.measuring import UtilityRecord
+from workers.object_keys import measurement_key
+from workers.outcomes import AttemptEnded, ExitCode, Outcome
+from workers.publishing import sign_utility_report
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +44,10 @@ def few_trees(monkeypatch):
 
 def attempted(workshop: Workshop, job_id, fence: int = 1) -> bytes:
     """Run an attempt in this process; what it staged."""
-    runner.attempt(
+    training_child.attempt(
         workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=fence
     )
-    return workshop.store.get_bytes(report_key(job_id, fence))
+    return workshop.store.get_bytes(measurement_key(job_id, fence))
 
 
 def refused(workshop: Workshop, job_id, fence: int = 1) -> ExitCode:
@@ -66,7 +65,7 @@ def at_home(workshop, monkeypatch):
         attempted(workshop, workshop.queue.sent[-1])
         return Outcome.DONE
 
-    monkeypatch.setattr(training, "watch", watched)
+    monkeypatch.setattr(attempts, "watch", watched)
     monkeypatch.setattr(
         workshop, "settings", workshop.settings.model_copy(update={"completion_seconds": 0.1})
     )
@@ -113,7 +112,7 @@ def test_a_job_becomes_a_signed_report_that_is_paid_for(workshop):
     ]
     assert results["score"]["target"] == "sick"
     assert job.sealed_randomness_key is None, "the randomness key is destroyed"
-    assert not workshop.store.exists(report_key(job_id, 1)), "what was staged is deleted"
+    assert not workshop.store.exists(measurement_key(job_id, 1)), "what was staged is deleted"
     assert CANARY not in json.dumps(document), "no value of a category is named"
 
 
@@ -160,7 +159,7 @@ def test_rows_are_opened_after_the_mark_and_only_then_is_it_charged(workshop, mo
         seen.append(workshop.job(job_id).stage)
         return open_private_rows(*given)
 
-    monkeypatch.setattr(runner, "open_private_rows", opened)
+    monkeypatch.setattr(training_child, "open_private_rows", opened)
     assert endings.begun_charge(workshop.job(job_id)) == NOTHING
     attempted(workshop, job_id)
     assert seen == ["measure"]
@@ -171,7 +170,7 @@ def test_cancelled_before_it_measures_it_opens_no_row(workshop, monkeypatch):
     job_id = workshop.order(plan_about(*publish(workshop)))
     workshop.claim(job_id)
     workshop.cancel(job_id)
-    monkeypatch.setattr(runner, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
+    monkeypatch.setattr(training_child, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
     assert refused(workshop, job_id) is ExitCode.CANCELLED
     assert endings.begun_charge(workshop.job(job_id)) == NOTHING, "no mark outlives a cancel"
 
@@ -191,7 +190,7 @@ def test_a_release_that_is_not_the_one_that_was_ordered_about_is_never_compared(
         workshop.store.delete(f"releases/{release_id}/bundle-1.zip")
     if wrong == "damaged":
         workshop.store.put_bytes(f"releases/{release_id}/bundle-1.zip", b"PK")
-    monkeypatch.setattr(runner, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
+    monkeypatch.setattr(training_child, "open_private_rows", lambda *_: pytest.fail("rows were opened"))
     job_id = workshop.order(plan_about(release_id, digest))
     workshop.claim(job_id)
     assert refused(workshop, job_id) is ExitCode.MACHINERY
@@ -205,9 +204,9 @@ def test_a_failure_among_the_rows_is_told_to_nobody_but_their_owner(workshop, mo
     def failing(*_):
         raise ValueError(CANARY)
 
-    monkeypatch.setattr(charged, "noisy_terms", failing)
+    monkeypatch.setattr(measuring, "noisy_terms", failing)
     assert refused(workshop, job_id) is ExitCode.DATA
-    assert not workshop.store.exists(report_key(job_id, 1))
+    assert not workshop.store.exists(measurement_key(job_id, 1))
 
 
 def test_a_failure_while_it_is_handed_over_is_one_among_the_rows(workshop, monkeypatch):
@@ -216,7 +215,7 @@ def test_a_failure_while_it_is_handed_over_is_one_among_the_rows(workshop, monke
     put = type(workshop.store).put_bytes
 
     def short_of_memory(store, key, content):
-        if key == report_key(job_id, 1):
+        if key == measurement_key(job_id, 1):
             raise MemoryError
         put(store, key, content)
 
@@ -243,10 +242,10 @@ def test_what_was_not_planned_is_not_recorded():
     louder = replace(louder, columns=plan.columns, target="label")
     key = bytes(32)
     with pytest.raises(ExecutionDiffers):
-        mechanism.noisy_terms(table, public, louder, KeyedStreams(key, releases=ChargedRecord(plan)))
+        mechanism.noisy_terms(table, public, louder, KeyedStreams(key, releases=UtilityRecord(plan)))
     with pytest.raises(ExecutionDiffers):
-        ChargedRecord(plan).require_as_planned()
-    record = ChargedRecord(plan)
+        UtilityRecord(plan).require_as_planned()
+    record = UtilityRecord(plan)
     for _ in range(2):
         mechanism.noisy_terms(table, public, plan, KeyedStreams(key, releases=record))
     with pytest.raises(ExecutionDiffers):
@@ -266,7 +265,7 @@ def test_what_a_child_hands_over_is_held_against_its_claim(workshop):
         "master_keys": workshop.settings.master_keys,
         "clock": workshop.clock,
     }
-    report = sign_staged(claim, plan, **parts)
+    report = sign_utility_report(claim, plan, **parts)
     assert verify_charged_report(report) == plan.epsilons
     terms = staged["terms"]
     for change in (
@@ -278,12 +277,12 @@ def test_what_a_child_hands_over_is_held_against_its_claim(workshop):
         {"terms": terms | {"score": ["nan"]}},
         {"references": {}},
     ):
-        workshop.store.put_bytes(report_key(job_id, 1), json.dumps(staged | change).encode())
+        workshop.store.put_bytes(measurement_key(job_id, 1), json.dumps(staged | change).encode())
         with pytest.raises(ExecutionDiffers):
-            sign_staged(claim, plan, **parts)
+            sign_utility_report(claim, plan, **parts)
 
 
-class Putting(ChargedRecord):
+class Putting(UtilityRecord):
     """Keeps what was released, and puts a recorded release back where it has one."""
 
     recorded: ClassVar[list[torch.Tensor]] = []
@@ -309,12 +308,12 @@ def test_a_recorded_job_replayed_over_neighbours_hands_over_the_same_bytes(works
     work = read_assignment(
         workshop.database, job_id=job_id, fence=1, master_keys=workshop.settings.master_keys
     )
-    public, references = charged.released_side(work, database=workshop.database, store=workshop.store)
-    rows = runner._opened(work, workshop.store, work.domain)
-    monkeypatch.setattr(charged, "ChargedRecord", Putting)
+    public, references = measuring.released_side(work, database=workshop.database, store=workshop.store)
+    rows = training_child._opened(work, workshop.store, work.domain)
+    monkeypatch.setattr(measuring, "UtilityRecord", Putting)
     monkeypatch.setattr(Putting, "recorded", [])
     monkeypatch.setattr(Putting, "moved", [])
-    first = charged.measure(work, public, references, lambda: rows)
+    first = measuring.measure(work, public, references, lambda: rows)
     last = np.array(rows.cardinalities, dtype=np.int16) - 1
     neighbours = [
         without_unit(rows, 0),
@@ -330,6 +329,6 @@ def test_a_recorded_job_replayed_over_neighbours_hands_over_the_same_bytes(works
         ),
     ]
     for neighbour in neighbours:
-        assert charged.measure(work, public, references, lambda table=neighbour: table) == first
+        assert measuring.measure(work, public, references, lambda table=neighbour: table) == first
         gap = np.linalg.norm(Putting.moved[-1] - Putting.moved[0])
         assert 0 < gap <= 1 / plan.noise_multiplier

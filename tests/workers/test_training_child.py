@@ -26,12 +26,11 @@ from models.devices.errors import DeviceDiffers, OtherDevice
 from models.dp.errors import UnevenRounding
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of, small_plan
 from understudy.verifying.verification import Outcome, verify_bundle
-from workers import runner
-from workers.attempt import AttemptEnded
-from workers.outcomes import ExitCode
-from workers.places import bundle_key, checkpoint_key, release_id_of
-from workers.runner import attempt
+from workers import training_child
+from workers.object_keys import bundle_key, checkpoint_key, release_id_of
+from workers.outcomes import AttemptEnded, ExitCode
 from workers.supervision import Child, child_environment, runner_command
+from workers.training_child import attempt
 
 LONG = 240.0
 
@@ -91,9 +90,9 @@ def test_a_job_without_critic_holds_no_rows_in_memory(workshop, monkeypatch):
         workshop.claim(job_id)
         with monkeypatch.context() as patch:
             if streamed:
-                patch.setattr(runner, "coded_table", lambda *_: pytest.fail("the rows are in memory"))
+                patch.setattr(training_child, "coded_table", lambda *_: pytest.fail("the rows are in memory"))
             else:
-                patch.setattr(runner, "only_counts", lambda _plan: False)
+                patch.setattr(training_child, "only_counts", lambda _plan: False)
             attempt(
                 workshop.settings, database=workshop.database, store=workshop.store, job_id=job_id, fence=1
             )
@@ -159,7 +158,7 @@ def test_a_device_that_will_not_do_is_the_machinerys_failure(workshop, monkeypat
     def refused(*_):
         raise error
 
-    monkeypatch.setattr(runner, "_trained", refused)
+    monkeypatch.setattr(training_child, "_trained", refused)
     job_id = workshop.order()
     workshop.claim(job_id)
     assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY
@@ -208,7 +207,7 @@ def test_rows_that_cannot_be_coded_are_no_failure_of_the_machinery(workshop, mon
     def full(*_):
         raise error
 
-    monkeypatch.setattr(runner, "coded_table", full)
+    monkeypatch.setattr(training_child, "coded_table", full)
     job_id = workshop.order()
     workshop.claim(job_id)
     assert refusal(workshop, job_id, 1) is ExitCode.DATA
@@ -218,7 +217,7 @@ def test_a_store_that_fails_while_rows_are_read_is_the_machinerys_failure(worksh
     def away(*_):
         raise StorageUnavailable
 
-    monkeypatch.setattr(runner, "coded_table", away)
+    monkeypatch.setattr(training_child, "coded_table", away)
     job_id = workshop.order()
     workshop.claim(job_id)
     assert refusal(workshop, job_id, 1) is ExitCode.MACHINERY

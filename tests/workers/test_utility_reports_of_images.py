@@ -8,10 +8,10 @@ from core.reports.charged import verify_charged_report
 from core.signing import keyring
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.report_planning import ReportSpec, make_report_plan
-from tests.workers.charged_jobs import report_of
 from tests.workers.support import Workshop
-from tests.workers.test_charged import attempted
 from tests.workers.test_image_job import COUNT, DOMAIN, plan_of, with_images
+from tests.workers.test_utility_reports import attempted
+from tests.workers.utility_jobs import report_of
 from understudy.verifying.charged import verify_report
 from understudy.verifying.verification import Outcome
 

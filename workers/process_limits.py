@@ -1,7 +1,7 @@
-"""What ties a process to its parent and closes its side doors, by Linux system calls.
+"""Limits of a process that holds private rows, set by Linux system calls.
 
-A training child holds private rows in memory. It must not outlive the task that watches it, must not leave a core
-dump, and must not be readable through ``/proc`` or a debugger by other processes of the same user.
+A child must not outlive the task that watches it, must not leave a core dump, must not be readable by other processes of
+the same user through ``/proc`` or a debugger, and must not allocate more memory than the operator allows.
 """
 
 import ctypes
@@ -26,10 +26,10 @@ def _prctl(option: int, value: int) -> None:
 def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent dies.
 
-    The request holds from now on; a parent that died before it was made is noticed by its changed process id.
+    The kernel watches from now on; a parent that died earlier is noticed by its changed process id.
 
     Args:
-        parent: Process id of the parent, as the parent itself knows it.
+        parent: The parent's own process id.
 
     Raises:
         SystemExit: The parent is already gone.
@@ -51,7 +51,7 @@ def close_side_doors() -> None:
 
 
 def limit_memory(limit: int) -> None:
-    """Let allocations beyond a size fail in this process.
+    """Make allocations beyond a limit fail in this process.
 
     Args:
         limit: Bytes of private writable memory.
@@ -63,7 +63,7 @@ def limit_memory(limit: int) -> None:
 
 
 def fall_silent() -> TextIO:
-    """Lead standard output and error nowhere, also for libraries written in C.
+    """Redirect standard output and error to /dev/null, also for libraries written in C.
 
     Returns:
         The former standard error, for events that hold no text of a library.

@@ -1,7 +1,7 @@
-"""What a training child does for a charged report: everything public first, then the rows, once, with noise.
+"""What a training child does for a utility report: everything public first, then the rows, once, with noise.
 
-Until the mark is made nothing private has begun, and whatever fails is the machinery's; a release that is no longer what
-was ordered is refused there too. All noise is keyed by the job, so a job that runs twice measures the same, to the byte.
+Until the mark is made nothing private has begun, and whatever fails is the machinery's; a release that is no longer the
+ordered one is refused there too. All noise is keyed by the job, so a job that runs twice measures the same, to the byte.
 """
 
 import hashlib
@@ -28,23 +28,18 @@ from models.randomness import KeyedStreams, Purpose
 from models.reports.charged import GRID, noisy_terms
 from models.reports.public_side import PublicSide, public_side
 from workers.assignment import Assignment
-from workers.attempt import AttemptEnded, machinery
-from workers.outcomes import ExitCode
-from workers.software import software
+from workers.outcomes import AttemptEnded, ExitCode, machinery
+from workers.recording import software
 
 References = Mapping[str, list[float]]
 MEASURING: Final = "measure"
-"""The stage of a report; its only one."""
+"""The only stage of a report."""
 _TOLERANCE: Final = 1e-9
-"""Relative; what a sensitivity may differ by from the plan's, by rounding alone."""
+"""Relative difference from the plan's sensitivity that rounding alone explains."""
 
 
-class ChargedRecord:
-    """A `models.releases.Releases` that holds the one release of a report against its plan.
-
-    Args:
-        plan: what was charged.
-    """
+class UtilityRecord:
+    """A `models.releases.Releases` that checks the one release of a report against its plan, which is what was charged."""
 
     def __init__(self, plan: ReportPlan) -> None:
         self._plan = plan
@@ -58,10 +53,10 @@ class ChargedRecord:
         *,
         sensitivity: float,
     ) -> None:
-        """Leave the private values alone, and compare how far one unit may move them with what was charged.
+        """Compare the sensitivity with what was charged; the private values are not looked at.
 
         Raises:
-            ExecutionDiffers: the plan has no such release, or it has more noise.
+            ExecutionDiffers: the plan has no such release, or one with more noise.
         """
         planned = (purpose, step) == (Purpose.REPORT_NOISE, 0)
         if not (planned and sensitivity * self._plan.noise_multiplier <= 1 + _TOLERANCE):
@@ -72,10 +67,10 @@ class ChargedRecord:
         self._heard += 1
 
     def require_as_planned(self) -> None:
-        """Check that the report was measured, and once.
+        """Check that the report was measured exactly once.
 
         Raises:
-            ExecutionDiffers: it was not.
+            ExecutionDiffers: it was not measured, or more than once.
         """
         if self._heard != 1:
             raise ExecutionDiffers
@@ -84,10 +79,12 @@ class ChargedRecord:
 def released_side(
     work: Assignment, *, database: Database, store: ObjectStore
 ) -> tuple[PublicSide, References]:
-    """Open the release that the plan names, draw its records, and make all that is public of the report; no private record is open yet.
+    """Open the release that the plan names, draw its records, and compute all that is public of the report.
+
+    No private record is open yet.
 
     Raises:
-        AttemptEnded: the release is not the one that was ordered about, or a part does not answer.
+        AttemptEnded: the release is not the ordered one, or database or object store do not answer.
     """
     plan = _plan_of(work)
     with machinery():
@@ -106,19 +103,19 @@ def released_side(
         public = public_side(bundle, plan)
     except BundleInvalid as error:
         raise AttemptEnded(ExitCode.MACHINERY) from error
-    # The classifier learns for it, too: whatever goes wrong with synthetic records alone costs nothing.
+    # Includes training the classifier: whatever goes wrong with synthetic records alone costs nothing.
     return public, public.references(plan.declared_size)
 
 
 def mark(work: Assignment, *, database: Database) -> None:
-    """Commit that measuring begins, before rows are opened.
+    """Commit the mark that measuring begins, before rows are opened.
 
     Raises:
         AttemptEnded: a person cancelled, the lease is lost, or the database is away.
     """
     with machinery(), database.transaction() as session:
         if claims.advance(session, work.claim, stage=MEASURING, step=0, total=1):
-            # Taken back with the transaction: nothing has begun, so nothing is charged.
+            # Rolls the mark back: nothing has begun, so nothing is charged.
             raise AttemptEnded(ExitCode.CANCELLED)
 
 
@@ -128,7 +125,7 @@ def measure(
     references: References,
     records: Callable[[], PrivateTable | PrivateImages],
 ) -> bytes:
-    """Measure once, and say what came of it and what is public; the same bytes for every attempt of a job.
+    """Measure once. Returns the noisy terms with all that is public, the same bytes for every attempt of a job.
 
     Args:
         work: what is to be done.
@@ -140,7 +137,7 @@ def measure(
         ExecutionDiffers: what was released is not the plan.
     """
     plan = _plan_of(work)
-    record = ChargedRecord(plan)
+    record = UtilityRecord(plan)
     terms = noisy_terms(records(), public, plan, KeyedStreams(work.randomness_key, releases=record))
     record.require_as_planned()
     told: dict[str, Any] = {
@@ -157,7 +154,7 @@ def measure(
 
 
 def _is_of(released: Mapping[str, Any], declared: Domain) -> bool:
-    """Whether a release's domain is the dataset's; what was learnt may differ, the columns and their order may not."""
+    """Whether a release has the dataset's domain. Learnt parts may differ; the columns and their order may not."""
     document: dict[str, Any] = declared.to_json()
     if isinstance(declared, ImageDomain) or not declared.learnt:
         return released == document
@@ -174,5 +171,5 @@ def _is_of(released: Mapping[str, Any], declared: Domain) -> bool:
 
 def _plan_of(work: Assignment) -> ReportPlan:
     plan = work.claim.plan
-    assert isinstance(plan, ReportPlan), "a training is run by workers.runner"
+    assert isinstance(plan, ReportPlan), "a training is run by workers.training_child"
     return plan

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _SLEEPER = """
 import os, sys, time
-from workers.lifeline import die_with_parent
+from workers.process_limits import die_with_parent
 die_with_parent(int(sys.argv[1]))
 print(os.getpid(), flush=True)
 time.sleep(60)
@@ -58,7 +58,7 @@ def test_a_child_whose_parent_was_gone_before_it_asked_ends_at_once():
 def test_closed_side_doors_mean_no_core_dump_and_no_dumpable_process():
     script = """
 import ctypes, resource
-from workers.lifeline import close_side_doors
+from workers.process_limits import close_side_doors
 close_side_doors()
 assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
 print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
@@ -71,7 +71,7 @@ print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 
 def test_an_allocation_beyond_the_limit_fails_as_a_memory_error():
     script = """
-from workers.lifeline import limit_memory
+from workers.process_limits import limit_memory
 limit_memory(256 * 2**20)
 kept = bytearray(64 * 2**20)
 try:

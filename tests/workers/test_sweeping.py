@@ -10,8 +10,8 @@ from core.datasets.deletion import mark_deleted
 from core.db.tables import Dataset
 from core.jobs.failure_notes import failure_note_key
 from tests.workers.support import Workshop
-from workers.orphans import AGE, sweep_orphans
-from workers.places import bundle_key, checkpoint_key, report_key
+from workers.object_keys import bundle_key, checkpoint_key, measurement_key
+from workers.sweeping import AGE, sweep_orphans
 
 
 @pytest.fixture
@@ -56,14 +56,14 @@ def test_what_a_live_job_or_a_release_needs_is_kept(workshop, clock):
     workshop.cancel(ended)
     kept = [
         checkpoint_key(live, 1),
-        report_key(live, 1),
+        measurement_key(live, 1),
         bundle_key(live, 1),
         failure_note_key(live, 1),
         failure_note_key(ended, 1),
     ]
     gone = [
         checkpoint_key(ended, 1),
-        report_key(ended, 1),
+        measurement_key(ended, 1),
         bundle_key(ended, 1),
         checkpoint_key(UUID(int=1), 1),
     ]

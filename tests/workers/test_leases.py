@@ -4,9 +4,10 @@ import pytest
 
 from core.db.session import Database
 from core.db.tables import Job
+from core.jobs import claims
 from core.jobs.coarse import Edges
+from workers.leases import Heartbeat
 from workers.outcomes import Outcome
-from workers.pulse import Pulse
 
 
 class Watch:
@@ -22,10 +23,17 @@ def watch():
     return Watch()
 
 
-def pulse(workshop, job_id, watch, *, database=None):
-    return Pulse(
-        workshop.claim(job_id),
-        database=database or workshop.database,
+def heartbeat(workshop, job_id, watch, *, database=None):
+    claim, database = workshop.claim(job_id), database or workshop.database
+
+    def renew(show_marks):
+        with database.transaction() as session:
+            return claims.heartbeat(
+                session, claim, clock=workshop.clock, lease_seconds=60.0, show_marks=show_marks
+            )
+
+    return Heartbeat(
+        renew,
         clock=workshop.clock,
         lease_seconds=60.0,
         edges=Edges(claimed_at=workshop.clock.now(), seconds=3600.0),
@@ -35,7 +43,7 @@ def pulse(workshop, job_id, watch, *, database=None):
 
 def test_it_renews_the_lease(workshop, watch):
     job_id = workshop.order()
-    beat = pulse(workshop, job_id, watch)
+    beat = heartbeat(workshop, job_id, watch)
     before = workshop.job(job_id).lease_expires_at
     assert beat() is None
     assert workshop.job(job_id).lease_expires_at > before
@@ -43,14 +51,14 @@ def test_it_renews_the_lease(workshop, watch):
 
 def test_it_tells_of_a_cancel_request(workshop, watch):
     job_id = workshop.order()
-    beat = pulse(workshop, job_id, watch)
+    beat = heartbeat(workshop, job_id, watch)
     workshop.cancel(job_id)
     assert beat() is Outcome.CANCELLED
 
 
 def test_it_tells_that_another_worker_took_over(workshop, watch):
     job_id = workshop.order()
-    beat = pulse(workshop, job_id, watch)
+    beat = heartbeat(workshop, job_id, watch)
     with workshop.database.transaction() as session:
         session.get_one(Job, job_id).fence += 1
     assert beat() is Outcome.LEASE_LOST
@@ -59,7 +67,7 @@ def test_it_tells_that_another_worker_took_over(workshop, watch):
 def test_a_database_that_is_away_is_waited_for_until_the_lease_has_run_out(workshop, watch):
     job_id = workshop.order()
     nowhere = Database("postgresql://nobody@127.0.0.1:1/none")
-    beat = pulse(workshop, job_id, watch, database=nowhere)
+    beat = heartbeat(workshop, job_id, watch, database=nowhere)
     watch.seconds = 59.0
     assert beat() is None
     watch.seconds = 60.0

@@ -27,11 +27,10 @@ from core.reports.sealed_size import most_bytes
 from core.storage.errors import SealBroken
 from tests.core.releases.stand_in import bundle, network_of
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
-from workers import reporting_runner
-from workers.attempt import AttemptEnded
-from workers.orphans import AGE, sweep_orphans
-from workers.outcomes import ExitCode
-from workers.reporting import Reporter
+from workers import owner_report_child
+from workers.outcomes import AttemptEnded, ExitCode
+from workers.owner_reports import OwnerReporter
+from workers.sweeping import AGE, sweep_orphans
 from workers.upkeep import Upkeep
 
 
@@ -91,10 +90,10 @@ def ordered(workshop: Workshop, release_id: UUID | None = None) -> UUID:
         return report.id
 
 
-def reporter(workshop: Workshop, script: str | None = None) -> Reporter:
+def reporter(workshop: Workshop, script: str | None = None) -> OwnerReporter:
     """A reporter; with a script its child runs that instead of a report."""
     command = {} if script is None else {"command": lambda *_: [sys.executable, "-c", script]}
-    return Reporter(
+    return OwnerReporter(
         workshop.settings,
         database=workshop.database,
         store=workshop.store,
@@ -159,7 +158,7 @@ def test_a_report_is_made_by_a_child_sealed_and_the_same_whoever_makes_it(worksh
         row = session.get_one(SealedReport, report_id)
         row.state, row.fence, row.object_key, row.finished_at = "running", 2, None, None
         row.lease_expires_at = datetime.now(UTC) + timedelta(seconds=60)
-    reporting_runner.make(
+    owner_report_child.make(
         workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=2
     )
     again = read_report(
@@ -172,13 +171,13 @@ def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner
     def fails(*_: object, **__: object) -> None:
         raise ValueError(f"{'&' * 200_000} what a library says about {CANARY}")
 
-    monkeypatch.setattr(reporting_runner, "measure", fails)
+    monkeypatch.setattr(owner_report_child, "measure", fails)
     monkeypatch.setattr(sealed_files, "STEP_BYTES", 1024)
     report_id = ordered(workshop)
     with workshop.database.transaction() as session:
         claim = claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
     assert claim is not None
-    reporting_runner.make(
+    owner_report_child.make(
         workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=1
     )
     key = report_key(workshop.dataset_id, report_id, 1)
@@ -200,11 +199,11 @@ def test_rows_that_cannot_be_coded_make_a_report_that_says_so_to_their_owner(wor
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
-    monkeypatch.setattr(reporting_runner, "coded_rows", full)
+    monkeypatch.setattr(owner_report_child, "coded_rows", full)
     report_id = ordered(workshop)
     with workshop.database.transaction() as session:
         assert claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
-    reporting_runner.make(
+    owner_report_child.make(
         workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=1
     )
     key = report_key(workshop.dataset_id, report_id, 1)
@@ -215,12 +214,12 @@ def test_a_failure_while_it_is_stored_is_one_among_the_rows(workshop, monkeypatc
     def short_of_memory(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(reporting_runner, "write_report", short_of_memory)
+    monkeypatch.setattr(owner_report_child, "write_report", short_of_memory)
     report_id = ordered(workshop)
     with workshop.database.transaction() as session:
         assert claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
     with pytest.raises(AttemptEnded) as ended:
-        reporting_runner.make(
+        owner_report_child.make(
             workshop.settings, database=workshop.database, store=workshop.store, report_id=report_id, fence=1
         )
     assert ended.value.code is ExitCode.DATA, "no log says when, or of which class it was"
@@ -360,9 +359,9 @@ def test_a_worker_is_free_again_only_at_an_edge_however_short_the_work(workshop)
         claimed_at = now.now()
         made = reporter(workshop, f"raise SystemExit({ExitCode.DONE})")
         made._clock, made._sleep = now, sleep
-        watched = made._made
-        made._made = lambda claim, watched=watched, worked=worked: (
-            watched(claim),
+        watched = made._watched
+        made._watched = lambda claim, heartbeat, watched=watched, worked=worked: (
+            watched(claim, heartbeat),
             now.advance(seconds=worked),
         )[0]
         made.report(report_id)

@@ -1,0 +1,165 @@
+"""What a child does that makes an owner report.
+
+It opens private rows, compares them with rows drawn from the release, and stores one file, sealed for the owner of the
+rows. What goes wrong among the rows is written into the file in the report's place, so that to everybody but its owner it
+looks like any report. No ledger entry precedes it, because nothing leaves it that anybody but the owner can open. It
+imports no torch.
+"""
+
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from core.db.session import Database
+from core.db.tables.dataset import Dataset
+from core.db.tables.release import Release
+from core.domain.table import TableDomain
+from core.releases.bundle import unpack
+from core.releases.errors import BundleInvalid
+from core.releases.sampler import Sampler
+from core.reports.coded_rows import coded_rows
+from core.reports.columns import columns_of
+from core.reports.sealed_contents import measure
+from core.reports.sealed_files import report_key, write_report
+from core.reports.sealed_orders import REPORTS
+from core.reports.sealed_page import Subject, render, render_failure
+from core.reports.sealed_size import most_bytes
+from core.settings import Settings
+from core.storage.errors import ObjectMissing
+from core.storage.master_keys import MasterKeys
+from core.storage.objects import ObjectStore
+from core.storage.private_rows import open_private_rows
+from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
+from workers.process_limits import limit_memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportWork:
+    """One attempt's work.
+
+    Attributes:
+        report_id: The report.
+        fence: The claim's.
+        dataset_id: The dataset whose rows are read.
+        domain: The declared domain.
+        rows_key: Key of the sealed rows.
+        data_key: Opens them, and seals the report; 32 bytes.
+        bundle_key: Key of the release's bundle.
+        target: The column to predict.
+        subject: What the report says that it is about.
+    """
+
+    report_id: UUID
+    fence: int
+    dataset_id: UUID
+    domain: TableDomain
+    rows_key: str
+    data_key: bytes = field(repr=False)
+    bundle_key: str
+    target: str
+    subject: Subject
+
+
+def read_report_work(
+    database: Database, *, report_id: UUID, fence: int, master_keys: MasterKeys
+) -> ReportWork:
+    """Read the work of a claim, if it still holds the report.
+
+    Raises:
+        LeaseLost: Another worker took over, or the report has ended or is gone.
+        ObjectMissing: The dataset's rows were deleted.
+        SealBroken: A key does not open; the master key may be another one.
+        DatabaseUnavailable: The database is away.
+    """
+    with database.read_only() as session:
+        report = REPORTS.held(session, report_id, fence=fence)
+        dataset = session.get_one(Dataset, report.dataset_id)
+        release = session.get_one(Release, report.release_id)
+        if dataset.rows_key is None or dataset.wrapped_data_key is None:
+            raise ObjectMissing
+        return ReportWork(
+            report_id=report_id,
+            fence=fence,
+            dataset_id=dataset.id,
+            domain=TableDomain.from_json(dataset.domain),
+            rows_key=dataset.rows_key,
+            data_key=master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}"),
+            bundle_key=release.bundle_key,
+            target=report.target,
+            subject=Subject(
+                title=dataset.name, facts=tuple(_facts(release, report.target, dataset.privacy_unit))
+            ),
+        )
+
+
+def _facts(release: Release, target: str, unit: str | None) -> Iterator[tuple[str, str]]:
+    yield "Release", str(release.id)
+    yield "Released", f"{release.created_at:%Y-%m-%d %H:%M} UTC"
+    promised: dict[str, Any] = release.certificate.get("privacy_parameters", {})
+    if {"epsilon", "delta"} <= promised.keys():
+        yield "Guarantee of the release", f"ε {promised['epsilon']}, δ {promised['delta']}"
+    yield "Protected unit", "one record" if unit is None else f"all records of one “{unit}”"
+    yield "Predicted column", target
+
+
+def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
+    """Make this process ready for the claim's report, and make it (workers.runner.Work)."""
+    limit_memory(settings.training_memory_bytes)
+    make(settings, database=database, store=store, report_id=claimed, fence=fence)
+
+
+def make(settings: Settings, *, database: Database, store: ObjectStore, report_id: UUID, fence: int) -> None:
+    """Make the report of a claim and store it, sealed, under the key that its parent will name.
+
+    Args:
+        settings: What the operator set.
+        database: Where the claim is.
+        store: Where rows, bundles and reports are.
+        report_id: The claimed report.
+        fence: The claim's fence.
+
+    Raises:
+        AttemptEnded: Why there is none.
+    """
+    with machinery():
+        work = read_report_work(database, report_id=report_id, fence=fence, master_keys=settings.master_keys)
+        bundle = store.get_bytes(work.bundle_key)
+    try:
+        html = _written(work, store, bundle)
+    except AttemptEnded:
+        raise
+    except Exception as error:  # noqa: BLE001 - its text is sealed for the owner; nobody else learns that there was an error
+        html = render_failure(work.subject, "".join(traceback.format_exception(error)))
+    key = report_key(work.dataset_id, report_id, fence)
+    room = max(most_bytes(columns_of(domain)) for domain in _domains(work, bundle))
+    try:
+        with machinery():
+            write_report(store, key, html, data_key=work.data_key, room=room)
+    except AttemptEnded:
+        raise
+    except Exception:  # noqa: BLE001 - how much memory is left may depend on rows: no log says when, or of which class
+        raise AttemptEnded(ExitCode.DATA) from None
+
+
+def _domains(work: ReportWork, bundle: bytes) -> list[TableDomain]:
+    """The declared domain and, if part of it is learnt, the release's, whose words may be longer; both are public."""
+    if not work.domain.learnt:
+        return [work.domain]
+    with suppress(BundleInvalid):
+        return [work.domain, TableDomain.from_json(unpack(bundle).domain)]
+    return [work.domain]
+
+
+def _written(work: ReportWork, store: ObjectStore, bundle: bytes) -> str:
+    with storage():
+        rows = open_private_rows(store, work.rows_key, work.data_key, work.domain)
+        opened = unpack(bundle)
+        # The release's own domain: what is learnt of a declared domain differs between releases.
+        domain = TableDomain.from_json(opened.domain)
+        codes, units = coded_rows(rows, domain)
+    sampler = Sampler(opened)
+    contents = measure(codes, units, sampler.codes, columns_of(domain), target=work.target)
+    return render(work.subject, contents)

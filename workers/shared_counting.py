@@ -1,0 +1,265 @@
+"""Counting with help: a counter whose shards are counted by whoever is free, and the board where counts are exchanged.
+
+The training posts a round's questions, sends messages that ask for help, and counts the shards that nobody has handed in,
+one after the other. Helpers pick such a shard at random (workers.counting_child). Nobody waits for anybody and nothing is
+locked: a shard that a helper lost, or that two count at the same time, costs only time, because its counts are exact and
+the same whoever makes them. Without helpers the training counts everything.
+
+The board is a folder of sealed objects of one attempt, deleted once they are added up. They hold exact counts of private
+rows, so they are sealed under a key derived from the job's randomness key, which is destroyed when the job ends. Every
+object's key is its associated data: no object can be taken for another round, shard or attempt.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+from uuid import UUID
+
+import numpy as np
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from core.domain.forbidden import forbidden_pairs
+from core.domain.table import TableDomain
+from core.logs import get_logger
+from core.storage.errors import ObjectMissing, SealBroken
+from core.storage.objects import ObjectStore
+from core.storage.sealing import open_bytes, seal_bytes
+from models.coding import codes_alone, ordered_columns
+from models.counting.question import CountQuestion, Counts, Groups
+from models.counting.streamed import add_counts, count_shard
+from models.counting.units import RowShards, Weights, record_weights
+from models.encoding import Forbidden
+from workers.object_keys import count_folder
+from workers.outcomes import machinery
+
+_PURPOSE: Final = b"understudy/counts/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Round:
+    """The questions that are asked of every shard at present.
+
+    Args:
+        number: From 1, in the order of the training's questions.
+        shards: Number of shards.
+        shard_bytes: Smallest size of a shard.
+        cut: Where shards begin and end; a helper that cuts otherwise must not count (`core.storage.private_rows.PrivateShards.cut`).
+        weighted: Whether the weights of the records are on the board.
+        questions: The tables to count.
+    """
+
+    number: int
+    shards: int
+    shard_bytes: int
+    cut: str
+    weighted: bool
+    questions: tuple[CountQuestion, ...]
+
+
+class CountBoard:
+    """The board of one attempt.
+
+    Args:
+        store: Where they lie.
+        job_id: The job.
+        fence: The attempt's fence.
+        randomness_key: The job's 32 bytes.
+    """
+
+    def __init__(self, store: ObjectStore, *, job_id: UUID, fence: int, randomness_key: bytes) -> None:
+        self._store = store
+        self._folder = count_folder(job_id, fence)
+        self._key = HKDF(SHA256(), 32, None, _PURPOSE).derive(randomness_key)
+
+    def ask(self, asked: Round) -> None:
+        """Post a round's questions in place of those of the round before."""
+        groupings: dict[bytes, int] = {}
+        listed: list[list[int]] = []
+
+        def place_of(groups: Groups | None) -> int | None:
+            """Write each grouping once, however many tables use it."""
+            if groups is None:
+                return None
+            if (content := groups.tobytes()) not in groupings:
+                groupings[content] = len(listed)
+                listed.append(groups.tolist())
+            return groupings[content]
+
+        document = {
+            "number": asked.number,
+            "shards": asked.shards,
+            "shard_bytes": asked.shard_bytes,
+            "cut": asked.cut,
+            "weighted": asked.weighted,
+            "questions": [
+                [one.columns, [place_of(groups) for groups in one.groups], one.cardinalities] for one in asked.questions
+            ],
+            "groupings": listed,
+        }  # fmt: skip
+        self._put("asked", json.dumps(document).encode())
+
+    def asked(self) -> Round | None:
+        """The round that is being counted, or None."""
+        found = self._get("asked")
+        if found is None:
+            return None
+        document = json.loads(found)
+        groupings = [np.array(each, np.int32) for each in document.pop("groupings")]
+        questions = tuple(
+            CountQuestion(
+                columns=tuple(columns),
+                groups=tuple(None if place is None else groupings[place] for place in groups),
+                cardinalities=tuple(cardinalities),
+            )
+            for columns, groups, cardinalities in document.pop("questions")
+        )
+        return Round(**document, questions=questions)
+
+    def put_weights(self, shard: int, weights: Weights) -> None:
+        """Store the weights of a shard's records, for all rounds."""
+        self._put(f"weights-{shard}", weights.astype("<u4").tobytes())
+
+    def weights(self, shard: int) -> Weights | None:
+        """The weights of a shard's records, if they were stored."""
+        found = self._get(f"weights-{shard}")
+        return None if found is None else np.frombuffer(found, "<u4").astype(np.uint32)
+
+    def put_counts(self, asked: Round, shard: int, counts: Sequence[Counts]) -> None:
+        """Hand in the counts of a shard."""
+        content = b"".join(np.ascontiguousarray(table, "<i8").tobytes() for table in counts)
+        self._put(f"{asked.number}-{shard}", content)
+
+    def counts(self, asked: Round, shard: int) -> list[Counts] | None:
+        """The counts of a shard, if somebody has handed them in whole."""
+        found = self._get(f"{asked.number}-{shard}")
+        cells = sum(question.cells for question in asked.questions)
+        if found is None or len(found) != 8 * cells:
+            return None
+        values = np.frombuffer(found, "<i8").astype(np.int64)
+        ends = np.cumsum([question.cells for question in asked.questions])
+        parts = np.split(values, ends[:-1])
+        return [part.reshape(one.shape) for part, one in zip(parts, asked.questions, strict=True)]
+
+    def missing(self, asked: Round) -> list[int]:
+        """Shards of a round that nobody has handed in."""
+        names = {found.key.rpartition("/")[2] for found in self._store.list(self._folder)}
+        return [shard for shard in range(asked.shards) if f"{asked.number}-{shard}.sealed" not in names]
+
+    def clear(self, *, all_rounds: bool = False) -> None:
+        """Delete questions and counts. Weights stay for later rounds unless `all_rounds` are over."""
+        for found in list(self._store.list(self._folder)):
+            if all_rounds or not found.key.rpartition("/")[2].startswith("weights-"):
+                self._store.delete(found.key)
+
+    def _put(self, name: str, content: bytes) -> None:
+        key = f"{self._folder}/{name}.sealed"
+        self._store.put_bytes(key, seal_bytes(self._key, content, context=key))
+
+    def _get(self, name: str) -> bytes | None:
+        """The content of an object. A damaged one counts as missing, for it is made again."""
+        key = f"{self._folder}/{name}.sealed"
+        try:
+            return open_bytes(self._key, self._store.get_bytes(key), context=key)
+        except ObjectMissing:
+            return None
+        except SealBroken:
+            get_logger().warning("counts-damaged")
+            return None
+
+
+class CutShards(RowShards, Protocol):
+    """Stored rows in shards that every reader cuts alike."""
+
+    @property
+    def shard_bytes(self) -> int:
+        """Smallest stored size of a shard."""
+        ...
+
+    @property
+    def cut(self) -> str:
+        """Where the shards begin and end."""
+        ...
+
+
+class SharedCounter:
+    """A `models.counting.question.Counter` that counts stored rows with help.
+
+    Args:
+        shards: The stored rows.
+        domain: The declared domain.
+        key: Job key that tells units apart.
+        bound: Number of records of a unit that count, each fully. With None all records count, and a unit's together as one
+            at most.
+        board: Where questions and counts are exchanged.
+        call: Sends a message that asks for help. Returns whether it was sent.
+        helpers: Number of messages per round.
+    """
+
+    def __init__(
+        self,
+        shards: CutShards,
+        domain: TableDomain,
+        *,
+        key: bytes,
+        bound: int | None,
+        board: CountBoard,
+        call: Callable[[], bool],
+        helpers: int,
+    ) -> None:
+        self.cardinalities = domain.cardinalities
+        self.target_index = domain.target_index
+        self.ordered, self.alone = ordered_columns(domain), codes_alone(domain)
+        self.forbidden: Forbidden = partial(forbidden_pairs, domain)
+        self.most_records = bound or 1
+        self._shards = shards
+        self._domain = domain
+        self._key = key
+        self._bound = bound
+        self._board = board
+        self._call = call
+        self._helpers = helpers
+        self._rounds = 0
+        self._weights: list[Weights] | None = None
+
+    def count(self, questions: Sequence[CountQuestion]) -> list[Counts]:
+        """Count the records of every cell of every table."""
+        self._weigh()
+        self._rounds += 1
+        asked = Round(
+            number=self._rounds,
+            shards=len(self._shards),
+            shard_bytes=self._shards.shard_bytes,
+            cut=self._shards.cut,
+            weighted=self._weights is not None,
+            questions=tuple(questions),
+        )
+        with machinery():
+            self._board.ask(asked)
+        for _ in range(min(self._helpers, len(self._shards) - 1)):
+            if not self._call():
+                break  # a log line for every further shard would tell how many there are
+        sums = [np.zeros(question.shape, np.int64) for question in questions]
+        for shard in range(len(self._shards)):
+            with machinery():
+                part = self._board.counts(asked, shard)
+            add_counts(sums, self._counted(questions, shard) if part is None else part)
+        with machinery():
+            self._board.clear()
+        return sums
+
+    def _counted(self, questions: Sequence[CountQuestion], shard: int) -> list[Counts]:
+        weights = None if self._weights is None else self._weights[shard]
+        return count_shard(self._shards.read(shard), self._domain, questions, weights)
+
+    def _weigh(self) -> None:
+        """Weigh the records once, and leave the weights for the helpers."""
+        unit = self._domain.privacy_unit
+        if unit is None or self._weights is not None:
+            return
+        self._weights = record_weights(self._shards, unit, key=self._key, bound=self._bound)
+        with machinery():
+            for shard, weights in enumerate(self._weights):
+                self._board.put_weights(shard, weights)

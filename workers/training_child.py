@@ -1,0 +1,358 @@
+"""What a training child does: train a generator, or measure a utility report, and stage the result for its parent.
+
+The parent claimed the job and made the spend durable before it started the child. Until the rows are opened, no failure
+can depend on them: it is the machinery's. From then on every failure that is not clearly the database's or the object
+store's counts as one that could. What went wrong among the rows is sealed for their owner; that something did is logged
+by the parent, at the next edge (core.jobs.coarse).
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pyarrow as pa
+import structlog
+import torch
+
+from core.db.session import Database
+from core.db.tables.release import Release
+from core.domain.declared import Domain
+from core.domain.images import ImageDomain
+from core.domain.table import TableDomain
+from core.jobs.failure_notes import write_failure_note
+from core.logs import get_logger
+from core.releases.bundle import unpack_counts
+from core.releases.counts import ReleasedCounts
+from core.releases.errors import BundleInvalid
+from core.settings import Settings
+from core.storage.errors import ObjectMissing
+from core.storage.objects import ObjectStore
+from core.storage.private_rows import PrivateShards, open_private_rows
+from core.synthesis.errors import SynthesizerNotInstalled
+from core.synthesis.installed import require_installed
+from core.synthesis.plan import Plan
+from core.synthesis.report_plan import ReportPlan
+from core.synthesis.reused import ReusedCounts
+from core.synthesis.selection import SelectionPlan
+from models.bundle import write_bundle
+from models.coding import coded_images, coded_table
+from models.counting.streamed import StreamedCounter, only_counts
+from models.counting.units import UNIT_KEY_BYTES
+from models.devices.errors import DeviceDiffers, OtherDevice
+from models.devices.placement import HOST, Placement, placed, settle
+from models.dp.errors import UnevenRounding
+from models.encoding import PrivateImages, PrivateTable
+from models.generator_check import check_generator
+from models.idpgan.reuse import require_usable
+from models.learning import learnt_records
+from models.learnt_records import noise_of_learnt_records
+from models.randomness import KeyedStreams, Purpose
+from models.recording import Record
+from models.registry import make_synthesizer
+from models.selection.selecting import Selection
+from models.synthesizer import TrainedGenerator, TrainedImageGenerator
+from workers import measuring
+from workers.assignment import Assignment, read_assignment
+from workers.checkpoints import Checkpoints, JobHost
+from workers.object_keys import bundle_key, measurement_key
+from workers.outcomes import AttemptEnded, ExitCode, machinery, storage
+from workers.process_limits import limit_memory
+from workers.recording import SelectionRecord, record_of, report_of
+from workers.shared_counting import CountBoard, CutShards, SharedCounter
+
+if TYPE_CHECKING:
+    from core.jobs.queue import CeleryQueue
+
+
+def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
+    """Make this process ready for the claim's training or measuring, and attempt it (workers.runner.Work)."""
+    placement = placed(settings.training_device, settings.training_precision)
+    if not placement.spread:
+        # CUDA maps far more memory than it uses; there the parent's limit on resident memory has to do.
+        limit_memory(settings.training_memory_bytes)
+    repeatable(settings.training_threads)
+    settle(placement)
+    attempt(settings, database=database, store=store, job_id=claimed, fence=fence, placement=placement)
+
+
+def attempt(
+    settings: Settings,
+    *,
+    database: Database,
+    store: ObjectStore,
+    job_id: UUID,
+    fence: int,
+    placement: Placement = HOST,
+) -> None:
+    """Train or measure under a claim, and stage the result where the parent finds it.
+
+    Args:
+        settings: What the operator set.
+        database: Where the claim is.
+        store: Where rows, checkpoints and bundles are.
+        job_id: The claimed job.
+        fence: The claim's fence.
+        placement: The devices to train on.
+
+    Raises:
+        AttemptEnded: Why it went no further.
+    """
+    with machinery():
+        work = read_assignment(database, job_id=job_id, fence=fence, master_keys=settings.master_keys)
+    if work.claim.request_id is not None:
+        structlog.contextvars.bind_contextvars(request_id=work.claim.request_id)
+    if isinstance(work.claim.plan, ReportPlan):
+        public, references = measuring.released_side(work, database=database, store=store)
+        measuring.mark(work, database=database)
+        make = partial(
+            measuring.measure,
+            work,
+            public,
+            references,
+            partial(_opened, work, store, public.domain or work.domain),
+        )
+        key = measurement_key(job_id, fence)
+    else:
+        make = partial(_bundle, settings, work, database=database, store=store, placement=placement)
+        key = bundle_key(job_id, fence)
+    _stage(make, key, work, store)
+
+
+def _stage(make: Callable[[], bytes], key: str, work: Assignment, store: ObjectStore) -> None:
+    """Make the result from the rows and store it. Whatever goes wrong among the rows is told to their owner alone.
+
+    So is what goes wrong while the result is stored: how much memory is left then may depend on rows.
+
+    Raises:
+        AttemptEnded: Why it went no further.
+    """
+    try:
+        content = make()
+        with machinery():
+            store.put_bytes(key, content)
+    except AttemptEnded:
+        raise
+    except (OtherDevice, DeviceDiffers, UnevenRounding) as error:
+        # Public numbers tell all three before a step; a worker on another machine may succeed.
+        raise AttemptEnded(ExitCode.MACHINERY) from error
+    except Exception as error:  # noqa: BLE001 - its text is sealed for the owner; everybody else learns a code
+        # Not even that it happened is logged here: its time and the class of the error could tell something about rows.
+        with suppress(Exception):
+            claim = work.claim
+            write_failure_note(
+                store, job_id=claim.job_id, fence=claim.fence, data_key=work.data_key, error=error
+            )
+        raise AttemptEnded(ExitCode.DATA) from None
+
+
+def _bundle(
+    settings: Settings, work: Assignment, *, database: Database, store: ObjectStore, placement: Placement
+) -> bytes:
+    """Train, and pack the generator with the record of its training."""
+    claim, plan = work.claim, _trained_plan(work)
+    _require_installed(plan)
+    checkpoints = Checkpoints(
+        store, job_id=claim.job_id, fence=claim.fence, randomness_key=work.randomness_key
+    )
+    record = record_of(plan)
+    host = JobHost(
+        claim,
+        database=database,
+        checkpoints=checkpoints,
+        record=record,
+        checkpoint_seconds=settings.checkpoint_seconds,
+    )
+    earlier = _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+    domain, generator = _trained(settings, work, store, host, record, placement, earlier)
+    report = report_of(work, record, check_generator(generator, domain))
+    return write_bundle(generator=generator, domain=domain.to_json(), certificate=report)
+
+
+def _trained(
+    settings: Settings,
+    work: Assignment,
+    store: ObjectStore,
+    host: JobHost,
+    record: Record | SelectionRecord,
+    placement: Placement = HOST,
+    earlier: Sequence[ReleasedCounts] = (),
+) -> tuple[Domain, TrainedGenerator | TrainedImageGenerator]:
+    """Open the private records and run the plan, recording what is released. The returned domain is the learnt one."""
+    plan, domain = _trained_plan(work), work.domain
+    make = partial(make_synthesizer, placement=placement, earlier=earlier)
+    # In a selection every training has its own record.
+    releases = None if isinstance(record, SelectionRecord) else record
+    streams = KeyedStreams(work.randomness_key, releases=releases)
+    if isinstance(plan, Plan) and plan.learning is not None:
+        assert isinstance(domain, TableDomain), "only a table's domain is learnt"
+        with storage():
+            batches = list(open_private_rows(store, work.rows_key, work.data_key, domain))
+        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
+        domain, table = learnt_records(
+            batches,
+            domain,
+            plan.learning,
+            streams,
+            host,
+            bound=plan.privacy_unit.records,
+            key=key,
+            noise_of_one=noise_of_learnt_records(plan, domain),
+        )
+        plan = plan.with_learnt_records(domain.records_per_unit)
+        return domain, make(plan.synthesizer).fit(table, plan, streams, host)
+    if isinstance(plan, Plan) and isinstance(domain, TableDomain) and only_counts(plan):
+        with storage():
+            shards = PrivateShards(store, work.rows_key, work.data_key, domain)
+        key = streams.bytes(Purpose.UNIT_KEY, 0, UNIT_KEY_BYTES)
+        with closing(_Helpers(settings, work, store)) as helpers:
+            counter = helpers.counter(_Shards(shards), domain, key=key, bound=plan.privacy_unit.records)
+            return domain, make(plan.synthesizer).fit(counter, plan, streams, host)
+    records = _opened(work, store, domain)
+    if isinstance(plan, SelectionPlan):
+        assert isinstance(record, SelectionRecord), "the plan's record"
+        return domain, Selection(records, plan, streams, host, listening=record, make=make).run().generator
+    return domain, make(plan.synthesizer).fit(records, plan, streams, host)
+
+
+class _Shards:
+    """Shards that report a failure to read them as one of the storage."""
+
+    def __init__(self, shards: PrivateShards) -> None:
+        self._shards = shards
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    @property
+    def shard_bytes(self) -> int:
+        return self._shards.shard_bytes
+
+    @property
+    def cut(self) -> str:
+        return self._shards.cut
+
+    def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        with storage():
+            yield from self._shards.read(shard, columns)
+
+
+class _Helpers:
+    """Whoever counts the shards of one attempt: this process alone, or others with it. Closing leaves nothing behind."""
+
+    def __init__(self, settings: Settings, work: Assignment, store: ObjectStore) -> None:
+        self._settings = settings
+        self._claim = work.claim
+        self._board = CountBoard(
+            store,
+            job_id=work.claim.job_id,
+            fence=work.claim.fence,
+            randomness_key=work.randomness_key,
+        )
+        self._queue: CeleryQueue | None = None
+
+    def counter(
+        self, shards: CutShards, domain: TableDomain, *, key: bytes, bound: int | None
+    ) -> StreamedCounter | SharedCounter:
+        """Make the counter. It asks for help if the operator wants it and there is more than one shard."""
+        helpers = self._settings.counting_helpers
+        if not helpers or len(shards) == 1:
+            return StreamedCounter(shards, domain, key=key, bound=bound)
+        from core.jobs.queue import CeleryQueue
+
+        self._queue = CeleryQueue(self._settings.broker_url)
+        call = partial(self._queue.enqueue_counting, self._claim.job_id, self._claim.fence)
+        return SharedCounter(
+            shards, domain, key=key, bound=bound, board=self._board, call=call, helpers=helpers
+        )
+
+    def close(self) -> None:
+        """Delete what was exchanged, and disconnect from the broker."""
+        if self._queue is not None:
+            self._queue.close()
+            with suppress(Exception):  # what stays is swept when the job ends, and nobody can open it
+                self._board.clear(all_rounds=True)
+
+
+def _trained_plan(work: Assignment) -> Plan | SelectionPlan:
+    plan = work.claim.plan
+    assert not isinstance(plan, ReportPlan), "a report is measured by workers.measuring"
+    return plan
+
+
+def _require_installed(plan: Plan | SelectionPlan) -> None:
+    """End the attempt before a row is opened if a library is missing: another worker may have it.
+
+    Raises:
+        AttemptEnded: It is missing.
+    """
+    plans = plan.finals if isinstance(plan, SelectionPlan) else (plan,)
+    try:
+        for one in plans:
+            require_installed(one.synthesizer)
+    except SynthesizerNotInstalled as error:
+        raise AttemptEnded(ExitCode.MACHINERY) from error
+
+
+def _earlier_counts(
+    work: Assignment, plan: Plan, *, database: Database, store: ObjectStore
+) -> tuple[ReleasedCounts, ...]:
+    """Read the counts of earlier releases that the plan reuses, before a row is opened; each must have its digest.
+
+    Raises:
+        AttemptEnded: A bundle is gone or holds other counts than the order names; or database or object store failed.
+    """
+    if not plan.reused:
+        return ()
+    assert isinstance(work.domain, TableDomain), "only counts of tables are reused"
+    found = tuple(_counts_of(one, work, database, store) for one in plan.reused)
+    try:
+        require_usable(
+            plan, found, cardinalities=work.domain.cardinalities, target_index=work.domain.target_index
+        )
+    except ValueError:
+        raise AttemptEnded(ExitCode.REUSED_MISSING) from None
+    return found
+
+
+def _counts_of(one: ReusedCounts, work: Assignment, database: Database, store: ObjectStore) -> ReleasedCounts:
+    with machinery():
+        with database.read_only() as session:
+            release = session.get(Release, UUID(one.release_id))
+            key = (
+                None if release is None or release.dataset_id != work.claim.dataset_id else release.bundle_key
+            )
+        try:
+            bundle = None if key is None else store.get_bytes(key)
+        except ObjectMissing:
+            bundle = None
+    content = None
+    try:
+        content = None if bundle is None else unpack_counts(bundle)[1]
+        if content is not None and hashlib.sha256(content).hexdigest() == one.counts_sha256:
+            return ReleasedCounts.from_bytes(content)
+    except BundleInvalid:
+        pass
+    get_logger().error("reused-counts-missing", release_id=one.release_id)
+    raise AttemptEnded(ExitCode.REUSED_MISSING)
+
+
+def _opened(work: Assignment, store: ObjectStore, domain: Domain) -> PrivateTable | PrivateImages:
+    """Open the rows by the declared domain, and code them by `domain`: a release's, or the declared one."""
+    with storage():
+        batches = open_private_rows(store, work.rows_key, work.data_key, work.domain)
+        if isinstance(domain, ImageDomain):
+            return coded_images(batches, domain)
+        return coded_table(batches, domain)
+
+
+def repeatable(threads: int) -> None:
+    """Make torch's sums independent of the machine's load, and refuse operations that are not repeatable."""
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+    # use_deterministic_algorithms does the same but imports torch's compiler to tell it too; nothing here is compiled.
+    torch.set_deterministic_debug_mode("error")
+    # Filling fresh memory hides reads of it but changes no result.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
