@@ -40,7 +40,7 @@ from models.recording import Record
 from tests.goldens.chains import AT
 from tests.goldens.plans import DOMAIN, table_plan
 from workers.checkpoints import Checkpoints
-from workers.places import bundle_key, checkpoint_key, count_folder, release_id_of, report_key
+from workers.object_keys import bundle_key, checkpoint_key, count_folder, measurement_key, release_id_of
 
 MASTER, DATA, RANDOM = bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96))
 PLAINTEXT: Final = b"It publishes an understudy of the data, never the data."
@@ -172,7 +172,7 @@ def _places() -> dict[str, object]:
         "key of: checkpoint": checkpoint_key(job, 2),
         "key of: bundle": bundle_key(job, 2),
         "key of: counts": count_folder(job, 2),
-        "key of: measured terms": report_key(job, 2),
+        "key of: measured terms": measurement_key(job, 2),
         "key of: ledger head": ledger_key(dataset),
         "key of: noted head": head_key(dataset, HEAD),
         "key of: publication": publication_key(dataset, job),

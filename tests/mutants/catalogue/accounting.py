@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 DOTS = "core.privacy.connected_dots"
 RENYI = "core.privacy.renyi"
-JOINT = "core.privacy.joint"
+JOINT = "core.privacy.gaussian"
 STAGES = "core.synthesis.stages"
 GOLDEN = "tests/core/privacy/test_golden.py::test_golden_values[3-5.447925]"
 REFRESH = "tests/core/synthesis/test_plan.py::test_refresh_steps_are_charged_jointly_with_the_public_number_of_groups"

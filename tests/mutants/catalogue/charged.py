@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 TERMS = "models.reports.charged"
 TESTS = "tests/models/reports/test_charged.py"
 RECORDS = "tests/models/reports/test_records.py"
-WORKER = "tests/workers/test_charged.py"
+WORKER = "tests/workers/test_utility_reports.py"
 LOOP = f"{TESTS}::test_terms_are_those_of_a_plain_loop"
 LAW = f"{TESTS}::test_the_noise_has_the_planned_deviation_and_no_two_numbers_share_it"
 MOVED = f"{TESTS}::test_one_unit_more_moves_all_terms_by_at_most_one_over_the_noise_multiplier"
@@ -120,7 +120,7 @@ MUTANTS = (
     ),
     Mutant(
         name="report-fresh-noise-on-resume",
-        module="workers.charged",
+        module="workers.measuring",
         function="measure",
         before="KeyedStreams(work.randomness_key, releases=record)",
         after='KeyedStreams(__import__("os").urandom(32), releases=record)',
@@ -130,9 +130,9 @@ MUTANTS = (
     ),
     Mutant(
         name="report-opens-rows-before-its-mark",
-        module="workers.runner",
+        module="workers.training_child",
         function="attempt",
-        before="charged.mark(work, database=database)",
+        before="measuring.mark(work, database=database)",
         after="",
         bug="rows are read although nothing durable says that measuring has begun, so a cancel gives the charge back",
         source="refund after the data were seen",
@@ -140,7 +140,7 @@ MUTANTS = (
     ),
     Mutant(
         name="report-about-any-release",
-        module="workers.charged",
+        module="workers.measuring",
         function="released_side",
         before="digest != plan.manifest_sha256 or not _is_of(bundle.domain, work.domain)",
         after="not _is_of(bundle.domain, work.domain)",

@@ -101,7 +101,7 @@ MUTANTS = (
     ),
     Mutant(
         name="fresh-key-per-attempt",
-        module="workers.runner",
+        module="workers.training_child",
         function="_trained",
         before="KeyedStreams(work.randomness_key, releases=releases)",
         after='KeyedStreams(__import__("os").urandom(32), releases=releases)',

@@ -4,7 +4,7 @@ from tests.mutants.mutant import Mutant
 
 REUSING = "core.synthesis.reusing"
 RELEASES = "service.releases.repository"
-WORKER = "workers.reused"
+WORKER = "workers.training_child"
 VERIFIER = "understudy.verifying.reused"
 TWIN = "tests/core/synthesis/test_reusing.py::test_of_releases_that_hold_the_same_counts_one_is_taken"
 STATED = "tests/models/idpgan/test_reuse.py::test_the_stated_noise_is_that_of_the_combined_counts"
@@ -28,7 +28,7 @@ MUTANTS = (
     Mutant(
         name="reuse-across-versions-in-the-worker",
         module=WORKER,
-        function="_counts",
+        function="_counts_of",
         before="None if release is None or release.dataset_id != work.claim.dataset_id else release.bundle_key",
         after="None if release is None else release.bundle_key",
         bug="the worker takes counts of other rows if a plan names them",
@@ -138,7 +138,7 @@ MUTANTS = (
     Mutant(
         name="reused-counts-not-held-against-their-digest",
         module=WORKER,
-        function="_counts",
+        function="_counts_of",
         before="content is not None and hashlib.sha256(content).hexdigest() == one.counts_sha256",
         after="content is not None",
         bug="counts are taken over that are not those of the plan, whatever their noise is",
@@ -147,17 +147,17 @@ MUTANTS = (
     ),
     Mutant(
         name="reused-counts-read-after-rows",
-        module="workers.runner",
+        module="workers.training_child",
         function="_bundle",
         before="""
             earlier = (
-                earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+                _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
             )
         """,
         after="""
             host.advance(stage="measure", step=1, total=1)
             earlier = (
-                earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
+                _earlier_counts(work, plan, database=database, store=store) if isinstance(plan, Plan) else ()
             )
         """,
         bug="a job that cannot find what it reuses is charged, for it is told so after the measurements have begun",
