@@ -21,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 SOURCES := core service workers models understudy migrations benchmarks docs tests
 
 .DEFAULT_GOAL := help
-.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard
+.PHONY: accounting check-long test-long test-kernels mutants contracts-long help lock demo up install test check lint types contracts check-previous docs site bench-critic bench-conv bench-gpu bench-cost bench-adult bench-poker bench-tables bench-charged bench-learnt bench-images bench-ablation bench-curves bench-quote bench-sampling bench-ingestion bench-pages bench-long bench-wide bench-units bench-learnt-records bench-patterns bench-polling bench-reservations bench-streams bench-recovery goldens screenshots audit drill fuzz laws clean goldens-dashboard client
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -101,7 +101,14 @@ contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybo
 	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
 	  $(BIN)/python -m pytest -q -o timeout=7200 tests/contracts
 
+<<<<<<< HEAD
 docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas that the client ships
+=======
+client: $(DEV_INSTALLED) ## write the synchronous client from the asynchronous one
+	$(BIN)/python -m understudy.unasync
+
+docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the code
+>>>>>>> 6618c9d (Generate the synchronous client from the asynchronous one)
 	$(BIN)/python -m docs.generate
 
 site: $(DEV_INSTALLED) ## build the documentation site, with reference pages from the code, into build/site, strictly and offline

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from understudy.asking import Answer, ask
     from understudy.async_client import AsyncClient
-    from understudy.budgets.results import Budget, Statement
+    from understudy.async_client.handles import AsyncJob, AsyncRelease
     from understudy.client import Client
-    from understudy.datasets.results import Dataset, IntakeReport
+    from understudy.client.handles import Job, Release
     from understudy.dummies import async_dummy, dummy
     from understudy.errors import (
         ApprovalPending,
@@ -42,17 +42,20 @@ if TYPE_CHECKING:
         VerificationFailed,
     )
     from understudy.exchange import Repetitions
-    from understudy.governance.results import BudgetRequest, Grant, Identity, Member, WhatIf
-    from understudy.jobs.results import Job, Progress, Quote
-    from understudy.keys import NewKey
     from understudy.local import fit as fit
-    from understudy.releasing.results import Release
+    from understudy.results.budgets import Budget, Statement
+    from understudy.results.datasets import Dataset, IntakeReport
+    from understudy.results.governance import BudgetRequest, Grant, Identity, Member, WhatIf
+    from understudy.results.jobs import Progress, Quote
+    from understudy.results.keys import NewKey
     from understudy.rules import RulesCheck, check_rules
 
 __all__ = [
     "Answer",
     "ApprovalPending",
     "AsyncClient",
+    "AsyncJob",
+    "AsyncRelease",
     "Budget",
     "BudgetRefused",
     "BudgetRequest",
@@ -102,45 +105,47 @@ _MODULES = {
     "Answer": "understudy.asking",
     "ApprovalPending": "understudy.errors",
     "AsyncClient": "understudy.async_client",
-    "Budget": "understudy.budgets.results",
+    "AsyncJob": "understudy.async_client.handles",
+    "AsyncRelease": "understudy.async_client.handles",
+    "Budget": "understudy.results.budgets",
     "BudgetRefused": "understudy.errors",
-    "BudgetRequest": "understudy.governance.results",
+    "BudgetRequest": "understudy.results.governance",
     "Client": "understudy.client",
     "Conflict": "understudy.errors",
-    "Dataset": "understudy.datasets.results",
+    "Dataset": "understudy.results.datasets",
     "Forbidden": "understudy.errors",
-    "Grant": "understudy.governance.results",
-    "Identity": "understudy.governance.results",
+    "Grant": "understudy.results.governance",
+    "Identity": "understudy.results.governance",
     "InputUnusable": "understudy.errors",
-    "IntakeReport": "understudy.datasets.results",
+    "IntakeReport": "understudy.results.datasets",
     "InvalidInput": "understudy.errors",
-    "Job": "understudy.jobs.results",
+    "Job": "understudy.client.handles",
     "JobCancelled": "understudy.errors",
     "JobDoesNotFit": "understudy.errors",
     "JobEnded": "understudy.errors",
     "JobFailed": "understudy.errors",
-    "Member": "understudy.governance.results",
-    "NewKey": "understudy.keys",
+    "Member": "understudy.results.governance",
+    "NewKey": "understudy.results.keys",
     "NoKey": "understudy.errors",
     "NoService": "understudy.errors",
     "NotFound": "understudy.errors",
     "NotInstalled": "understudy.errors",
-    "Progress": "understudy.jobs.results",
-    "Quote": "understudy.jobs.results",
+    "Progress": "understudy.results.jobs",
+    "Quote": "understudy.results.jobs",
     "Refused": "understudy.errors",
-    "Release": "understudy.releasing.results",
+    "Release": "understudy.client.handles",
     "Repetitions": "understudy.exchange",
     "RulesCheck": "understudy.rules",
     "ServiceFailed": "understudy.errors",
     "ServiceUnreachable": "understudy.errors",
-    "Statement": "understudy.budgets.results",
+    "Statement": "understudy.results.budgets",
     "TooLarge": "understudy.errors",
     "Unauthenticated": "understudy.errors",
     "UnderstudyError": "understudy.errors",
     "UnexpectedAnswer": "understudy.errors",
     "Unsupported": "understudy.errors",
     "VerificationFailed": "understudy.errors",
-    "WhatIf": "understudy.governance.results",
+    "WhatIf": "understudy.results.governance",
     "ask": "understudy.asking",
     "async_dummy": "understudy.dummies",
     "check_rules": "understudy.rules",

@@ -1,11 +1,8 @@
-"""A request of the client as a value, without any input or output: the two clients send the same ones.
-
-Those about the service itself stand here; the others with what they are about, such as `understudy.datasets.calls`.
-"""
+"""One request as a value, without input or output, and how answers of the common forms are read."""
 
 import string
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, TypeVar
 
 from understudy.documents import Json, take
@@ -15,11 +12,11 @@ Result = TypeVar("Result")
 Read = Callable[[Any], Result]
 
 IN_PATHS = frozenset(string.ascii_letters + string.digits + "-_.~")
-"""What ids and the words around them are written in."""
+"""Characters of ids and of the words around them."""
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Call(Generic[Result]):
     """One request.
 
@@ -29,23 +26,24 @@ class Call(Generic[Result]):
         read: turns the parsed answer into a result.
         query: query parameters.
         body: JSON body, or None.
-        headers: headers beside the client's own.
+        headers: headers in addition to the client's own.
         content: raw body, or None.
     """
 
     method: str
     path: str
     read: Read[Result]
+    _: KW_ONLY
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Json | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """See that ids in the path lead nowhere else.
+        """Check the path: an id must not turn the request into another one.
 
         Raises:
-            InputUnusable: if one is empty, or holds what would make the request another one.
+            InputUnusable: if an id is empty or holds a character that no id has.
         """
         parts = self.path.removeprefix("/").split("/")
         if any(part in {"", ".", ".."} or not IN_PATHS.issuperset(part) for part in parts):
@@ -54,12 +52,17 @@ class Call(Generic[Result]):
 
     @property
     def repeatable(self) -> bool:
-        """Whether sending it twice does what sending it once does."""
+        """Whether the request is idempotent, so that it may be sent again."""
         return self.method in REPEATABLE or "Idempotency-Key" in self.headers
 
 
+def given(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the members that are None: the service then uses its defaults."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
 def items(read: Read[Result]) -> Read[tuple[Result, ...]]:
-    """Read a list of which each item is read alike."""
+    """Read a list, each item with `read`."""
 
     def read_items(document: object) -> tuple[Result, ...]:
         return tuple(read(item) for item in take(document, "items")[0])
@@ -67,14 +70,14 @@ def items(read: Read[Result]) -> Read[tuple[Result, ...]]:
     return read_items
 
 
-def check_health() -> Call[Json]:
-    """Ask whether the service lives."""
-    return Call(method="GET", path="/v1/health", read=read_object)
+def page(read: Read[Result]) -> Read[tuple[tuple[Result, ...], str | int | None]]:
+    """Read a page of a list: its items, and the cursor of the next page or None."""
 
+    def read_page(document: object) -> tuple[tuple[Result, ...], str | int | None]:
+        found, next_before = take(document, "items", "next_before")
+        return tuple(read(item) for item in found), next_before
 
-def read_health_report() -> Call[Json]:
-    """Ask for the doctor's report."""
-    return Call(method="GET", path="/v1/health/report", read=read_object)
+    return read_page
 
 
 def read_object(document: Any) -> Json:  # noqa: ANN401 - any JSON
@@ -83,6 +86,12 @@ def read_object(document: Any) -> Json:  # noqa: ANN401 - any JSON
     return dict(document)
 
 
+def read_anything(document: Any) -> Json:  # noqa: ANN401 - any JSON
+    """Read an item of a list as it is."""
+    item: Json = document
+    return item
+
+
 def read_nothing(_document: object) -> None:
-    """Read an answer that says nothing more than that it was done."""
+    """Ignore the answer: its status says that the work was done."""
     return

@@ -27,6 +27,7 @@ TIMEOUT: Final = (10.0, 60.0, 60.0, 60.0)
 """Seconds to connect, to read, to write and to wait for a connection that is free."""
 UPLOAD_TIMEOUT: Final = (10.0, 900.0, 900.0, 900.0)
 PIECE_BYTES = 1 << 20
+PAGE_ITEMS = 200
 # The service says with these that it did nothing yet and that a later attempt may work.
 WORTH_REPEATING = frozenset({429, 502, 503, 504})
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 from understudy.client import Client
-from understudy.datasets.results import Dataset
+from understudy.client.handles import Job
 from understudy.documents import Json
-from understudy.handling import release_of
-from understudy.jobs.results import Job
 from understudy.publication import Order, Published, Screen, sample_files
+from understudy.results.datasets import Dataset
 
 BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
 KEYS = "signing-keys.json"
@@ -25,7 +24,7 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
         order: what to publish.
         screen: told what happens.
     """
-    release_id = release_of(job)
+    release_id = job.require_release()
     certificate = analyst.read_certificate(release_id)
     statement = analyst.read_ledger(dataset.id)
     out = order.out

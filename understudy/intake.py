@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from understudy.client import Client
-from understudy.datasets.results import Dataset, IntakeReport
 from understudy.documents import Json
 from understudy.errors import InputUnusable, Refused
 from understudy.publication import Order, Screen
+from understudy.results.datasets import Dataset, IntakeReport
 
 SHOWN = 5
 """Places of refused rows that are named."""

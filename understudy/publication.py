@@ -9,11 +9,11 @@ from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
-from understudy.budgets.results import Statement
-from understudy.datasets.results import Dataset
+from understudy.client.handles import Job
 from understudy.documents import Json
 from understudy.exchange import Seen
-from understudy.jobs.results import Job
+from understudy.results.budgets import Statement
+from understudy.results.datasets import Dataset
 from understudy.sample_formats import IMAGE_FORMATS, formats_of, sheet_images
 from understudy.table_files import TableFiles
 

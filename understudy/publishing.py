@@ -7,19 +7,18 @@ import time
 from contextlib import suppress
 
 from understudy.client import Client
+from understudy.client.handles import Job
 from understudy.connection import Connection
-from understudy.datasets.results import Dataset
-from understudy.datasets.uploading import Remembered
 from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
 from understudy.fetching import fetch
-from understudy.governance.obtaining import introduce, obtain_grant, settle_pending
-from understudy.handling import release_of
+from understudy.grant_requests import introduce, obtain_grant, settle_pending
 from understudy.intake import upload
-from understudy.jobs.results import Job
 from understudy.publication import Order, Published, Screen, smallest_budget
 from understudy.quote_text import quote_lines
+from understudy.results.datasets import Dataset
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
+from understudy.uploads import UploadNote
 
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3
@@ -173,7 +172,7 @@ def interrupted(owner: Client, order: Order) -> Dataset | None:
         owner: a client of the owner.
         order: what to publish.
     """
-    known = Remembered.recall(order.table.rows, url=owner.url)
+    known = UploadNote.read(order.table.rows, url=owner.url)
     if known is None or known.declaration != order.declaration:
         return None
     try:
@@ -277,7 +276,7 @@ def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
     with screen.training() as look:
         for job in analyst.watch_job(ordered.id):
             look(job)
-    release_of(job)
+    job.require_release()
     return job
 
 

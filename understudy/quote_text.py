@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from understudy.documents import Json, take
-from understudy.jobs.results import Quote
+from understudy.results.jobs import Quote
 
 SELECTION = "selection"
 GRAPHICAL = ("aim", "mst")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.datasets.calls import CONTENT_TYPES
 from understudy.errors import InputUnusable
+from understudy.uploads import CONTENT_TYPES
 
 DECLARED_SIZE = "declared_size"
 MARK = "_from_data"

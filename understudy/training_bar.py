@@ -1,18 +1,18 @@
 """A job on the screen: its stage, steps, percent, the time to its end and the epsilon that it spends."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from understudy.jobs.results import Job
+from understudy.results.jobs import JobFacts
 
 MINUTE_SECONDS = 60
 
 
 @contextmanager
-def training_bar(console: Console | None = None) -> Iterator[Callable[[Job], None]]:
+def training_bar(console: Console | None = None) -> Iterator[Callable[[JobFacts], None]]:
     """Show a job while the context lasts, in a terminal or a notebook; elsewhere, as in a pipe, nothing.
 
     Args:
@@ -34,7 +34,7 @@ def training_bar(console: Console | None = None) -> Iterator[Callable[[Job], Non
     with Progress(*columns, console=console, disable=not seen) as progress:
         task = progress.add_task("queued", total=100, left="")
 
-        def look(job: Job) -> None:
+        def look(job: JobFacts) -> None:
             progress.update(
                 task, description=stage_text(job), completed=job.progress.percent, left=left_text(job)
             )
@@ -42,7 +42,12 @@ def training_bar(console: Console | None = None) -> Iterator[Callable[[Job], Non
         yield look
 
 
-def stage_text(job: Job) -> str:
+def bar_if(wanted: bool) -> AbstractContextManager[Callable[[JobFacts], None]]:
+    """Show a progress bar of a job, or nothing."""
+    return training_bar() if wanted else nullcontext(lambda _job: None)
+
+
+def stage_text(job: JobFacts) -> str:
     """Say what a job is doing.
 
     Args:
@@ -55,7 +60,7 @@ def stage_text(job: Job) -> str:
     return f"{progress.stage}{steps}"
 
 
-def left_text(job: Job) -> str:
+def left_text(job: JobFacts) -> str:
     """Say how long it may take and what it spends.
 
     Args:

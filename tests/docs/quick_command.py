@@ -37,21 +37,21 @@ def order_little() -> None:
     The service answers an order that is sent again under its key with the job that it has: a page that orders what
     another page has ordered goes the whole way, and nothing is trained twice.
     """
-    from understudy.jobs import calls
+    from understudy.client.jobs import Jobs
 
-    whole, order = calls._order, calls.order_job
+    ask, order = Jobs.ask_quote, Jobs.order_job
 
-    def little(*words: Any, **more: Any) -> Any:
-        dataset, epsilon, delta, synthesizer, options, selection, grant = words
-        return whole(dataset, epsilon, delta, synthesizer, options or dict(SMALL), selection, grant, **more)
+    def little(client: Jobs, dataset_id: str, *, options: Any = None, **more: Any) -> Any:
+        return ask(client, dataset_id, options=options or dict(SMALL), **more)
 
-    def one(dataset_id: str, *, epsilon: float, delta: float | None = None, **more: Any) -> Any:
-        more = {"grant_id": None, "idempotency_key": f"{dataset_id} {epsilon} {delta}".replace(" ", "-")} | {
-            name: value for name, value in more.items() if name not in {"grant_id", "idempotency_key"}
+    def one(client: Jobs, dataset_id: str, *, epsilon: float, options: Any = None, **more: Any) -> Any:
+        more |= {
+            "grant_id": None,
+            "idempotency_key": f"{dataset_id} {epsilon} {more.get('delta')}".replace(" ", "-"),
         }
-        return order(dataset_id, epsilon=epsilon, delta=delta, **more)
+        return order(client, dataset_id, epsilon=epsilon, options=options or dict(SMALL), **more)
 
-    calls._order, calls.order_job = little, one
+    Jobs.ask_quote, Jobs.order_job = little, one  # type: ignore[method-assign]
 
 
 def serve(path: str) -> None:

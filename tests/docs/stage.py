@@ -189,14 +189,14 @@ def images_folder(stage: Stage, folder: Path) -> Path:
 @contextmanager
 def few_steps() -> Iterator[None]:
     """Give trainings of this process few steps, as the loaded command does."""
-    from understudy.jobs import calls
+    from understudy.client.jobs import Jobs
     from understudy.local import fit
 
-    whole = calls._order, calls.order_job
+    whole = Jobs.ask_quote, Jobs.order_job
     quick_command.order_little()
     understudy.local.fit = partial(fit, options=quick_command.SMALL)
     try:
         yield
     finally:
-        calls._order, calls.order_job = whole
+        Jobs.ask_quote, Jobs.order_job = whole  # type: ignore[method-assign]
         del understudy.local.fit

@@ -11,10 +11,10 @@ import psycopg
 
 from tests.faults.stack import Stack
 from understudy.client import Client
+from understudy.client.handles import Job
 from understudy.errors import Conflict, ServiceFailed, ServiceUnreachable
 from understudy.exchange import Repetitions
-from understudy.governance.obtaining import introduce
-from understudy.jobs.results import Job
+from understudy.grant_requests import introduce
 
 Result = TypeVar("Result")
 

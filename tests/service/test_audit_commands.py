@@ -147,6 +147,6 @@ def test_a_service_that_lies_about_a_noted_head_is_found(
     noted = tmp_path / "head.json"
     noted.write_text(json.dumps({"sequence": 1, "hash": "00" * 32}))
     whole = {"intact": True, "checked": 9, "problem": None}
-    monkeypatch.setattr("understudy.auditing.client.Auditing.verify_ledger", lambda *_, **__: whole)
+    monkeypatch.setattr("understudy.client.auditing.Auditing.verify_ledger", lambda *_, **__: whole)
     status, _, errors = command(world.analyst, "ledger", "verify", dataset_id, "--witness", noted)
     assert (status, "does not show entry 1" in errors) == (1, True)

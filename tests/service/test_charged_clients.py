@@ -20,8 +20,8 @@ from tests.service.charged import charged_report, name_generator
 from tests.service.test_obtaining import everybody, wired
 from tests.service.world import World
 from understudy import AsyncClient, Client, InputUnusable, JobCancelled, JobFailed, dummy
-from understudy.charged.results import ReportJob
 from understudy.cli import main
+from understudy.client.handles import ReportJob
 from understudy.errors import Refused
 from understudy.verifying.charged import verify_report
 from understudy.verifying.verification import Outcome

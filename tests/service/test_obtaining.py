@@ -12,10 +12,10 @@ from tests.core.releases.stand_in import DOMAIN
 from tests.service.world import CSV, OPTIONS, Caller, World
 from understudy import ApprovalPending, Client, Conflict, JobDoesNotFit, NoKey
 from understudy.connection import Connection
-from understudy.datasets.results import Dataset
-from understudy.governance.obtaining import introduce, obtain_grant
+from understudy.grant_requests import introduce, obtain_grant
 from understudy.publication import Order, smallest_budget
 from understudy.publishing import publish
+from understudy.results.datasets import Dataset
 from understudy.table_files import TableFiles
 
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "synthesizer": "idpgan", "options": OPTIONS}

@@ -12,7 +12,7 @@ from tests.service.world import CSV, World
 from understudy import ApprovalPending
 from understudy.cli import main
 from understudy.client import Client
-from understudy.jobs.results import Job
+from understudy.client.handles import Job
 
 SELECTION = (
     *("--candidate", "steps=40", "--candidate", "steps=60,anchor=false"),

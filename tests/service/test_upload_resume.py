@@ -22,7 +22,9 @@ from core.db.session import Database
 from core.settings import Settings
 from tests.core.releases.stand_in import DOMAIN
 from understudy import Client
-from understudy.datasets.uploading import Remembered, place_of
+from understudy.calls import Call
+from understudy.results.datasets import Upload
+from understudy.uploads import UploadNote, note_of
 
 PART = 64 * 1024
 ROOT = Path(__file__).parents[2]
@@ -30,6 +32,7 @@ START_SECONDS = 120.0
 SENDER = """
 import sys, time
 from pathlib import Path
+from understudy.calls import Call
 from understudy import Client
 url, key, dataset_id, rows, pause = sys.argv[1:]
 with Client(url, key=key) as client:
@@ -136,7 +139,7 @@ def test_a_killed_sender_and_a_killed_api_cost_only_the_parts_on_the_way(
         there = await_parts(client, rows, api.url, 5)
         sender.kill()
         sender.wait()
-        known = Remembered.recall(rows, url=api.url)
+        known = UploadNote.read(rows, url=api.url)
         assert known is not None
         there = parts_there(client, known.upload_id)
         assert 5 <= len(there) < total
@@ -161,20 +164,18 @@ def test_a_killed_sender_and_a_killed_api_cost_only_the_parts_on_the_way(
     assert missing - sent <= {max(there) + 1}, (
         "but what the killed sender had on the way may still have arrived"
     )
-    assert not place_of(rows).exists()
+    assert not note_of(rows).exists()
     assert [found.name for found in settings.scratch_folder.glob("part-*")] == []
 
 
 def parts_there(client: Client, upload_id: str) -> set[int]:
-    from understudy.datasets import calls
-
-    return set(client.run(calls.read_upload(upload_id)).parts)
+    return set(client.run(Call("GET", f"/v1/uploads/{upload_id}", Upload.from_json)).parts)
 
 
 def await_parts(client: Client, rows: Path, url: str, count: int) -> set[int]:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        known = Remembered.recall(rows, url=url)
+        known = UploadNote.read(rows, url=url)
         there = set() if known is None else parts_there(client, known.upload_id)
         if len(there) >= count:
             return there

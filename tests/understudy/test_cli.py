@@ -7,7 +7,7 @@ import pytest
 import typer.main
 
 from understudy.cli import app, main
-from understudy.datasets.calls import CONTENT_TYPES
+from understudy.uploads import CONTENT_TYPES
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:

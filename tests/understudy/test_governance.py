@@ -5,8 +5,8 @@ import pytest
 
 from tests.understudy.scripted import Documented, Script, check_documented, client_of
 from understudy import BudgetRequest, Grant, WhatIf
-from understudy.budgets.results import Budget
-from understudy.governance.words import budget_lines, grant_line, request_line, what_if_lines
+from understudy.cli.budget_labels import budget_lines, grant_line, request_line, what_if_lines
+from understudy.results.budgets import Budget
 
 GRANT = {
     "id": "g", "population_id": "p", "holder_id": "a", "epsilon": 1.0, "delta": 2e-6, "state": "open",

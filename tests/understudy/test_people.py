@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
+from tests.understudy.scripted import Script, client_of
 from tests.understudy.test_keys import KEY, SECRET
-from understudy import people
 from understudy.cli import main
 from understudy.cli import people as command
 from understudy.client import Client
-from understudy.errors import UnexpectedAnswer
+from understudy.errors import ServiceUnreachable, UnexpectedAnswer
 
 TOKEN = "ue_0a1b2c3d_" + "B" * 43
 ENROLMENT = {
@@ -115,11 +115,18 @@ def test_a_token_is_read_from_standard_input_and_needs_no_key(sent, monkeypatch,
     assert sent[1].headers["authorization"] == "Bearer us_mine"
 
 
-def test_enrolling_is_never_repeated_by_itself() -> None:
-    assert not people.create_person(name="a", roles=["owner"]).repeatable
-    assert not people.accept_enrolment(TOKEN).repeatable
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [("create_person", {"name": "a", "roles": ["owner"]}), ("accept_enrolment", {"token": TOKEN})],
+)
+def test_enrolling_is_never_repeated_by_itself(method: str, arguments: dict[str, Any]) -> None:
+    script = Script(httpx.ReadTimeout("lost"))
+    with client_of(script) as client, pytest.raises(ServiceUnreachable):
+        getattr(client, method)(**arguments)
+    assert len(script.requests) == 1
 
 
 def test_another_answer_is_told() -> None:
-    with pytest.raises(UnexpectedAnswer):
-        people.list_people().read({"items": [{"id": "a"}]})
+    script = Script(httpx.Response(200, json={"items": [{"id": "a"}]}))
+    with client_of(script) as client, pytest.raises(UnexpectedAnswer):
+        client.list_people()

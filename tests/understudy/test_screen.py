@@ -3,7 +3,7 @@ import io
 from rich.console import Console
 
 from understudy.cli.screen import TerminalScreen, left_text, stage_text
-from understudy.jobs.results import Job
+from understudy.client.handles import Job
 
 
 def job(state: str = "running", **progress: object) -> Job:

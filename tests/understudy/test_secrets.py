@@ -13,8 +13,8 @@ from understudy.cli.stack import announcement
 from understudy.connection import Connection
 from understudy.embedded.folder import DataFolder
 from understudy.embedded.supervisor import Supervisor
-from understudy.keys import ApiKey
-from understudy.sealed_reporting.results import FAILED_MARK, ReportNotMade
+from understudy.results.keys import ApiKey
+from understudy.results.owner_reports import FAILED_MARK, ReportNotMade
 
 KEY = {
     "id": "k", "principal_id": "p", "name": "n", "prefix": "ab", "expires_at": None, "last_used_at": None,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.understudy.scripted import Script, client_of, sent
 from understudy import InputUnusable
-from understudy.datasets.uploading import place_of
+from understudy.uploads import note_of
 
 PART = 4
 UPLOAD = {"id": "u", "dataset_id": "d", "state": "open", "part_bytes": PART, "parts_total": 2, "parts": []}
@@ -31,7 +31,7 @@ def test_a_file_that_changes_while_it_is_sent_is_given_up(tmp_path: Path) -> Non
     with client_of(script) as client, pytest.raises(InputUnusable, match="has changed"):
         client.upload_rows("d", rows, seen=changed, resumable_from=1)
     assert [request.method for request in script.requests] == ["POST", "PUT", "PUT", "DELETE"]
-    assert not place_of(rows).exists(), "nothing goes on with it"
+    assert not note_of(rows).exists(), "nothing goes on with it"
 
 
 def test_a_file_that_stays_is_taken_in(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_file_that_stays_is_taken_in(tmp_path: Path) -> None:
     parts = [request for request in script.requests if request.method == "PUT"]
     assert len(parts) == 8, "a part is sent again for longer than a question"
     assert {request.content for request in parts} == {b"a\n1\n", b"2\n3\n"}
-    assert not place_of(rows).exists()
+    assert not note_of(rows).exists()
 
 
 def test_the_share_that_may_be_refused_goes_with_a_small_file_too(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from understudy.budgets.results import Budget
 from understudy.cli.answers import tell
+from understudy.cli.budget_labels import budget_lines, grant_line, request_line, what_if_lines
 from understudy.cli.options import (
     LARGEST_EPSILON,
     SMALLEST_DELTA,
@@ -17,7 +17,7 @@ from understudy.cli.options import (
     finite,
 )
 from understudy.connection import find_connection
-from understudy.governance.words import budget_lines, grant_line, request_line, what_if_lines
+from understudy.results.budgets import Budget
 
 app = typer.Typer(help="Ask for budget, grant it, and see what is left.", no_args_is_help=True)
 

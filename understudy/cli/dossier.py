@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.auditing.calls import DOSSIER_FORMATS
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
+from understudy.client.auditing import DOSSIER_FORMATS
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable
 

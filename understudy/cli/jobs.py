@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.budgets.results import Statement
 from understudy.cli.answers import tell
 from understudy.cli.options import (
     SMALLEST_DELTA,
@@ -25,9 +24,10 @@ from understudy.cli.options import (
 from understudy.cli.screen import TerminalScreen
 from understudy.connection import find_connection
 from understudy.documents import Json
-from understudy.jobs.results import Job
 from understudy.order_words import parse_options, parse_selection
 from understudy.quote_text import quote_lines
+from understudy.results.budgets import Statement
+from understudy.results.jobs import JobFacts
 from understudy.training_bar import left_text, stage_text
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
@@ -118,7 +118,7 @@ def ledger(
     tell(statement.document, statement_lines(statement), as_json=as_json)
 
 
-def job_line(job: Job) -> str:
+def job_line(job: JobFacts) -> str:
     """Put a job on one line.
 
     Args:

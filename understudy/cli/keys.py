@@ -6,13 +6,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy import keys
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.cli.screen import TerminalScreen
 from understudy.client import Client
 from understudy.connection import find_connection
-from understudy.keys import ApiKey
+from understudy.results.keys import ApiKey, NewKey
 
 app = typer.Typer(help="Make, list, rotate and revoke your API keys.", no_args_is_help=True)
 
@@ -42,14 +41,9 @@ def create(
     data_folder: DataFolderPath = None,
 ) -> None:
     """Make a further key for yourself and print it, once. It can do no more, and lives no longer, than the key in use."""
-    call = keys.create_key(
-        name=name,
-        roles=role,
-        scopes=scope or (),
-        expires_at=expires,
-    )
     with _client(role[0], url, key, data_folder) as client:
-        tell_secret(client.run(call), as_json=as_json)
+        made = client.create_key(name=name, roles=role, scopes=scope or (), expires_at=expires)
+    tell_secret(made, as_json=as_json)
 
 
 @app.command("name")
@@ -63,7 +57,7 @@ def name_principal(
 ) -> None:
     """Name a principal: requests, grants and members show the name beside the id. It gives no rights."""
     with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
-        document = client.run(keys.name_principal(principal, called))
+        document = client.name_principal(principal, called)
     tell(document, [f"{document['principal_id']}  {document['name']}"], as_json=as_json)
 
 
@@ -73,7 +67,7 @@ def list_keys(
 ) -> None:
     """List your keys, and with an admin's key everybody's, without their secrets."""
     with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
-        found = client.run(keys.list_keys())
+        found = client.list_keys()
     tell([each.document for each in found], map(key_line, found), as_json=as_json)
 
 
@@ -87,7 +81,7 @@ def rotate(
 ) -> None:
     """Make the successor of the key in use and print it; the old one works on for a while."""
     with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
-        made = client.run(keys.rotate_key(key_id))
+        made = client.rotate_key(key_id)
     tell_secret(made, as_json=as_json)
     TerminalScreen(Console(stderr=True)).say(f"the old key works until {made.document['old_key_ends_at']}")
 
@@ -102,7 +96,7 @@ def revoke(
 ) -> None:
     """Make one of your keys and its sessions useless from now on; an admin ends anybody's."""
     with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
-        found = client.run(keys.revoke_key(key_id))
+        found = client.revoke_key(key_id)
     tell(found.document, [key_line(found)], as_json=as_json)
 
 
@@ -112,7 +106,7 @@ def _client(role: str, url: str | None, key: str | None, data_folder: Path | Non
     return connection.client(role) if role in connection.keys else connection.governing_client()
 
 
-def tell_secret(made: ApiKey, *, as_json: bool) -> None:
+def tell_secret(made: NewKey, *, as_json: bool) -> None:
     """Print a secret alone on standard output, so that it can be piped; what it is goes to standard error.
 
     Args:
@@ -120,8 +114,8 @@ def tell_secret(made: ApiKey, *, as_json: bool) -> None:
         as_json: write the whole answer instead, secret and all.
     """
     if not as_json:
-        TerminalScreen(Console(stderr=True)).say(key_line(made))
-    tell(made.document, [made.key or ""], as_json=as_json)
+        TerminalScreen(Console(stderr=True)).say(key_line(made.facts))
+    tell(made.document, [made.key], as_json=as_json)
 
 
 def key_line(found: ApiKey) -> str:

@@ -7,7 +7,7 @@ import typer
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson, DataFolderPath, Key, Url
 from understudy.connection import find_connection
-from understudy.governance.results import Member
+from understudy.results.governance import Member
 
 app = typer.Typer(help="Show a dataset to analysts (owner or admin).", no_args_is_help=True)
 

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy import people
 from understudy.cli.answers import tell
 from understudy.cli.keys import tell_secret
 from understudy.cli.options import AsJson, DataFolderPath, Key, Url
@@ -37,7 +36,7 @@ def create(
 ) -> None:
     """Create a person and print the token to hand over. It is shown once, and works once."""
     with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
-        made = client.run(people.create_person(name=name, roles=role))
+        made = client.create_person(name=name, roles=role)
     _tell_token(made, made["enrolment"], as_json=as_json)
 
 
@@ -47,7 +46,7 @@ def list_people(
 ) -> None:
     """List everybody, and who has enrolled."""
     with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
-        found = client.run(people.list_people())
+        found = client.list_people()
     tell(found, map(person_line, found), as_json=as_json)
 
 
@@ -61,7 +60,7 @@ def enrol(
 ) -> None:
     """Make a new enrolment and print the token. For somebody who has had keys it is a recovery, and the person is told."""
     with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
-        made = client.run(people.create_enrolment(principal))
+        made = client.create_enrolment(principal)
     _tell_token(made, made, as_json=as_json)
 
 
@@ -71,7 +70,7 @@ def list_enrolments(
 ) -> None:
     """List your enrolments; with an admin's or an auditor's key everybody's."""
     with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
-        found = client.run(people.list_enrolments())
+        found = client.list_enrolments()
     tell(found, map(enrolment_line, found), as_json=as_json)
 
 
@@ -85,7 +84,7 @@ def cancel(
 ) -> None:
     """Take back an enrolment that waits, or a recovery that is still held, with the keys that came of it."""
     with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
-        found = client.run(people.cancel_enrolment(enrolment))
+        found = client.cancel_enrolment(enrolment)
     tell(found, [enrolment_line(found)], as_json=as_json)
 
 
@@ -112,7 +111,7 @@ def accept(
     token = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     address = find_connection(url=url, key=key, data_folder=data_folder).url
     with Client(address, key=key or os.environ.get("UNDERSTUDY_KEY", "")) as client:
-        made = client.run(people.accept_enrolment(token.strip(), name=name, expires_at=expires))
+        made = client.accept_enrolment(token.strip(), name=name, expires_at=expires)
     tell_secret(made, as_json=as_json)
     if made.document.get("held_until"):
         TerminalScreen(Console(stderr=True)).say(

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from understudy.charged.words import quote_lines, report_lines
 from understudy.cli.answers import tell
 from understudy.cli.options import SMALLEST_DELTA, AsJson, DataFolderPath, Epsilon, Key, Url, finite
 from understudy.cli.screen import TerminalScreen
+from understudy.cli.utility_report_labels import quote_lines, report_lines
 from understudy.connection import find_connection
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.verifying.signatures import key_of_text, keys_of_file

@@ -17,8 +17,8 @@ from rich.progress import (
 
 from understudy.contact_sheet import half_blocks, read_sheet
 from understudy.exchange import Seen
-from understudy.jobs.results import Job
 from understudy.plain_text import one_line
+from understudy.results.jobs import JobFacts
 from understudy.training_bar import left_text, stage_text, training_bar
 
 LINE_SECONDS = 15.0
@@ -63,7 +63,7 @@ class TerminalScreen:
         self.console.print(half_blocks(read_sheet(sheet), columns=self.console.width), end="")
 
     @contextmanager
-    def training(self) -> Iterator[Callable[[Job], None]]:
+    def training(self) -> Iterator[Callable[[JobFacts], None]]:
         """Show stage, step, percent, time to the end and the planned epsilon of a job."""
         if not self.console.is_terminal:
             yield self._lines()
@@ -71,11 +71,11 @@ class TerminalScreen:
         with training_bar(self.console) as look:
             yield look
 
-    def _lines(self) -> Callable[[Job], None]:
+    def _lines(self) -> Callable[[JobFacts], None]:
         """Give a look that writes a line when the stage changes, and now and then."""
         last: dict[str, object] = {"stage": None, "at": 0.0}
 
-        def look(job: Job) -> None:
+        def look(job: JobFacts) -> None:
             stage = job.progress.stage or job.state
             if stage != last["stage"] or time.monotonic() - float(str(last["at"])) > LINE_SECONDS:
                 last.update(stage=stage, at=time.monotonic())

@@ -1,0 +1,72 @@
+"""``client.notifications``: webhooks and e-mail addresses, and the messages delivered to them."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from understudy.async_client.session import AsyncSession
+from understudy.calls import Call, items, read_anything, read_nothing, read_object
+from understudy.documents import Json
+
+_ENDPOINTS: Final = "/v1/notifications/endpoints"
+
+
+class AsyncNotifications:
+    """The endpoints of the key's principal."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self._session = session
+
+    async def add_webhook(self, url: str, *, kinds: Sequence[str] = ()) -> Json:
+        """Register a webhook. The answer's ``secret`` verifies its signatures; it is shown once.
+
+        Args:
+            url: an https address.
+            kinds: events to deliver, such as ``job.succeeded``; empty for all.
+        """
+        return await self._create("webhook", url, kinds)
+
+    async def add_email(self, address: str, *, kinds: Sequence[str] = ()) -> Json:
+        """Register an e-mail address; nothing is delivered before it is confirmed.
+
+        Args:
+            address: the address.
+            kinds: events to deliver; empty for all.
+        """
+        return await self._create("email", address, kinds)
+
+    async def _create(self, channel: str, target: str, kinds: Sequence[str]) -> Json:
+        body = {"channel": channel, "target": target, "kinds": sorted(kinds)}
+        return await self._session.run(Call("POST", _ENDPOINTS, read_object, body=body))
+
+    async def confirm(self, endpoint_id: str, code: str) -> Json:
+        """Confirm an e-mail address with the code that was sent to it."""
+        return await self._post(endpoint_id, "confirm", {"code": code})
+
+    async def list_endpoints(self) -> tuple[Json, ...]:
+        """Return one's endpoints, oldest first."""
+        return await self._session.run(Call("GET", _ENDPOINTS, items(read_anything)))
+
+    def list_deliveries(self, endpoint_id: str) -> AsyncIterator[Json]:
+        """Yield the deliveries to an endpoint, newest first."""
+        return self._session.pages(f"{_ENDPOINTS}/{endpoint_id}/deliveries", read_anything)
+
+    async def send_test(self, endpoint_id: str) -> Json:
+        """Send a test message, at most one a minute."""
+        return await self._post(endpoint_id, "test")
+
+    async def rotate(self, endpoint_id: str) -> Json:
+        """Give a webhook a new secret, shown once; for a while messages are signed with both."""
+        return await self._post(endpoint_id, "rotate")
+
+    async def resume(self, endpoint_id: str) -> Json:
+        """Resume a paused endpoint; events that it missed are not delivered."""
+        return await self._post(endpoint_id, "resume")
+
+    async def _post(self, endpoint_id: str, verb: str, body: Json | None = None) -> Json:
+        return await self._session.run(
+            Call("POST", f"{_ENDPOINTS}/{endpoint_id}/{verb}", read_object, body=body)
+        )
+
+    async def remove(self, endpoint_id: str) -> None:
+        """Delete an endpoint, its address and its secret."""
+        await self._session.run(Call("DELETE", f"{_ENDPOINTS}/{endpoint_id}", read_nothing))

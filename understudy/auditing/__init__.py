@@ -1,1 +1,0 @@
-"""The audit log, signed heads and verifications, from the client's side."""

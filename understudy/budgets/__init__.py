@@ -1,1 +1,0 @@
-"""Budgets: the cap of a population, and the ledger of what was spent."""

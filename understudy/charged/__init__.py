@@ -1,1 +1,0 @@
-"""Charged reports, as clients see them: what was measured, with noise and for a price, of a release."""

@@ -1,0 +1,85 @@
+"""Budgets, requests, grants and what one more job would do, as lines for people."""
+
+from understudy.documents import Json
+from understudy.results.budgets import Budget
+from understudy.results.governance import BudgetRequest, Grant, WhatIf
+
+
+def budget_lines(budget: Budget) -> list[str]:
+    """Put a budget into lines.
+
+    Args:
+        budget: the budget.
+    """
+    cap, frozen_at = budget.cap, budget.document.get("frozen_at")
+    return [
+        "cap       not set" if cap is None else f"cap       epsilon {cap['epsilon']}  delta {cap['delta']}",
+        f"spent     epsilon {budget.spent['epsilon']}  delta {budget.spent['delta']}",
+        f"reserved  epsilon {budget.reserved['epsilon']}  delta {budget.reserved['delta']}",
+        "takes orders" if frozen_at is None else f"FROZEN since {frozen_at}",
+    ]
+
+
+def request_line(request: BudgetRequest) -> str:
+    """Put a budget request on one line.
+
+    Args:
+        request: the request.
+    """
+    parts = [
+        request.id,
+        request.state,
+        f"epsilon {request.epsilon:g}  delta {request.delta:g}",
+        f"dataset {request.dataset_id}",
+        f"by {request.requested_by}",
+        repr(request.purpose),
+    ]
+    if request.note is not None:
+        parts.append(f"note {request.note!r}")
+    if request.grant is not None:
+        parts.append(f"-> {grant_line(request.grant)}")
+    return "  ".join(parts)
+
+
+def grant_line(grant: Grant) -> str:
+    """Put a grant on one line.
+
+    Args:
+        grant: the grant.
+    """
+    line = (
+        f"grant {grant.id}  {grant.state}  epsilon {grant.epsilon:g}  delta {grant.delta:g}  "
+        f"holder {grant.holder_id}  until {grant.expires_at}"
+    )
+    if "spent" not in grant.document:
+        return line
+    spent, reserved = (float(grant.document[name]["epsilon"]) for name in ("spent", "reserved"))
+    left = grant.document["remaining_epsilon"]
+    return f"{line}  spent {spent:g}  reserved {reserved:g}  left {'-' if left is None else f'{left:g}'}"
+
+
+def what_if_lines(answer: WhatIf) -> list[str]:
+    """Put what one more job would do into lines.
+
+    Args:
+        answer: the answer.
+    """
+    lines = ["one more job: fits" if answer.fits else f"one more job: does NOT fit ({answer.refusal})"]
+    for name, bound in (("cap", answer.cap), ("grant", answer.grant)):
+        if bound is not None:
+            lines.append(bound_line(name, bound))
+    return lines
+
+
+def bound_line(name: str, bound: Json) -> str:
+    """Put a cap or a grant with one more job on one line.
+
+    Args:
+        name: which of the two.
+        bound: the part of the answer.
+    """
+    carried = f"carried by filter {bound['carried_by']}" if bound["fits"] else "no filter holds"
+    return (
+        f"  {name:<6} epsilon {bound['epsilon']:g}  delta {bound['delta']:g}: {carried}; one more job could have "
+        f"epsilon {bound['remaining_epsilon']:.4g} now, {bound['remaining_epsilon_after']:.4g} after it"
+    )

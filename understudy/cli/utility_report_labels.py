@@ -1,0 +1,85 @@
+"""A charged report, and a quote of one, as lines for people in a terminal."""
+
+from typing import Final
+
+from understudy.documents import take
+from understudy.results.jobs import Quote
+from understudy.results.utility_reports import Measured, UtilityReport
+
+_BAR: Final = 20
+_SHOWN_PAIRS: Final = 10
+_KINDS: Final = {"columns": "errors of columns", "pairs": "errors of pairs", "score": "score"}
+
+
+def quote_lines(quote: Quote) -> list[str]:
+    """Say what a report costs and how precise it will be.
+
+    Args:
+        quote: of a report.
+    """
+    guarantee, epsilon, report, left, grant = take(
+        quote.document, "guarantee", "epsilon", "report", "remaining_epsilon_after", "grant"
+    )
+    lines = [
+        (
+            f"Quote of a charged report: epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
+            f"(by PLD {epsilon['pld']:.4f}, by RDP {epsilon['rdp']:.4f})"
+        )
+    ]
+    for kind, part in report["parts"].items():
+        lines.append(
+            f"  {_KINDS.get(kind, kind)}: {_numbers(part['terms'])} to within "
+            f"{100 * part['half_width_95']:.1f} percentage points (95 %)"
+        )
+    if any(part["half_width_95"] > 0.5 for part in report["parts"].values()):  # noqa: PLR2004 - half of all there is
+        lines.append(
+            "  so little epsilon for so few units tells next to nothing: measure fewer columns, or spend more"
+        )
+    room = "yes" if quote.fits else f"no ({quote.refusal})"
+    lines.append(f"  fits into the budget: {room}" + ("" if left is None else f"; {left:.4g} left after it"))
+    if grant is None and quote.fits:
+        lines.append("  no grant of yours pays for it yet")
+    return lines
+
+
+def report_lines(report: UtilityReport) -> list[str]:
+    """Say what a report found: the score, the means, every column, and the worst pairs.
+
+    Args:
+        report: the report.
+    """
+    lines = [
+        f"Charged report {report.id} about release {report.release_id}",
+        f"  differentially private: epsilon {report.epsilon:g}, delta {report.delta:g}, paid from the ledger",
+    ]
+    if (score := report.score) is not None:
+        on_synthetic, most_frequent = take(score.document, "on_synthetic", "most_frequent")
+        lines += [
+            f"Score: {score.names[0]!r} predicted rightly for {_interval(score)} of the units",
+            f"  on synthetic records {on_synthetic:.1%}; always the most frequent class would reach {most_frequent:.1%}",
+        ]
+    lines.append(f"Errors of columns (0 % is best): mean {_interval(report.mean_of_columns)}")
+    lines += [_row(measured) for measured in report.columns]
+    if report.mean_of_pairs is not None:
+        lines.append(f"Errors of pairs: mean {_interval(report.mean_of_pairs)}; the largest:")
+        worst = sorted(report.pairs, key=lambda pair: -pair.estimate)[:_SHOWN_PAIRS]
+        lines += [_row(measured) for measured in worst]
+    lines.append(
+        "Intervals hold what the noise hides, in 95 of 100 cases; 'by chance' is what a perfect release shows."
+    )
+    return lines
+
+
+def _numbers(count: int) -> str:
+    return "one number," if count == 1 else f"{count} numbers, each"
+
+
+def _row(measured: Measured) -> str:
+    filled = round(_BAR * measured.estimate)
+    chance = "" if measured.by_chance is None else f"  by chance {measured.by_chance:.1%}"
+    bar = "#" * filled + "." * (_BAR - filled)
+    return f"  {bar}  {_interval(measured)}  {' x '.join(measured.names)}{chance}"
+
+
+def _interval(measured: Measured) -> str:
+    return f"{measured.estimate:.1%} ({measured.low:.1%} to {measured.high:.1%})"

@@ -1,0 +1,122 @@
+"""Quotes and jobs: what a publication would cost, ordering one, and watching it."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from understudy.calls import Call, given, items
+from understudy.client.handles import Job
+from understudy.client.session import Session
+from understudy.documents import Json
+from understudy.results.jobs import POLL_SECONDS, Quote
+from understudy.training_bar import bar_if
+
+
+class Jobs(Session):
+    """The client's methods for quotes and jobs."""
+
+    def ask_quote(
+        self,
+        dataset_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        synthesizer: str = "idpgan",
+        options: Json | None = None,
+        selection: Json | None = None,
+        grant_id: str | None = None,
+        reuse: bool = True,
+    ) -> Quote:
+        """Ask what a job would do and cost (analyst); nothing is spent.
+
+        Args:
+            dataset_id: the dataset.
+            epsilon: of the job.
+            delta: of the job; by default the service's.
+            synthesizer: how the generator is made.
+            options: of the synthesizer.
+            selection: ``candidates``, the ``epsilon`` of each on its part of the units, and the ``choice_epsilon``; the
+                candidates then bring the options.
+            grant_id: the grant that pays; by default the only open one.
+            reuse: whether the job takes over counts of earlier releases.
+        """
+        body = _order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id, reuse=reuse)
+        return self.run(Call("POST", "/v1/quotes", Quote.from_json, body=body))
+
+    def order_job(
+        self,
+        dataset_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        synthesizer: str = "idpgan",
+        options: Json | None = None,
+        selection: Json | None = None,
+        grant_id: str | None = None,
+        reuse: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Order a publication (analyst), drawing on a grant; see `ask_quote`.
+
+        A retry is the same order, because it carries the same idempotency key: it spends once.
+        """
+        body = _order(dataset_id, epsilon, delta, synthesizer, options, selection, grant_id, reuse=reuse)
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self.run(Call("POST", "/v1/jobs", Job.from_json, body=body, headers=headers))
+
+    def list_jobs(self) -> tuple[Job, ...]:
+        """Return the newest jobs."""
+        return self.run(Call("GET", "/v1/jobs", items(Job.from_json)))
+
+    def read_job(self, job_id: str) -> Job:
+        """Return the state and progress of a job."""
+        return self.run(Call("GET", f"/v1/jobs/{job_id}", Job.from_json))
+
+    def cancel_job(self, job_id: str) -> Job:
+        """Cancel a job; repeating it changes nothing."""
+        headers = {"Idempotency-Key": f"cancel-{job_id}"}
+        return self.run(Call("POST", f"/v1/jobs/{job_id}/cancel", Job.from_json, headers=headers))
+
+    def watch_job(self, job_id: str, *, poll_seconds: float = POLL_SECONDS) -> Iterator[Job]:
+        """Yield the job again and again until it has ended. It goes on through a restart of the service.
+
+        Args:
+            job_id: the job.
+            poll_seconds: pause between two requests.
+        """
+        call = Call("GET", f"/v1/jobs/{job_id}", Job.from_json)
+        while True:
+            job = self.run(call, repetitions=self.patient)
+            yield job
+            if job.ended:
+                return
+            self.sleep(poll_seconds)
+
+    def _ended(self, job_id: str, *, poll_seconds: float, progress: bool) -> Job:
+        """Watch a job to its end, with a progress bar if one is wanted."""
+        with bar_if(progress) as look:
+            for job in self.watch_job(job_id, poll_seconds=poll_seconds):
+                look(job)
+        return job
+
+
+def _order(
+    dataset_id: str,
+    epsilon: float,
+    delta: float | None,
+    synthesizer: str,
+    options: Json | None,
+    selection: Json | None,
+    grant_id: str | None,
+    *,
+    reuse: bool,
+) -> dict[str, Any]:
+    order = {
+        "dataset_id": dataset_id,
+        "epsilon": epsilon,
+        "delta": delta,
+        "synthesizer": synthesizer,
+        "selection": selection,
+        "grant_id": grant_id,
+    }
+    return given(order) | {"options": options or {}} | ({} if reuse else {"reuse": False})

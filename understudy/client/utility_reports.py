@@ -1,0 +1,98 @@
+"""Utility reports, which the API calls charged reports: noisy errors of a release, measured by a job for an epsilon."""
+
+import uuid
+from collections.abc import Sequence
+
+from understudy.calls import Call, given, items
+from understudy.client.handles import ReportJob
+from understudy.client.releases import Releases
+from understudy.documents import Json
+from understudy.results.jobs import POLL_SECONDS, Quote
+from understudy.results.utility_reports import ReportEntry, UtilityReport
+
+
+class UtilityReports(Releases):
+    """The client's methods for utility reports."""
+
+    def quote_charged_report(
+        self,
+        release_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+        grant_id: str | None = None,
+    ) -> Quote:
+        """Ask what a report about a release would cost and how precise it would be (analyst); nothing is spent.
+
+        Args:
+            release_id: the release.
+            epsilon: of the report.
+            delta: of the report; by default the service's.
+            target: the column that a classifier predicts; by default the domain's target.
+            columns: columns to measure; by default all. Fewer are measured more precisely.
+            grant_id: the grant that pays; by default the only open one.
+        """
+        body = self._order_of_report(release_id, epsilon, delta, target, columns, grant_id)
+        return self.run(Call("POST", "/v1/quotes", Quote.from_json, body=body))
+
+    def order_charged_report(
+        self,
+        release_id: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        target: str | None = None,
+        columns: Sequence[str] | None = None,
+        grant_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> ReportJob:
+        """Order a report about a release (analyst), drawing on a grant; see `quote_charged_report`.
+
+        A retry is the same order, because it carries the same idempotency key: it spends once.
+        """
+        body = self._order_of_report(release_id, epsilon, delta, target, columns, grant_id)
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self.run(Call("POST", "/v1/jobs", ReportJob.from_json, body=body, headers=headers))
+
+    def _order_of_report(
+        self,
+        release_id: str,
+        epsilon: float,
+        delta: float | None,
+        target: str | None,
+        columns: Sequence[str] | None,
+        grant_id: str | None,
+    ) -> Json:
+        release = self.read_release(release_id)
+        measured = None if columns is None else list(columns)
+        report = given({"release_id": release_id, "target": target, "columns": measured})
+        order = {
+            "dataset_id": release.dataset_id,
+            "epsilon": epsilon,
+            "delta": delta,
+            "grant_id": grant_id,
+        }
+        return given(order) | {"report": report}
+
+    def list_charged_reports(self, release_id: str) -> tuple[ReportEntry, ...]:
+        """Return the newest reports about a release."""
+        path = f"/v1/releases/{release_id}/charged-reports"
+        return self.run(Call("GET", path, items(ReportEntry.from_json)))
+
+    def read_charged_report(self, report_id: str) -> UtilityReport:
+        """Return a report."""
+        return self.run(Call("GET", f"/v1/charged-reports/{report_id}", UtilityReport.from_json))
+
+    def wait_for_charged_report(
+        self, job_id: str, *, poll_seconds: float = POLL_SECONDS, progress: bool = False
+    ) -> UtilityReport:
+        """Wait for a job's report.
+
+        Raises:
+            JobFailed: if it failed, or is a job of another kind.
+            JobCancelled: if it was cancelled.
+        """
+        job = self._ended(job_id, poll_seconds=poll_seconds, progress=progress)
+        return self.read_charged_report(job.require_report())

@@ -1,1 +1,0 @@
-"""Datasets: declaring private tables, and sending their rows."""

@@ -1,0 +1,145 @@
+"""From a wish to a grant: use one that is there, or file a request and have another person approve it.
+
+With the keys of a running service that cannot approve, the request stays filed and the error says what to do next; a
+later run then finds the grant.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from understudy.client import Client
+from understudy.connection import Connection
+from understudy.errors import ApprovalPending, Conflict, Forbidden, JobDoesNotFit, NotFound
+from understudy.results.datasets import Dataset
+from understudy.results.governance import BudgetRequest
+
+Say = Callable[[str], None]
+
+APPROVERS = ("admin", "owner")
+NOT_YET_POSSIBLE = frozenset({"budget-not-set", "dataset-frozen"})
+"""Refusals of an approval that an admin can lift; the request stays open meanwhile."""
+HOPELESS = frozenset({"budget-refused", "dataset-frozen", "ledger-broken"})
+"""Refusals that no grant helps against."""
+
+
+def introduce(owner: Client, analyst: Client, dataset: Dataset) -> str:
+    """Make the analyst a member of a dataset. Gives the analyst's principal.
+
+    Args:
+        owner: a client of the dataset's owner.
+        analyst: a client of the analyst.
+        dataset: the dataset.
+    """
+    principal_id = analyst.governance.who_am_i().principal_id
+    owner.governance.add_member(dataset.id, principal_id)
+    return principal_id
+
+
+def settle_pending(
+    connection: Connection, analyst: Client, population_id: str, amounts: tuple[float, float], say: Say
+) -> None:
+    """Have a request of an earlier run approved, before anything is declared or sent again.
+
+    Args:
+        connection: the service and the keys.
+        analyst: a client of the analyst.
+        population_id: whose budget.
+        amounts: epsilon and delta that are needed; a smaller request does not count.
+        say: told what happens.
+
+    Raises:
+        ApprovalPending: if it still waits and no key here can approve it.
+    """
+    me = analyst.governance.who_am_i().principal_id
+    for request in analyst.governance.list_requests(state="open"):
+        enough = request.epsilon >= amounts[0] and request.delta >= amounts[1]
+        if request.population_id == population_id and request.requested_by == me and enough:
+            approve(connection, request, say)
+            return
+
+
+def obtain_grant(
+    connection: Connection,
+    analyst: Client,
+    dataset: Dataset,
+    *,
+    terms: Mapping[str, Any],
+    amounts: tuple[float, float],
+    purpose: str,
+    say: Say,
+) -> str:
+    """Give the id of a grant that admits the job.
+
+    Args:
+        connection: the service and the keys.
+        analyst: a client of the analyst, a member of the dataset.
+        dataset: the dataset.
+        terms: what a quote and an order take.
+        amounts: epsilon and delta to ask for where no grant admits the job.
+        purpose: why, for whoever decides.
+        say: told what happens.
+
+    Raises:
+        JobDoesNotFit: if no grant would help.
+        ApprovalPending: if a request was filed and no key here can approve it.
+    """
+    refusal = analyst.ask_quote(dataset.id, **terms).refusal
+    if refusal in HOPELESS:
+        raise JobDoesNotFit(
+            f"the job does not fit into what is left of the dataset's budget [{refusal}]; "
+            f"`understudy ledger {dataset.id}` shows why, an admin can raise the cap with a reason"
+        )
+    me = analyst.governance.who_am_i().principal_id
+    for grant in analyst.governance.list_grants(dataset.id):
+        if grant.state == "open" and grant.holder_id == me:
+            quote = analyst.ask_quote(dataset.id, **terms, grant_id=grant.id)
+            if quote.fits:
+                say(f"Drawing on grant {grant.id}: epsilon {grant.epsilon:g}, delta {grant.delta:g}.")
+                return grant.id
+    epsilon, delta = amounts
+    request = analyst.governance.file_request(dataset.id, epsilon=epsilon, delta=delta, purpose=purpose)
+    say(f"Budget request {request.id} filed: epsilon {epsilon:g}, delta {delta:g}, {purpose!r}.")
+    return approve(connection, request, say)
+
+
+def approve(connection: Connection, request: BudgetRequest, say: Say) -> str:
+    """Approve a request with whichever key may. Gives the id of the grant.
+
+    Args:
+        connection: the service and the keys.
+        request: the open request.
+        say: told what happens.
+
+    Raises:
+        ApprovalPending: if none may.
+    """
+    for role in APPROVERS:
+        if role not in connection.keys:
+            continue
+        try:
+            with connection.client(role) as approver:
+                approved = approver.governance.approve_request(request.id)
+        except (Forbidden, NotFound):
+            continue
+        except Conflict as refusal:
+            if refusal.code not in NOT_YET_POSSIBLE:
+                raise
+            raise ApprovalPending(f"{pending(request)} So far it cannot be approved: {refusal}") from None
+        assert approved.grant is not None, "an approved request has a grant"
+        say(f"Approved with the {role}'s key: grant {approved.grant.id}.")
+        return approved.grant.id
+    raise ApprovalPending(pending(request))
+
+
+def pending(request: BudgetRequest) -> str:
+    """Say what was filed and what to do next.
+
+    Args:
+        request: the open request.
+    """
+    return (
+        f"budget request {request.id} (epsilon {request.epsilon:g}, delta {request.delta:g}, "
+        f"{request.purpose!r}) waits for another person: nobody approves their own. "
+        f"The owner of dataset {request.dataset_id} or an admin runs `understudy budget approve {request.id}`; "
+        "then run the same command again, it draws on the grant. Nothing was uploaded or spent."
+    )

@@ -1,1 +1,0 @@
-"""Jobs: what a publication would cost, ordering one, and waiting for it."""

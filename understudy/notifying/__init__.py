@@ -1,1 +1,0 @@
-"""Notifications, from the client's side."""

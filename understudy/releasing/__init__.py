@@ -1,1 +1,0 @@
-"""Releases, from the client's side."""

@@ -1,0 +1,177 @@
+"""Quotes and jobs as frozen values. Fields are the documented ones; ``document`` keeps the whole JSON.
+
+The clients return the jobs of `understudy.client.handles` and `understudy.async_client.handles`: these facts, and waiting.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from understudy.documents import Json, take
+from understudy.errors import JobCancelled, JobFailed
+
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """What a job would do and cost, computed without the private rows.
+
+    Attributes:
+        document: the whole answer.
+    """
+
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        take(document)
+        return cls(document=document)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the ledger would admit the job now, under the cap and under the analyst's grant."""
+        return bool(take(self.document, "fits")[0])
+
+    @property
+    def refusal(self) -> str | None:
+        """The code that an order would be refused with, or None where it fits."""
+        refusal: str | None = take(self.document, "refusal")[0]
+        return refusal
+
+    @property
+    def expected_error(self) -> Json | None:
+        """How far off counts of synthetic rows will be, from public facts alone, so about.
+
+        `one_way`, `two_way` and `three_way` are mean total variation distances over columns, pairs and triples, 0 to 1;
+        `if_independent` are the same if no column depended on another; `measured` says what is counted. None where it is not known
+        in advance: images, a critic alone, graphical models, selections and reports.
+        """
+        expected: Json | None = self.document.get("expected_error")
+        return expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a job is; nothing in it is computed from private rows.
+
+    Attributes:
+        stage: what it is doing.
+        step: steps done of this stage.
+        total: steps of this stage.
+        percent: of the whole job, 0 to 100.
+        eta_seconds: estimated time to the end, or None.
+        epsilon_planned: what the whole job spends.
+    """
+
+    stage: str | None
+    step: int
+    total: int
+    percent: float
+    eta_seconds: float | None
+    epsilon_planned: float | None
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the part of an answer."""
+        known = ("stage", "step", "total", "percent", "eta_seconds", "epsilon_planned")
+        values = dict(zip(known, take(document, *known), strict=True))
+        for name in ("step", "total", "percent"):
+            values[name] = values[name] or 0
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFacts:
+    """One ordered publication.
+
+    Attributes:
+        id: its id.
+        dataset_id: its dataset.
+        state: ``queued``, ``running``, ``succeeded``, ``failed`` or ``cancelled``.
+        progress: how far it is.
+        release_id: the release, once it succeeded.
+        failure: stable code of a failure.
+        document: the whole answer.
+    """
+
+    id: str
+    dataset_id: str
+    state: str
+    progress: Progress
+    release_id: str | None
+    failure: str | None
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        job_id, dataset_id, state, progress = take(document, "id", "dataset_id", "state", "progress")
+        release_id, failure = take(document, "release_id", "failure")
+        return cls(
+            id=job_id,
+            dataset_id=dataset_id,
+            state=state,
+            progress=Progress.from_json(progress),
+            release_id=release_id,
+            failure=failure.get("code") if isinstance(failure, Mapping) else failure,
+            document=document,
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """What to know of what it published, with what to change; None where all is well."""
+        told = self.document.get("warning")
+        return None if told is None else " ".join([*take(told, "detail", "remedy"), f"[{told.get('code')}]"])
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.state in {"succeeded", "failed", "cancelled"}
+
+    def require_release(self) -> str:
+        """Return the id of the release of an ended job.
+
+        Raises:
+            JobFailed: if it failed.
+            JobCancelled: if it was cancelled.
+        """
+        self._require_not_cancelled()
+        if self.release_id is None:
+            raise JobFailed(
+                f"job {self.id} failed ({self.failure or 'no reason was given'}); {self._where_charged()}"
+            )
+        return self.release_id
+
+    def require_report(self) -> str:
+        """Return the id of the utility report of an ended job.
+
+        Raises:
+            JobFailed: if it failed, or is a job of another kind.
+            JobCancelled: if it was cancelled.
+        """
+        self._require_not_cancelled()
+        report_id = self.document.get("report_id")
+        if not isinstance(report_id, str):
+            why = self.failure or "it is no order of a report"
+            raise JobFailed(f"job {self.id} has no report ({why}); {self._where_charged()}")
+        return report_id
+
+    def _require_not_cancelled(self) -> None:
+        if self.state == "cancelled":
+            raise JobCancelled(f"job {self.id} was cancelled; {self._where_charged()}")
+
+    def _where_charged(self) -> str:
+        return f"`understudy ledger {self.dataset_id}` says what it was charged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportJobFacts(JobFacts):
+    """An ordered utility report: a job that publishes no release."""
+
+    @property
+    def report_id(self) -> str | None:
+        """The report, once the job has succeeded."""
+        report_id: str | None = take(self.document, "report_id")[0]
+        return report_id

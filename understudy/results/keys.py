@@ -1,0 +1,78 @@
+"""API keys as frozen values."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from understudy.documents import Json, take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """A key, with its secret only right after it was made.
+
+    Attributes:
+        id: its id.
+        principal_id: whom it speaks for.
+        principal_name: what everybody calls that principal, or None.
+        name: what people call it.
+        roles: what it may be used for.
+        scopes: what it is narrowed to; empty for all that its roles may do.
+        prefix: the first digits of the key.
+        expires_at: when it ends by itself, or None.
+        last_used_at: when it was last used, give or take a minute, or None.
+        revoked_at: when it was revoked, or None.
+        key: the secret, in the answer that made it.
+        document: the whole answer.
+    """
+
+    id: str
+    principal_id: str
+    principal_name: str | None
+    name: str
+    roles: tuple[str, ...]
+    scopes: tuple[str, ...]
+    prefix: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+    key: str | None = field(repr=False)
+    document: Json = field(repr=False)
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "principal_id", "name", "prefix", "expires_at", "last_used_at", "revoked_at")
+        fields = dict(zip(known, take(document, *known), strict=True))
+        roles, scopes = take(document, "roles", "scopes")
+        return cls(
+            **fields,
+            principal_name=document.get("principal_name"),
+            roles=tuple(roles),
+            scopes=tuple(scopes),
+            key=document.get("key"),
+            document=document,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A new API key, shown once and never in the `repr` of this object.
+
+    Attributes:
+        key: the key in plain text.
+        document: the whole answer.
+    """
+
+    key: str = field(repr=False)
+    document: Json = field(repr=False)
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer, which has every field of an `ApiKey`."""
+        ApiKey.from_json(document)
+        return cls(key=take(document, "key")[0], document=document)
+
+    @property
+    def facts(self) -> ApiKey:
+        """Its id, roles, scopes and expiry."""
+        return ApiKey.from_json(self.document)

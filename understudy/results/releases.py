@@ -1,0 +1,58 @@
+"""Releases as frozen values, and the check that their bundles pass before they are kept.
+
+The clients return the releases of `understudy.client.handles` and `understudy.async_client.handles`: these facts, and methods.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, Self
+
+from understudy.documents import Json, take
+from understudy.errors import NotInstalled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFacts:
+    """A published generator.
+
+    Attributes:
+        id: its id.
+        job_id: the job that made it.
+        dataset_id: the dataset it is an understudy of.
+        document: the whole answer.
+    """
+
+    id: str
+    job_id: str
+    dataset_id: str
+    document: Json
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """Read the answer."""
+        known = ("id", "job_id", "dataset_id")
+        return cls(**dict(zip(known, take(document, *known), strict=True)), document=document)
+
+
+class Keep(Protocol):
+    """See `understudy.verifying.verification.keep_if_verified`."""
+
+    def __call__(self, waiting: Path, target: Path, *, public_keys: Collection[bytes]) -> None:
+        """Move a bundle to its place if everything holds, and delete it otherwise."""
+
+
+def verifying_keeper() -> Keep:
+    """Import the verifier; called before a download begins, because it needs an extra of the distribution.
+
+    Raises:
+        NotInstalled: if a library is not installed.
+    """
+    try:
+        import cryptography  # noqa: F401 - only the signature, which is checked last, needs it
+
+        from understudy.verifying.verification import keep_if_verified
+    except ImportError as error:
+        message = f"verifying needs {error.name}: pip install 'understudy[audit]'"
+        raise NotInstalled(message) from None
+    return keep_if_verified
