@@ -12,10 +12,6 @@ from core.witness import checking
 from tests.core.releases.stand_in import DOMAIN
 from tests.service.world import Caller, World
 from understudy import Client
-from understudy.cli import audit as audit_commands
-from understudy.cli import budget as budget_commands
-from understudy.cli import jobs as job_commands
-from understudy.cli import ledger as ledger_commands
 from understudy.cli import main
 from understudy.connection import Connection
 
@@ -49,8 +45,7 @@ def command(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
             return Client(connection.url, key=connection.keys[role], transport=Bridge(world))
 
         monkeypatch.setattr(Connection, "client", client)
-        for module in (audit_commands, budget_commands, job_commands, ledger_commands):
-            monkeypatch.setattr(module, "find_connection", connected)
+        monkeypatch.setattr("understudy.cli.service.find_connection", connected)
         monkeypatch.setattr("sys.argv", ["understudy", *map(str, words)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:

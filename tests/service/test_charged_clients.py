@@ -46,7 +46,7 @@ def job_of(world: World, report_id: str) -> str:
 def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command on the application of the test."""
     connection = everybody(world)
-    monkeypatch.setattr("understudy.cli.quality.find_connection", lambda **_named: connection)
+    monkeypatch.setattr("understudy.cli.service.find_connection", lambda **_named: connection)
 
     def run_words(*words: object) -> int:
         monkeypatch.setattr("sys.argv", ["understudy", *map(str, words)])

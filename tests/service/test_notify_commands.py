@@ -1,7 +1,6 @@
 """`understudy notify` and `understudy dossier`, and the same of the client, against the real application."""
 
 import json
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,11 +22,8 @@ def command(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
             "client",
             lambda *_: Client("http://testserver", key=caller.key, transport=Bridge(world)),
         )
-        # By name: the package has a command of the same name as its module.
-        for module in map(import_module, ("understudy.cli.notify", "understudy.cli.dossier")):
-            monkeypatch.setattr(
-                module, "find_connection", lambda **_: Connection("http://testserver", {"owner": caller.key})
-            )
+        connection = Connection("http://testserver", {"owner": caller.key})
+        monkeypatch.setattr("understudy.cli.service.find_connection", lambda **_: connection)
         monkeypatch.setattr("sys.argv", ["understudy", *map(str, words)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:

@@ -26,7 +26,7 @@ Run = Callable[..., int]
 def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command on the application of the test."""
     connection = everybody(world)
-    monkeypatch.setattr("understudy.cli.jobs.find_connection", lambda **_named: connection)
+    monkeypatch.setattr("understudy.cli.service.find_connection", lambda **_named: connection)
     monkeypatch.setattr("understudy.cli.publish.existing_connection", lambda **_named: connection)
 
     def run_words(*words: object) -> int:

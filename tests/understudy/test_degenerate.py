@@ -52,7 +52,7 @@ def test_publish_ends_with_status_3_where_the_generator_is_degenerate(
     monkeypatch.setattr(
         publish, "read_table_files", lambda *_files, **_size: SimpleNamespace(declared_size=10)
     )
-    monkeypatch.setattr(publish, "some_service", lambda **_named: nullcontext(None))
+    monkeypatch.setattr(publish, "some_service", lambda *_given: nullcontext(None))
     monkeypatch.setattr(publish, "publish_order", lambda *_given: published)
     words = ["publish", "rows.csv", "--domain", "d.json", "--epsilon", "1", "--delta", "1e-6"]
     ended = CliRunner().invoke(app, [*words, "--out", str(tmp_path)])

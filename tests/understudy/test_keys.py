@@ -7,7 +7,6 @@ import httpx
 import pytest
 
 from tests.understudy.scripted import Script, client_of
-from understudy.cli import keys as command
 from understudy.cli import main
 from understudy.client import Client
 from understudy.errors import ServiceUnreachable, UnexpectedAnswer
@@ -48,7 +47,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[httpx.Request]:
         def governing_client(self) -> Client:
             return self.client("admin")
 
-    monkeypatch.setattr(command, "find_connection", lambda **_: Connection())
+    monkeypatch.setattr("understudy.cli.service.find_connection", lambda **_: Connection())
     return requests
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +102,7 @@ def test_the_command_orders_waits_and_writes(
 ) -> None:
     file = tmp_path / "report.html"
     connected = Connected(*answers()[1:])
-    # The package's attribute of this name is the command itself.
-    module = import_module("understudy.cli.report")
-    monkeypatch.setattr(module, "find_connection", lambda **_: connected)
+    monkeypatch.setattr("understudy.cli.service.find_connection", lambda **_: connected)
     words = ["report", "r", "--out", str(file), "--target", "sick", *(["--json"] if as_json else [])]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0, ran.output

@@ -60,7 +60,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[httpx.Request]:
         def governing_client(self) -> Client:
             return self.client("admin")
 
-    monkeypatch.setattr(command, "find_connection", lambda **_: Connection())
+    monkeypatch.setattr("understudy.cli.service.find_connection", lambda **_: Connection())
     monkeypatch.setattr(command, "Client", client)
     return requests
 

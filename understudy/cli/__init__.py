@@ -4,8 +4,6 @@ import signal
 import sys
 from types import FrameType
 
-import typer
-
 from understudy.cli import demo, jobs, publish, sample, stack
 from understudy.cli.ask import ask
 from understudy.cli.audit import app as audit_app
@@ -23,12 +21,13 @@ from understudy.cli.notify import app as notify_app
 from understudy.cli.people import app as people_app
 from understudy.cli.quality import app as quality_app
 from understudy.cli.report import report
+from understudy.cli.service import Commands
 from understudy.cli.signing_keys import signing_keys
 from understudy.cli.verify import verify
 from understudy.errors import UnderstudyError
 from understudy.plain_text import plain
 
-app = typer.Typer(
+app = Commands(
     name="understudy",
     help="Publish an understudy of the data, never the data: differentially private synthetic tables and images.",
     no_args_is_help=True,

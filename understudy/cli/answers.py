@@ -27,3 +27,19 @@ def tell(document: Json | Sequence[Json], lines: Iterable[str], *, as_json: bool
     screen = TerminalScreen(Console())
     for line in lines:
         screen.say(line)
+
+
+def tell_secret(document: Json, secret: str, notes: Iterable[str], *, as_json: bool) -> None:
+    """Write a secret alone on standard output, so that it can be piped; the notes go to standard error.
+
+    Args:
+        document: the whole answer, secret and all, for programs.
+        secret: a new key or token.
+        notes: lines about it for people.
+        as_json: write the document instead.
+    """
+    if not as_json:
+        screen = TerminalScreen(Console(stderr=True))
+        for note in notes:
+            screen.say(note)
+    tell(document, [secret], as_json=as_json)

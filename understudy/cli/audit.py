@@ -9,14 +9,14 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
+from understudy.cli.options import AsJson
 from understudy.cli.screen import TerminalScreen
+from understudy.cli.service import Commands, Service
 from understudy.client.auditing import EXPORT_FORMATS
-from understudy.connection import find_connection
 from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed
 
-app = typer.Typer(
+app = Commands(
     help="Search, export and verify the audit log; for auditors (with --key or UNDERSTUDY_KEY) and admins. Owners read the trail of a dataset.",
     no_args_is_help=True,
 )
@@ -39,15 +39,13 @@ def list_events(
     at_to: To = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many events at most.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Show events, newest first."""
     filters = _filters(actor, action, object_id, outcome, at_from, at_to)
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
     screen = TerminalScreen(Console())
-    with connection.client("admin") as client:
+    with service.client("admin") as client:
         for event in islice(client.auditing.list_events(filters), limit):
             if as_json:
                 print(json.dumps(event))
@@ -60,13 +58,11 @@ def trail(
     dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many events at most.")] = 50,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Show what was done with one dataset and all that hangs on it, newest first (its owner, admins, auditors)."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("owner") as client:
+    with service.client("owner") as client:
         found = list(islice(client.auditing.list_dataset_events(dataset), limit))
     tell(found, map(trail_line, found), as_json=as_json)
 
@@ -82,17 +78,15 @@ def export(
     at_from: From = None,
     at_to: To = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Write events to a file in the order of the chain, ended by a trailer that the service has signed."""
     if file_format not in EXPORT_FORMATS:
         message = f"--format is one of: {', '.join(EXPORT_FORMATS)}"
         raise InputUnusable(message)
     filters = _filters(actor, action, object_id, outcome, at_from, at_to)
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("admin") as client:
+    with service.client("admin") as client:
         client.auditing.export_log(out, file_format=file_format, filters=filters)
     tell({"file": str(out.resolve()), "format": file_format}, [f"wrote {out}"], as_json=as_json)
 
@@ -100,13 +94,11 @@ def export(
 @app.command("verify")
 def verify(
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Have the whole chain recomputed and compared with the heads noted outside the database."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("admin") as client:
+    with service.client("admin") as client:
         found = client.auditing.verify_log()
     whole = [f"the audit log is whole: {found['checked']} events"] if found["intact"] else []
     tell(found, whole, as_json=as_json)

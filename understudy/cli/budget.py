@@ -11,15 +11,12 @@ from understudy.cli.options import (
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
     AsJson,
-    DataFolderPath,
-    Key,
-    Url,
     finite,
 )
-from understudy.connection import find_connection
+from understudy.cli.service import Commands, Service
 from understudy.results.budgets import Budget
 
-app = typer.Typer(help="Ask for budget, grant it, and see what is left.", no_args_is_help=True)
+app = Commands(help="Ask for budget, grant it, and see what is left.", no_args_is_help=True)
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 RequestId = Annotated[str, typer.Argument(help="Id of the budget request.")]
@@ -44,13 +41,11 @@ def set_cap(
         str | None, typer.Option("--reason", help="Why; needed to raise a cap that exists.")
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Set the cap that binds everybody together (admin)."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("admin") as client:
+    with service.client("admin") as client:
         tell_budget(client.set_budget(dataset, epsilon=epsilon, delta=delta, reason=reason), as_json=as_json)
 
 
@@ -69,13 +64,11 @@ def what_if(
         ),
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Say whether one more job of this epsilon fits, and what would remain; nothing is reserved."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.any_client() as client:
+    with service.any_client() as client:
         answer = client.governance.ask_what_if(dataset, epsilon=epsilon, delta=delta)
     tell(answer.document, what_if_lines(answer), as_json=as_json)
 
@@ -87,16 +80,14 @@ def request(
     delta: Delta,
     purpose: Annotated[str, typer.Option("--purpose", help="What it is for; read by whoever decides.")],
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Ask for a part of a dataset's budget (analyst and member); an admin or the owner decides.
 
     Under the default rule a job draws on half of the delta: ask for twice the job's.
     """
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("analyst") as client:
+    with service.client("analyst") as client:
         filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)
     tell(filed.document, [request_line(filed)], as_json=as_json)
 
@@ -107,13 +98,11 @@ def requests(
         str | None, typer.Option("--state", help="open, approved, denied, withdrawn or expired.")
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """List budget requests: all that the admin, else the owner, else the analyst may see."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         found = client.governance.list_requests(state=state)
     lines = [request_line(each) for each in found] or ["no budget requests"]
     tell([each.document for each in found], lines, as_json=as_json)
@@ -142,13 +131,11 @@ def approve(
         typer.Option("--until", help="When the grant ends, such as 2027-01-31T00:00:00Z; else the default."),
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Grant what was asked for, or less (admin or owner, never who asked)."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         approved = client.governance.approve_request(
             request_id, epsilon=epsilon, delta=delta, note=note, expires_at=until
         )
@@ -160,13 +147,11 @@ def deny(
     request_id: RequestId,
     note: Annotated[str, typer.Option("--note", help="Why; the analyst is told.")],
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Grant nothing, and say why (admin or owner)."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         found = client.governance.deny_request(request_id, note=note)
     tell(found.document, [request_line(found)], as_json=as_json)
 
@@ -175,13 +160,11 @@ def deny(
 def withdraw(
     request_id: RequestId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Take a request of one's own back (analyst)."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("analyst") as client:
+    with service.client("analyst") as client:
         found = client.governance.withdraw_request(request_id)
     tell(found.document, [request_line(found)], as_json=as_json)
 
@@ -196,13 +179,11 @@ def grants(
         str | None, typer.Option("--state", help="Only those that are open, expired or revoked.")
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """List the grants on a dataset's population, or on all datasets; an analyst sees its own."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         if dataset is not None and holder is None and state is None:
             found = client.governance.list_grants(dataset)
         else:
@@ -215,13 +196,11 @@ def grants(
 def revoke(
     grant: Annotated[str, typer.Argument(help="Id of the grant.")],
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Let no further order draw on a grant (admin or owner); what was drawn stays spent."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         found = client.governance.revoke_grant(grant)
     tell(found.document, [grant_line(found)], as_json=as_json)
 
@@ -231,13 +210,11 @@ def freeze(
     dataset: DatasetId,
     reason: Reason,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Let nothing be ordered or started on a dataset's population (admin or owner)."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         tell_budget(client.governance.freeze(dataset, reason=reason), as_json=as_json)
 
 
@@ -246,13 +223,11 @@ def unfreeze(
     dataset: DatasetId,
     reason: Reason,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Take orders again (admin)."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("admin") as client:
+    with service.client("admin") as client:
         tell_budget(client.governance.unfreeze(dataset, reason=reason), as_json=as_json)
 
 

@@ -21,6 +21,7 @@ from understudy.cli.options import (
 )
 from understudy.cli.publish import check_guarantee, some_service, summary, told, warn
 from understudy.cli.screen import TerminalScreen
+from understudy.cli.service import Service
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.order_words import parse_options
 from understudy.publication import Order
@@ -79,7 +80,7 @@ def demo(
         out=out,
         purpose="See how a table is published.",
     )
-    with some_service(url=None, key=None, data_folder=out / "data-folder", screen=screen) as connection:
+    with some_service(Service(data_folder=out / "data-folder"), screen) as connection:
         published = publish_order(connection, order, screen)
     if as_json:
         tell(told(published), (), as_json=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.cli.service import Service
 from understudy.connection import default_data_folder
 from understudy.doctor import examine_folder, examine_service, is_ailing
 
@@ -14,14 +14,15 @@ PROBLEMS = 1
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Write the findings as JSON.")] = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Examine a running service, or the local stack and its data folder; exit status 1 where there is a problem."""
-    found = None if data_folder and not url else examine_service(url=url, key=key)
+    found = (
+        None if service.data_folder and not service.url else examine_service(url=service.url, key=service.key)
+    )
     if found is None:
-        found = examine_folder(data_folder or default_data_folder())
+        found = examine_folder(service.data_folder or default_data_folder())
     ailing = is_ailing(found)
     told = {"status": "ailing" if ailing else "well", "findings": [one.to_json() for one in found]}
     lines = [

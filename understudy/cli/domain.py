@@ -7,12 +7,13 @@ import typer
 
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson
+from understudy.cli.service import Commands
 from understudy.domain_draft import MARK, MOST_CODES, codes_at_most, draft_domain, render_draft
 from understudy.errors import InputUnusable
 from understudy.image_draft import draft_images, is_of_images, render_images
 from understudy.whole_files import whole_file
 
-app = typer.Typer(
+app = Commands(
     help="Declare what may be said about a table or a set of images.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -7,10 +7,10 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
+from understudy.cli.options import AsJson
 from understudy.cli.screen import TerminalScreen
+from understudy.cli.service import Service
 from understudy.client.auditing import DOSSIER_FORMATS
-from understudy.connection import find_connection
 from understudy.errors import InputUnusable
 
 
@@ -20,16 +20,15 @@ def dossier(
         Path, typer.Option("--out", help="The file to write: .html for the paper, .json for signed JSON.")
     ],
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Write promise, budget, requests, releases, certificates and ledger of a dataset to one file (owner, admin, auditor)."""
     file_format = out.suffix.removeprefix(".")
     if file_format not in DOSSIER_FORMATS:
         message = "--out ends in .html (a paper that prints) or in .json (the same, signed)"
         raise InputUnusable(message)
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    with service.client("admin") as client:
         client.auditing.export_dossier(dataset, out, file_format=file_format)
     if as_json:
         tell({"file": str(out.resolve()), "format": file_format}, (), as_json=True)

@@ -11,18 +11,15 @@ from understudy.cli.options import (
     AsJson,
     Candidates,
     ChoiceEpsilon,
-    DataFolderPath,
     Epsilon,
-    Key,
     NoReuse,
     SelectionEpsilon,
     Settings,
     Synthesizer,
-    Url,
     finite,
 )
 from understudy.cli.screen import TerminalScreen
-from understudy.connection import find_connection
+from understudy.cli.service import Service
 from understudy.documents import Json
 from understudy.order_words import parse_options, parse_selection
 from understudy.quote_text import quote_lines
@@ -53,9 +50,8 @@ def quote(
     choice_epsilon: ChoiceEpsilon = None,
     no_reuse: NoReuse = False,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Say what a job would do and cost, and what would remain; nothing is spent and no row is read.
 
@@ -68,8 +64,7 @@ def quote(
         settings=settings or [],
     )
     options = parse_options(settings or [])
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("analyst") as client:
+    with service.client("analyst") as client:
         answer = client.ask_quote(
             dataset,
             epsilon=epsilon,
@@ -86,14 +81,12 @@ def status(
     job: Annotated[str | None, typer.Argument(help="Id of a job; without it, the newest jobs.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Stay until the job has ended.")] = False,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Say how far a job is, or list the newest jobs."""
     screen = TerminalScreen(Console(stderr=as_json))
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.any_client() as client:
+    with service.any_client() as client:
         if job is not None and watch:
             with screen.training() as look:
                 for found in client.watch_job(job):
@@ -107,13 +100,11 @@ def status(
 def ledger(
     dataset: DatasetId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Show what was spent and reserved for a dataset's population, entry by entry."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.any_client() as client:
+    with service.any_client() as client:
         statement = client.read_ledger(dataset)
     tell(statement.document, statement_lines(statement), as_json=as_json)
 

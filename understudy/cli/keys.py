@@ -1,19 +1,16 @@
 """``understudy keys``: make, list, rotate and revoke API keys."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from understudy.cli.answers import tell
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
-from understudy.cli.screen import TerminalScreen
+from understudy.cli.answers import tell, tell_secret
+from understudy.cli.options import AsJson
+from understudy.cli.service import Commands, Service
 from understudy.client import Client
-from understudy.connection import find_connection
-from understudy.results.keys import ApiKey, NewKey
+from understudy.results.keys import ApiKey
 
-app = typer.Typer(help="Make, list, rotate and revoke your API keys.", no_args_is_help=True)
+app = Commands(help="Make, list, rotate and revoke your API keys.", no_args_is_help=True)
 
 KeyId = Annotated[str, typer.Argument(help="Id of the key; `understudy keys list` shows it.")]
 
@@ -36,14 +33,13 @@ def create(
         ),
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Make a further key for yourself and print it, once. It can do no more, and lives no longer, than the key in use."""
-    with _client(role[0], url, key, data_folder) as client:
+    with _client(role[0], service) as client:
         made = client.create_key(name=name, roles=role, scopes=scope or (), expires_at=expires)
-    tell_secret(made, as_json=as_json)
+    tell_secret(made.document, made.key, [key_line(made.facts)], as_json=as_json)
 
 
 @app.command("name")
@@ -51,22 +47,19 @@ def name_principal(
     principal: Annotated[str, typer.Argument(help="Id of the principal; `understudy keys list` shows it.")],
     called: Annotated[str, typer.Argument(metavar="NAME", help="What everybody calls it.")],
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Name a principal: requests, grants and members show the name beside the id. It gives no rights."""
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    with service.client("admin") as client:
         document = client.name_principal(principal, called)
     tell(document, [f"{document['principal_id']}  {document['name']}"], as_json=as_json)
 
 
 @app.command("list")
-def list_keys(
-    as_json: AsJson = False, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
-) -> None:
+def list_keys(as_json: AsJson = False, *, service: Service) -> None:
     """List your keys, and with an admin's key everybody's, without their secrets."""
-    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
+    with service.governing_client() as client:
         found = client.list_keys()
     tell([each.document for each in found], map(key_line, found), as_json=as_json)
 
@@ -75,47 +68,33 @@ def list_keys(
 def rotate(
     key_id: KeyId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Make the successor of the key in use and print it; the old one works on for a while."""
-    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
+    with service.governing_client() as client:
         made = client.rotate_key(key_id)
-    tell_secret(made, as_json=as_json)
-    TerminalScreen(Console(stderr=True)).say(f"the old key works until {made.document['old_key_ends_at']}")
+    notes = [key_line(made.facts), f"the old key works until {made.document['old_key_ends_at']}"]
+    tell_secret(made.document, made.key, notes, as_json=as_json)
 
 
 @app.command("revoke")
 def revoke(
     key_id: KeyId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Make one of your keys and its sessions useless from now on; an admin ends anybody's."""
-    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
+    with service.governing_client() as client:
         found = client.revoke_key(key_id)
     tell(found.document, [key_line(found)], as_json=as_json)
 
 
-def _client(role: str, url: str | None, key: str | None, data_folder: Path | None) -> Client:
-    """Give a client with a key of this role, so that the new key can have the role too; else with the one there is."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
+def _client(role: str, service: Service) -> Client:
+    """Return a client with a key of this role if there is one: a new key has no more roles than the key that makes it."""
+    connection = service.connect()
     return connection.client(role) if role in connection.keys else connection.governing_client()
-
-
-def tell_secret(made: NewKey, *, as_json: bool) -> None:
-    """Print a secret alone on standard output, so that it can be piped; what it is goes to standard error.
-
-    Args:
-        made: a key that was just made.
-        as_json: write the whole answer instead, secret and all.
-    """
-    if not as_json:
-        TerminalScreen(Console(stderr=True)).say(key_line(made.facts))
-    tell(made.document, [made.key], as_json=as_json)
 
 
 def key_line(found: ApiKey) -> str:

@@ -9,8 +9,8 @@ from typer.core import TyperGroup
 
 from understudy.cli.answers import tell
 from understudy.cli.jobs import DatasetId, ledger
-from understudy.cli.options import AlreadyJson, AsJson, DataFolderPath, Key, Url
-from understudy.connection import find_connection
+from understudy.cli.options import AlreadyJson, AsJson
+from understudy.cli.service import Commands, Service
 from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed
 
@@ -24,7 +24,7 @@ class _ShowByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
+app = Commands(
     cls=_ShowByDefault,
     help="Show, note and verify what was spent on a dataset; `understudy ledger DATASET` shows it.",
     no_args_is_help=True,
@@ -36,13 +36,11 @@ app.command("show")(ledger)
 def head(
     dataset: DatasetId,
     _as_json: AlreadyJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Write the signed head of the ledger, as JSON in any case: keep it elsewhere, and give it to `verify --witness` later."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.any_client() as client:
+    with service.any_client() as client:
         tell(client.auditing.read_ledger_head(dataset), (), as_json=True)
 
 
@@ -54,14 +52,12 @@ def verify(
         typer.Option("--witness", help="A head noted earlier, as `understudy ledger head` writes it."),
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Have every hash and total recomputed; the ledger must pass through a head that you noted, if you give one."""
     noted = None if witness is None else read_witness(witness)
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.any_client() as client:
+    with service.any_client() as client:
         found = client.auditing.verify_ledger(dataset, witness=noted)
         # Not on the service's word alone: its own statement must show the head that was noted.
         seen = noted is None or shows(client.read_ledger(dataset).entries, noted)

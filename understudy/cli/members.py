@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
-from understudy.connection import find_connection
+from understudy.cli.options import AsJson
+from understudy.cli.service import Commands, Service
 from understudy.results.governance import Member
 
-app = typer.Typer(help="Show a dataset to analysts (owner or admin).", no_args_is_help=True)
+app = Commands(help="Show a dataset to analysts (owner or admin).", no_args_is_help=True)
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 PrincipalId = Annotated[
@@ -22,13 +22,11 @@ def add(
     dataset: DatasetId,
     principal: PrincipalId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Show a dataset to an analyst, who may then file budget requests."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         tell_members(client.governance.add_member(dataset, principal), as_json=as_json)
 
 
@@ -37,13 +35,11 @@ def remove(
     dataset: DatasetId,
     principal: PrincipalId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Show a dataset to an analyst no longer; jobs already ordered go on."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         tell_members(client.governance.remove_member(dataset, principal), as_json=as_json)
 
 
@@ -51,21 +47,18 @@ def remove(
 def list_members(
     dataset: DatasetId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """List the analysts to whom a dataset is shown."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.governing_client() as client:
+    with service.governing_client() as client:
         tell_members(client.governance.list_members(dataset), as_json=as_json)
 
 
 @app.command("me")
-def me(as_json: AsJson = False, url: Url = None, key: Key = None, data_folder: DataFolderPath = None) -> None:
+def me(as_json: AsJson = False, *, service: Service) -> None:
     """Say which principal the analyst's key speaks for: what an owner adds as a member."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("analyst") as client:
+    with service.client("analyst") as client:
         who = client.governance.who_am_i()
     tell(who.document, [who.principal_id], as_json=as_json)
 

@@ -7,13 +7,12 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
+from understudy.cli.options import AsJson
 from understudy.cli.screen import TerminalScreen
-from understudy.client import Client
-from understudy.connection import find_connection
+from understudy.cli.service import Commands, Service
 from understudy.documents import Json
 
-app = typer.Typer(
+app = Commands(
     help="Be told of requests, decisions, jobs and releases by webhook or e-mail.", no_args_is_help=True
 )
 
@@ -32,12 +31,11 @@ def add(
     ] = None,
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Register an endpoint. A webhook's secret is printed, once; an e-mail address is sent a code to confirm."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         notifications = client.notifications
         is_web = target.startswith(("https://", "http://"))
         made = (notifications.add_webhook if is_web else notifications.add_email)(target, kinds=kind or ())
@@ -50,12 +48,11 @@ def add(
 def list_endpoints(
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """List your endpoints."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         found = client.notifications.list_endpoints()
     tell(found, map(endpoint_line, found), as_json=as_json)
 
@@ -66,12 +63,11 @@ def log(
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many deliveries at most.")] = 20,
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Show what was told to an endpoint, newest first."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         found = list(islice(client.notifications.list_deliveries(endpoint), limit))
     tell(found, map(delivery_line, found), as_json=as_json)
 
@@ -81,12 +77,11 @@ def send_test(
     endpoint: EndpointId,
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Have a test told; `understudy notify log` shows what became of it."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         client.notifications.send_test(endpoint)
     tell({"id": endpoint, "test": "sent"}, ["a test is on its way"], as_json=as_json)
 
@@ -97,12 +92,11 @@ def confirm(
     code: Annotated[str, typer.Argument(help="The code that was sent to the address.")],
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Confirm an e-mail address."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         found = client.notifications.confirm(endpoint, code)
     tell(found, [endpoint_line(found)], as_json=as_json)
 
@@ -112,12 +106,11 @@ def rotate(
     endpoint: EndpointId,
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Give a webhook a new secret and print it; messages are signed with both for a while."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         found = client.notifications.rotate(endpoint)
     tell(found, [found["secret"]], as_json=as_json)
 
@@ -127,12 +120,11 @@ def resume(
     endpoint: EndpointId,
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Have a paused endpoint told again, from now on."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         found = client.notifications.resume(endpoint)
     tell(found, [endpoint_line(found)], as_json=as_json)
 
@@ -142,12 +134,11 @@ def remove(
     endpoint: EndpointId,
     as_json: AsJson = False,
     role: As = "owner",
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Forget an endpoint, its address and its secret."""
-    with _client(role, url, key, data_folder) as client:
+    with service.client(role) as client:
         client.notifications.remove(endpoint)
     tell({"id": endpoint, "state": "removed"}, [f"removed {endpoint}"], as_json=as_json)
 
@@ -172,7 +163,3 @@ def delivery_line(found: Json) -> str:
     about = " ".join(f"{name}={identity}" for name, identity in sorted(found["about"].items()))
     told = f"{found['state']} ({found['outcome'] or 'not tried yet'}, {found['attempts']} tries)"
     return f"{found['happened_at']}  {found['kind']:<24} {told:<36} {about}"
-
-
-def _client(role: str, url: str | None, key: str | None, data_folder: DataFolderPath) -> Client:
-    return find_connection(url=url, key=key, data_folder=data_folder).client(role)

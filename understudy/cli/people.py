@@ -5,17 +5,15 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from understudy.cli.answers import tell
-from understudy.cli.keys import tell_secret
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
-from understudy.cli.screen import TerminalScreen
+from understudy.cli.answers import tell, tell_secret
+from understudy.cli.keys import key_line
+from understudy.cli.options import AsJson, DataFolderPath, Url
+from understudy.cli.service import Commands, Service
 from understudy.client import Client
-from understudy.connection import find_connection
 from understudy.documents import Json
 
-app = typer.Typer(help="Create people and enrol them; accept an enrolment.", no_args_is_help=True)
+app = Commands(help="Create people and enrol them; accept an enrolment.", no_args_is_help=True)
 
 PrincipalId = Annotated[
     str, typer.Argument(metavar="PRINCIPAL", help="Id of the person; `understudy people list` shows it.")
@@ -30,22 +28,19 @@ def create(
         typer.Option("--role", help="owner, analyst, admin or auditor; may be given several times."),
     ],
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Create a person and print the token to hand over. It is shown once, and works once."""
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    with service.client("admin") as client:
         made = client.create_person(name=name, roles=role)
     _tell_token(made, made["enrolment"], as_json=as_json)
 
 
 @app.command("list")
-def list_people(
-    as_json: AsJson = False, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
-) -> None:
+def list_people(as_json: AsJson = False, *, service: Service) -> None:
     """List everybody, and who has enrolled."""
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    with service.client("admin") as client:
         found = client.list_people()
     tell(found, map(person_line, found), as_json=as_json)
 
@@ -54,22 +49,19 @@ def list_people(
 def enrol(
     principal: PrincipalId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Make a new enrolment and print the token. For somebody who has had keys it is a recovery, and the person is told."""
-    with find_connection(url=url, key=key, data_folder=data_folder).client("admin") as client:
+    with service.client("admin") as client:
         made = client.create_enrolment(principal)
     _tell_token(made, made, as_json=as_json)
 
 
 @app.command("enrolments")
-def list_enrolments(
-    as_json: AsJson = False, url: Url = None, key: Key = None, data_folder: DataFolderPath = None
-) -> None:
+def list_enrolments(as_json: AsJson = False, *, service: Service) -> None:
     """List your enrolments; with an admin's or an auditor's key everybody's."""
-    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
+    with service.governing_client() as client:
         found = client.list_enrolments()
     tell(found, map(enrolment_line, found), as_json=as_json)
 
@@ -78,12 +70,11 @@ def list_enrolments(
 def cancel(
     enrolment: Annotated[str, typer.Argument(help="Id of the enrolment; `people enrolments` shows it.")],
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Take back an enrolment that waits, or a recovery that is still held, with the keys that came of it."""
-    with find_connection(url=url, key=key, data_folder=data_folder).governing_client() as client:
+    with service.governing_client() as client:
         found = client.cancel_enrolment(enrolment)
     tell(found, [enrolment_line(found)], as_json=as_json)
 
@@ -109,14 +100,13 @@ def accept(
 ) -> None:
     """Make your first key with the token of an enrolment, read from standard input, and print it. It is shown once."""
     token = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
-    address = find_connection(url=url, key=key, data_folder=data_folder).url
+    address = Service(url, key, data_folder).connect().url
     with Client(address, key=key or os.environ.get("UNDERSTUDY_KEY", "")) as client:
         made = client.accept_enrolment(token.strip(), name=name, expires_at=expires)
-    tell_secret(made, as_json=as_json)
-    if made.document.get("held_until"):
-        TerminalScreen(Console(stderr=True)).say(
-            f"what is sealed to you stays shut until {made.document['held_until']}"
-        )
+    notes = [key_line(made.facts)]
+    if held_until := made.document.get("held_until"):
+        notes.append(f"what is sealed to you stays shut until {held_until}")
+    tell_secret(made.document, made.key, notes, as_json=as_json)
 
 
 def person_line(found: Json) -> str:
@@ -147,9 +137,8 @@ def enrolment_line(found: Json) -> str:
 
 
 def _tell_token(made: Json, enrolment: Json, *, as_json: bool) -> None:
-    """Print a token alone on standard output, so that it can be piped; what it is goes to standard error."""
-    if not as_json:
-        screen = TerminalScreen(Console(stderr=True))
-        screen.say(enrolment_line(enrolment))
-        screen.say(f"hand over the token; it works once, until {enrolment['expires_at']}")
-    tell(made, [enrolment["token"]], as_json=as_json)
+    notes = [
+        enrolment_line(enrolment),
+        f"hand over the token; it works once, until {enrolment['expires_at']}",
+    ]
+    tell_secret(made, enrolment["token"], notes, as_json=as_json)

@@ -18,19 +18,17 @@ from understudy.cli.options import (
     AsJson,
     Candidates,
     ChoiceEpsilon,
-    DataFolderPath,
     DeclaredSize,
     Delta,
     Epsilon,
-    Key,
     NoReuse,
     SelectionEpsilon,
     Settings,
     Synthesizer,
-    Url,
     finite,
 )
 from understudy.cli.screen import TerminalScreen
+from understudy.cli.service import Service
 from understudy.connection import (
     Connection,
     announced_connection,
@@ -112,9 +110,8 @@ def publish(
         ),
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Publish a private table or images under a guarantee: synthetic.csv, bundle.zip, certificate.json, ledger.json.
 
@@ -152,7 +149,7 @@ def publish(
         max_refused=max_refused,
     )
     screen = TerminalScreen(Console(stderr=as_json))
-    with some_service(url=url, key=key, data_folder=data_folder, screen=screen) as connection:
+    with some_service(service, screen) as connection:
         published = publish_order(connection, order, screen)
     tell(told(published), summary(published, order), as_json=as_json)
     if published.sheet is not None and not as_json:
@@ -211,19 +208,15 @@ def chosen_budget(epsilon: float | None, delta: float | None) -> tuple[float, fl
 
 
 @contextmanager
-def some_service(
-    *, url: str | None, key: str | None, data_folder: Path | None, screen: Screen
-) -> Iterator[Connection]:
+def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
     """Give a service: the named one, the one running on the data folder, or one started for the time being.
 
     Args:
-        url: address from the command line.
-        key: key from the command line.
-        data_folder: data folder from the command line.
+        service: what the command line says of it.
         screen: told what happens.
     """
-    folder = data_folder or default_data_folder()
-    found = existing_connection(url=url, key=key, data_folder=data_folder)
+    folder = service.data_folder or default_data_folder()
+    found = existing_connection(url=service.url, key=service.key, data_folder=service.data_folder)
     if found is not None:
         screen.say(f"Using the service at {found.url}.")
         yield found
@@ -234,7 +227,7 @@ def some_service(
         if connection is None:
             raise NoService("the local stack started but did not announce its keys; see its logs")
         screen.say(f"The local stack answers at {address}.")
-        yield connection.acting_with(key, data_folder=data_folder)
+        yield connection.acting_with(service.key, data_folder=service.data_folder)
         screen.say("Stopping the local stack ...")
 
 

@@ -8,15 +8,15 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import SMALLEST_DELTA, AsJson, DataFolderPath, Epsilon, Key, Url, finite
+from understudy.cli.options import SMALLEST_DELTA, AsJson, Epsilon, finite
 from understudy.cli.screen import TerminalScreen
+from understudy.cli.service import Commands, Service
 from understudy.cli.utility_report_labels import quote_lines, report_lines
-from understudy.connection import find_connection
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.verifying.signatures import key_of_text, keys_of_file
 from understudy.verifying.strict_json import read_object
 
-app = typer.Typer(
+app = Commands(
     help="How good a release is: noisy errors and a noisy score, measured for a small epsilon, for everybody to read.",
     no_args_is_help=True,
 )
@@ -55,13 +55,11 @@ def quote(
     columns: Columns = None,
     grant: Grant = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Say what a report would cost and how precise it would be; nothing is spent and no record is read."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("analyst") as client:
+    with service.client("analyst") as client:
         answer = client.quote_charged_report(
             release, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant
         )
@@ -78,14 +76,12 @@ def order(
     grant: Grant = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is measured.")] = True,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Order a report about a release, drawing on your grant, and show it when it is there."""
     screen = TerminalScreen(Console(stderr=as_json))
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("analyst") as client:
+    with service.client("analyst") as client:
         job = client.order_charged_report(
             release, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant
         )
@@ -101,13 +97,11 @@ def order(
 def list_reports(
     release: ReleaseId,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """List the reports about a release."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.any_client() as client:
+    with service.any_client() as client:
         found = client.list_charged_reports(release)
     lines = [
         f"{entry.id}  epsilon {entry.epsilon:g}, delta {entry.delta:g}  predicted: {entry.target or 'nothing'}"
@@ -123,13 +117,11 @@ def show(
         Path | None, typer.Option("--out", help="Also write the signed report to this file.")
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Show a report: score, errors with intervals, and what they are to be read against."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.any_client() as client:
+    with service.any_client() as client:
         found = client.read_charged_report(report)
     if out is not None:
         out.write_text(json.dumps(found.document, indent=2) + "\n", encoding="utf-8")

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from understudy.cli.answers import tell
-from understudy.cli.options import AsJson, DataFolderPath, Key, Url
-from understudy.connection import find_connection
+from understudy.cli.options import AsJson
+from understudy.cli.service import Service
 
 WARNING = (
     "NOT differentially private: for you alone; whatever you publish because of it is outside the promise"
@@ -24,13 +24,11 @@ def report(
         typer.Option("--target", help="Column to predict from the others; else the domain's target."),
     ] = None,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Have a release compared with the real rows, and write the sealed report (owner). It costs no budget."""
-    connection = find_connection(url=url, key=key, data_folder=data_folder)
-    with connection.client("owner") as client:
+    with service.client("owner") as client:
         ordered = client.reports.order(release, target=target)
         made = ordered if ordered.ended else client.reports.wait(ordered.id)
         file = client.reports.download(made.id, out)

@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 
 from understudy.cli.answers import tell
-from understudy.cli.options import MOST_ROWS, AsJson, DataFolderPath, Key, Url
+from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.cli.screen import TerminalScreen
+from understudy.cli.service import Service
 from understudy.client import Client
-from understudy.connection import find_connection
 from understudy.documents import Json, take
 from understudy.errors import InputUnusable, NotInstalled
 from understudy.order_words import parse_options
@@ -64,9 +64,8 @@ def sample(
         bool, typer.Option("--show", help="Show the contact sheet in the terminal, too.")
     ] = False,
     as_json: AsJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Draw synthetic rows or images from a release of the service, or offline from a bundle. It costs nothing."""
     if (bundle is None) == (release is None):
@@ -85,8 +84,7 @@ def sample(
             bundle, out, rows, chosen, condition, screen, spreadsheet_safe=spreadsheet_safe
         )
     else:
-        connection = find_connection(url=url, key=key, data_folder=data_folder)
-        with connection.any_client() as client:
+        with service.any_client() as client:
             target = sample_online(
                 client, str(release), out, rows, chosen, condition, screen, spreadsheet_safe=spreadsheet_safe
             )

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import AlreadyJson, DataFolderPath, Key, Url
-from understudy.connection import find_connection
+from understudy.cli.options import AlreadyJson
+from understudy.cli.service import Service
 
 
 def signing_keys(
@@ -15,12 +15,11 @@ def signing_keys(
         Path | None, typer.Option("--out", help="File to write; else they go to standard output.")
     ] = None,
     _as_json: AlreadyJson = False,
-    url: Url = None,
-    key: Key = None,
-    data_folder: DataFolderPath = None,
+    *,
+    service: Service,
 ) -> None:
     """Write the public keys that verify what the service signs: keep them, and give them to `understudy verify --keys`."""
-    with find_connection(url=url, key=key, data_folder=data_folder).any_client() as client:
+    with service.any_client() as client:
         text = json.dumps({"items": client.auditing.list_signing_keys()}, indent=2) + "\n"
     if out is None:
         print(text, end="")

@@ -1,0 +1,87 @@
+"""The options that say which service a command talks to, declared once and given to every command that needs them."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from understudy.cli.options import DataFolderPath, Key, Url
+from understudy.client import Client
+from understudy.connection import Connection, find_connection
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """``--url``, ``--key`` and ``--data-folder`` of one command line.
+
+    Attributes:
+        url: address of a running service.
+        key: API key for every role.
+        data_folder: data folder of the local stack.
+    """
+
+    url: str | None = None
+    key: str | None = None
+    data_folder: Path | None = None
+
+    def connect(self) -> Connection:
+        """Find the service.
+
+        Raises:
+            NoService: if nothing names one and none runs here.
+        """
+        return find_connection(url=self.url, key=self.key, data_folder=self.data_folder)
+
+    def client(self, role: str) -> Client:
+        """Return a client that acts in a role; see `Connection.client`."""
+        return self.connect().client(role)
+
+    def governing_client(self) -> Client:
+        """Return a client of the admin, else of the owner, else of whoever has a key."""
+        return self.connect().governing_client()
+
+    def any_client(self) -> Client:
+        """Return a client for what every role may read."""
+        return self.connect().any_client()
+
+
+OPTIONS = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    for name, annotation in (("url", Url), ("key", Key), ("data_folder", DataFolderPath))
+]
+
+
+class Commands(typer.Typer):
+    """A group of commands. One that declares ``service: Service`` gets ``--url``, ``--key`` and ``--data-folder``."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:  # noqa: ANN401 - typer's
+        """Register a command; as `typer.Typer.command`."""
+        register = super().command(name, **settings)
+
+        def add(function: Function) -> Function:
+            register(_with_options(function))
+            return function
+
+        return add
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Replace the parameter ``service`` of a command by the three options, which typer reads from the signature."""
+    signature = inspect.signature(function)
+    if "service" not in signature.parameters:
+        return function
+
+    @wraps(function)
+    def run(*, url: str | None, key: str | None, data_folder: Path | None, **others: Any) -> None:  # noqa: ANN401 - any options
+        function(**others, service=Service(url, key, data_folder))
+
+    parameters = [each for each in signature.parameters.values() if each.name != "service"] + OPTIONS
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # of every function
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
