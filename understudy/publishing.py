@@ -3,23 +3,27 @@
 Everything goes through the public HTTP API; this module only orders the calls.
 """
 
+import json
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from understudy.client import Client
 from understudy.client.handles import Job
 from understudy.connection import Connection
 from understudy.documents import Json, take
 from understudy.errors import InvalidInput, NotFound, Refused, ServiceUnreachable
-from understudy.fetching import fetch
 from understudy.grant_requests import introduce, obtain_grant, settle_pending
 from understudy.intake import upload
-from understudy.publication import Order, Published, Screen, smallest_budget
-from understudy.quote_text import quote_lines
+from understudy.publication import Order, Published, Screen, sample_files, smallest_budget
+from understudy.quote_labels import quote_lines
 from understudy.results.datasets import Dataset
 from understudy.sample_formats import IMAGE_FORMATS, formats_of
 from understudy.uploads import UploadNote
 
+BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
+KEYS = "signing-keys.json"
+"""The service's public keys, as it shows them itself: what `understudy verify --keys` takes."""
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3
 
@@ -295,3 +299,48 @@ def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
         while not job.ended and time.monotonic() < deadline:
             time.sleep(CANCEL_LOOK_SECONDS)
             job = analyst.read_job(ordered.id)
+
+
+def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Screen) -> Published:
+    """Download everything that is public about the release.
+
+    Args:
+        analyst: a client of the analyst.
+        dataset: the dataset.
+        job: the job, succeeded.
+        order: what to publish.
+        screen: told what happens.
+    """
+    release_id = job.require_release()
+    certificate = analyst.read_certificate(release_id)
+    statement = analyst.read_ledger(dataset.id)
+    out = order.out
+    write_json(out / CERTIFICATE, certificate)
+    write_json(out / LEDGER, statement.document)
+    write_json(out / KEYS, {"items": analyst.auditing.list_signing_keys()})
+    with screen.transfer("bundle", None) as seen:
+        analyst.download_bundle(release_id, out / BUNDLE, seen=seen)
+    samples = sample_files(order)
+    for name, rows in samples.items():
+        with screen.transfer(name, None) as seen:
+            analyst.download_samples(
+                release_id, out / name, rows=rows, file_format=name.rpartition(".")[2], seen=seen
+            )
+    return Published(
+        dataset=dataset,
+        job=job,
+        release_id=release_id,
+        certificate=certificate,
+        statement=statement,
+        files=tuple(out / name for name in (*samples, BUNDLE, CERTIFICATE, LEDGER, KEYS)),
+    )
+
+
+def write_json(file: Path, document: Json) -> None:
+    """Write a document for people and programs.
+
+    Args:
+        file: the file.
+        document: the JSON object.
+    """
+    file.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

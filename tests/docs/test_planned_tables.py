@@ -16,7 +16,7 @@ from core.synthesis.report_planning import precision_of
 from core.synthesis.spec import SynthesisSpec
 from tests.core.synthesis.test_report_plan import plan_of, wide
 from tests.core.synthesis.test_selection import DELTA, selection_of
-from understudy.quote_text import quote_lines
+from understudy.quote_labels import quote_lines
 from understudy.results.jobs import Quote
 
 MECHANISMS = Path(__file__).parents[2] / "docs" / "mechanisms"

@@ -21,8 +21,8 @@ from tests.core.releases.certified import Certified, certified_plan, counts_for
 from tests.core.releases.stand_in import DOMAIN
 from tests.service.test_obtaining import wired
 from tests.service.world import CSV, NOON, World, require_problem
-from understudy.known_counts import known_lines
-from understudy.quote_text import quote_lines
+from understudy.cli.known import known_lines
+from understudy.quote_labels import quote_lines
 
 COUNTED = {"critic": False}
 SIZE = 1000

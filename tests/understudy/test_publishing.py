@@ -10,7 +10,7 @@ from core.privacy.charge import FEMTO, MICRO, ORDERS, Charge, decimal_of
 from core.privacy.filters import AdmissionRule, Cap, admit
 from core.synthesis.selection import FEWEST_CANDIDATES, MOST_CANDIDATES
 from understudy import InputUnusable
-from understudy.order_words import parse_options, parse_selection
+from understudy.order_options import parse_options, parse_selection
 from understudy.publication import smallest_budget
 
 MANY = f"{FEWEST_CANDIDATES} to {MOST_CANDIDATES} times"

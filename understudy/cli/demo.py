@@ -23,7 +23,7 @@ from understudy.cli.publish import check_guarantee, some_service, summary, told,
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.errors import InputUnusable, NotInstalled
-from understudy.order_words import parse_options
+from understudy.order_options import parse_options
 from understudy.publication import Order
 from understudy.publishing import publish as publish_order
 from understudy.sanity import sanity_lines

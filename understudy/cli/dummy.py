@@ -10,7 +10,7 @@ from understudy.cli.options import MOST_ROWS, AsJson
 from understudy.dummies.drawing import dummy_file
 from understudy.dummies.refusals import DummyRefusal
 from understudy.errors import InputUnusable, NotInstalled, refusal
-from understudy.order_words import parse_options
+from understudy.order_options import parse_options
 from understudy.sample_formats import FORMATS, formats_of
 from understudy.table_files import DECLARED_SIZE, marked, read_domain
 

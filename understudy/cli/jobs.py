@@ -21,8 +21,8 @@ from understudy.cli.options import (
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.documents import Json
-from understudy.order_words import parse_options, parse_selection
-from understudy.quote_text import quote_lines
+from understudy.order_options import parse_options, parse_selection
+from understudy.quote_labels import quote_lines
 from understudy.results.budgets import Statement
 from understudy.results.jobs import JobFacts
 from understudy.training_bar import left_text, stage_text

@@ -7,7 +7,7 @@ import typer
 from understudy.cli.answers import tell
 from understudy.cli.options import AsJson
 from understudy.cli.service import Service
-from understudy.known_counts import known_lines
+from understudy.documents import Json, take
 
 
 def known(
@@ -23,3 +23,32 @@ def known(
     with service.client("analyst") as client:
         document = client.read_known_counts(dataset)
     tell(document, known_lines(document), as_json=as_json)
+
+
+def known_lines(document: Json) -> list[str]:
+    """Put known counts into a few lines, the most precise release first.
+
+    Args:
+        document: as the service gave it.
+    """
+    (releases,) = take(document, "releases")
+    if not releases:
+        return ["no release of this dataset holds counts that you may read"]
+    return [line for release in releases for line in _lines(release)]
+
+
+def _lines(release: Json) -> list[str]:
+    name, columns, pairs, groups = take(release, "release_id", "columns", "pairs", "most_groups")
+    by_class, column, pair = take(release, "by_class", "column_std", "pair_std")
+    as_if, delta, holds = take(release, "epsilon_as_if", "delta", "holds")
+    within = "" if by_class is None else f", also within each class of '{by_class}'"
+    held = f"; holds the counts of {len(holds)} before it" if holds else ""
+    noise = f"  noise of a typical count: {column:.1f} records of a column"
+    if pair is not None:
+        most = "at most " if pairs is None else ""
+        noise += f", {most}{pair:.1f} of a pair (at most about {groups} groups of values a column)"
+    return [
+        f"release {name}: as if epsilon {as_if:.2f} had been spent on counts (delta {delta:g}){held}",
+        f"  {columns} columns and {'chosen' if pairs is None else pairs} pairs{within}",
+        noise,
+    ]

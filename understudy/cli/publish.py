@@ -38,7 +38,7 @@ from understudy.connection import (
 from understudy.documents import Json
 from understudy.embedded.background import background_stack
 from understudy.errors import InputUnusable, NoService
-from understudy.order_words import parse_options, parse_selection
+from understudy.order_options import parse_options, parse_selection
 from understudy.publication import Order, Published, Screen
 from understudy.publishing import publish as publish_order
 from understudy.table_files import read_table_files

@@ -14,7 +14,7 @@ from understudy.cli.service import Service
 from understudy.client import Client
 from understudy.documents import Json, take
 from understudy.errors import InputUnusable, NotInstalled
-from understudy.order_words import parse_options
+from understudy.order_options import parse_options
 from understudy.sample_formats import FORMATS, IMAGE_FORMATS, formats_of
 
 SHEET = "png"

@@ -6,7 +6,7 @@ from tests.core.synthesis.learnt import plan_of as learnt_plan
 from tests.core.synthesis.shapes import Shape
 from tests.core.synthesis.shapes import plan_of as table_plan
 from tests.core.synthesis.test_image_plans import DIGITS, plan_of
-from understudy.quote_text import quote_lines
+from understudy.quote_labels import quote_lines
 from understudy.results.jobs import Quote
 
 
