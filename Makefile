@@ -101,14 +101,10 @@ contracts-long: $(DEV_INSTALLED) ## schemathesis over every operation as everybo
 	UNDERSTUDY_CONTRACT_EXAMPLES=$${UNDERSTUDY_CONTRACT_EXAMPLES:-100} UNDERSTUDY_CONTRACT_SEED=$${UNDERSTUDY_CONTRACT_SEED:-$$(date +%Y%m%d)} \
 	  $(BIN)/python -m pytest -q -o timeout=7200 tests/contracts
 
-<<<<<<< HEAD
-docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas that the client ships
-=======
 client: $(DEV_INSTALLED) ## write the synchronous client from the asynchronous one
 	$(BIN)/python -m understudy.unasync
 
-docs: $(DEV_INSTALLED) ## write the reference pages that are generated from the code
->>>>>>> 6618c9d (Generate the synchronous client from the asynchronous one)
+docs: $(DEV_INSTALLED) ## write the pages of measured results and the schemas that the client ships
 	$(BIN)/python -m docs.generate
 
 site: $(DEV_INSTALLED) ## build the documentation site, with reference pages from the code, into build/site, strictly and offline
