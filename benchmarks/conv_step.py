@@ -29,9 +29,9 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
-from models.critic.conv_form import records_at_once
+from models.critic.conv_form import conv_microbatch_size
 from models.critic.conv_network import ConvCritic
-from models.dp.private_step import ADAM_BETAS, PrivateCritic
+from models.private_step import ADAM_BETAS, PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 
 CRITICS: tuple[tuple[tuple[int, int, int], tuple[int, ...], int], ...] = (
@@ -155,7 +155,7 @@ def measure(
 ) -> dict[str, Any]:
     """All contenders on one shape, alternating; rounds of as many steps as there are drawn sizes."""
     critic = ConvCritic(image=image, widths=widths, classes=classes).initialise(STREAMS)
-    at_once = records_at_once(critic)
+    microbatch_size = conv_microbatch_size(critic)
     records = batch_of(image, classes, batch)
     drawn = [batch_of(image, classes, round(batch + z * batch**0.5)) for z in QUANTILES]
     private = PrivateCritic(critic, plan_of(batch), STREAMS)
@@ -191,7 +191,7 @@ def measure(
         "channels": widths,
         "classes": classes,
         "batch": batch,
-        "records_of_a_chunk": at_once,
+        "records_of_a_chunk": microbatch_size,
         "private_over_ordinary": round(median("private", processor) / median_ordinary[processor], 3),
         "private_over_ordinary_best": round(best("private", processor) / best_ordinary[processor], 3),
         "private_over_ordinary_wall": round(median("private", wall) / median_ordinary[wall], 3),

@@ -18,7 +18,7 @@ from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.critic.conv_network import ConvCritic
 from models.critic.network import Critic
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 
 COLUMNS = (42,) * 14
 IMAGE, CLASSES = (1, 28, 28), 10

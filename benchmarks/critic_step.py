@@ -35,7 +35,7 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.critic.network import Critic
-from models.dp.private_step import ADAM_BETAS, PrivateCritic
+from models.private_step import ADAM_BETAS, PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 
 GP_WEIGHT: Final = 10.0

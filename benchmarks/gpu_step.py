@@ -7,11 +7,11 @@ made on the device, division, Adam. *Ordinary* is autograd on the WGAN-GP loss o
 with torch's fused Adam and uniform numbers of torch's own generator; for a critic of labels it is the cross entropy of a
 classifier. Both find their batch on the device. The ordinary step's products are in TF32, but in float32 beside a
 private one of float32. The private step runs as in a training child, which takes repeatable kernels alone; the ordinary one takes any.
-`recorded` says whether the private step was played from recorded kernels. *Played* is the ordinary step recorded as a whole
-and played as one graph, which few ordinary trainings do and any could: the harder comparison. Both are measured in two layouts of
+`recorded` says whether the private step replayed CUDA graphs. *Played* is the ordinary step captured as a whole
+and replayed as one CUDA graph, which few ordinary trainings do and any could: the harder comparison. Both are measured in two layouts of
 memory where there are images, and the faster one counts. Rounds take both in turn, after steps that warm them up; a step's time
 ends when the device has finished it. *Drawn* has the private step work on batches of sizes that Poisson sampling gives, which do
-not fill their last unit, against the ordinary step on the expected size. A shape that the device is refused for, or has no memory for, is
+not fill their last microbatch, against the ordinary step on the expected size. A shape that the device is refused for, or has no memory for, is
 written down as such, and the others are measured.
 """
 
@@ -37,9 +37,9 @@ from core.errors import UnderstudyError
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
+from models.devices.cuda_graph import captured
 from models.devices.placement import Placement, Precision, settle
-from models.devices.recording import recorded
-from models.dp.private_step import ADAM_BETAS, PrivateCritic
+from models.private_step import ADAM_BETAS, PrivateCritic
 
 BATCHES = (512, 1024, 2048, 4096, 8192)
 WIDTHS = (256, 512)
@@ -197,9 +197,9 @@ def measure(name: str, batch: int, placement: Placement, rounds: int) -> dict[st
     device = placement.main
     with repeatable():
         steps, private = contenders(name, batch, placement)
-    whole = dict(steps)  # kept, for a recording does not keep what it works on
+    whole = dict(steps)  # kept, because a CUDA graph does not keep the tensors it works on
     steps |= {
-        each: partial(again, recorded(partial(step, 0), device))
+        each: partial(again, captured(partial(step, 0), device))
         for each, step in whole.items()
         if each.startswith("played")
     }
@@ -221,8 +221,8 @@ def measure(name: str, batch: int, placement: Placement, rounds: int) -> dict[st
         "critic": name,
         "batch": batch,
         "precision": placement.precision,
-        "records_of_a_unit": private.unit,
-        "recorded": private.recorded,
+        "records_of_a_unit": private.microbatch_size,
+        "recorded": private.replays_graphs,
         "private_over_ordinary": round(median["private"] / median["ordinary"], 3),
         "private_over_ordinary_best": round(min(times["private"]) / min(times["ordinary"]), 3),
         "drawn_over_ordinary": round(median["drawn"] / median["ordinary"], 3),
@@ -243,7 +243,7 @@ def measurements(
     for name in names:
         for batch in batches:
             for precision in precisions:
-                placement = Placement(devices=(device,), spread=True, precision=precision)
+                placement = Placement(devices=(device,), data_parallel=True, precision=precision)
                 try:
                     yield measure(name, batch, placement, rounds)
                 except (UnderstudyError, torch.OutOfMemoryError) as error:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from models.releases import Releases, Unheard
+from models.releases import NullRecorder, ReleaseRecorder
 
 KEY_BYTES = 32
 _BLOCK_BYTES = 64
@@ -149,11 +149,11 @@ class KeyedStreams:
         releases: who listens where noise meets private values; nobody, in a job.
     """
 
-    def __init__(self, key: bytes, *, releases: Releases | None = None) -> None:
+    def __init__(self, key: bytes, *, releases: ReleaseRecorder | None = None) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError("the key of a job has 32 bytes")
         self._key = bytes(key)
-        self.releases: Releases = releases or Unheard()
+        self.releases: ReleaseRecorder = releases or NullRecorder()
 
     def __repr__(self) -> str:
         """Never the key."""

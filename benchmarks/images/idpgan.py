@@ -75,7 +75,7 @@ def idpgan(images: ImageSet, plan: Plan, *, seed: int, placement: Placement = HO
 
 
 def grain_of(plan: Plan) -> str:
-    """Which grain the made pictures have (`models/images/grain.py`): entries from before it could fall do not say."""
+    """Which grain the made pictures have (`models/images/texture.py`): entries from before it could fall do not say."""
     if plan.idpgan_options.critic_asks == "labels":
         return "falling"
     return "none" if plan.steps else "even"
@@ -124,7 +124,7 @@ def main() -> None:
                     "spent_epsilon": plan.epsilons.reported,
                     "grain": grain_of(plan),
                 }
-                if placement.spread:
+                if placement.data_parallel:
                     facts["device"] = placement.kind
                 entry = record(
                     images,

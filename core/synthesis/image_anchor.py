@@ -5,14 +5,14 @@ pixel values in [0, 1]. The rules look at public facts alone: guarantee, declare
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 from core.privacy.calibration import gaussian_noise_multiplier, round_up
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Composed, Gaussian, Mechanism
 from core.synthesis.errors import InvalidPlan
+from core.synthesis.gaussian_releases import GaussianReleases, sensitivity_above
 
 COUNT_WEIGHT = 0.3
 """Weight of a count beside a sum, relative to the sum's clipping norm."""
@@ -26,12 +26,14 @@ MOST_DIMENSIONS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageAnchorPlan:
+class ImageAnchorPlan(GaussianReleases):
     """Releases on all images: means, basis, rounds of cells, moments; every noise multiplier is std over sensitivity.
 
     Raises:
         InvalidPlan: a number out of its range.
     """
+
+    NAMED: ClassVar[str] = "the image anchor"
 
     means_noise_multiplier: float
     """Class counts and sums of pixels."""
@@ -78,22 +80,24 @@ class ImageAnchorPlan:
     @property
     def means_sensitivity(self) -> float:
         """L2 sensitivity of the weighted class counts and the sums."""
-        return _up(self.image_norm * math.hypot(1.0, COUNT_WEIGHT))
+        return sensitivity_above(self.image_norm * math.hypot(1.0, COUNT_WEIGHT))
 
     @property
     def basis_sensitivity(self) -> float:
         """Frobenius sensitivity of the second moments of residuals."""
-        return _up(self.residual_norm**2)
+        return sensitivity_above(self.residual_norm**2)
 
     @property
     def cells_sensitivity(self) -> float:
         """L2 sensitivity of one round's weighted counts and sums."""
-        return _up(self.residual_norm * math.hypot(1.0, COUNT_WEIGHT))
+        return sensitivity_above(self.residual_norm * math.hypot(1.0, COUNT_WEIGHT))
 
     @property
     def moments_sensitivity(self) -> float:
         """L2 sensitivity of the cells' second moments and squared distances."""
-        return _up((1.0 + MOMENT_COUNT_WEIGHT**2) * self.cell_norm**2 * math.hypot(1.0, SPREAD_WEIGHT))
+        return sensitivity_above(
+            (1.0 + MOMENT_COUNT_WEIGHT**2) * self.cell_norm**2 * math.hypot(1.0, SPREAD_WEIGHT)
+        )
 
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
@@ -114,34 +118,9 @@ class ImageAnchorPlan:
         )
 
     @property
-    def noise_multiplier(self) -> float:
-        """Of one Gaussian mechanism that is worth all releases together: inverse squares add up."""
-        return 1 / math.sqrt(math.fsum(part.noise_multiplier**-2 for part in self.parts))
-
-    @property
     def mechanism(self) -> Mechanism:
         """All of it; every unit takes part, so nothing is amplified by sampling."""
         return Composed(parts=self.parts)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidPlan: a member is missing, unknown, of the wrong type, or out of its range.
-        """
-        kinds = {field.name: field.type for field in fields(cls)}
-        whole = all(
-            type(document.get(name)) is (int if kind in {int, "int"} else float)
-            for name, kind in kinds.items()
-        )
-        if not whole or set(document) != set(kinds):
-            raise InvalidPlan("the plan of the image anchor lacks a member or has one of the wrong type")
-        return cls(**document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +191,3 @@ SHAPES = (
 def shape_of(signal: float) -> AnchorShape:
     """Return the row of the public rule for a signal: declared units per class over the anchor's noise multiplier."""
     return next(row for limit, row in SHAPES if signal <= limit)
-
-
-def _up(value: float) -> float:
-    return value * (1 + 1e-12)

@@ -9,8 +9,8 @@ post-processing of noisy scores. docs/mechanisms/graphical.md has the argument.
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any, Final, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,6 +18,7 @@ from core.privacy.calibration import gaussian_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Gaussian
 from core.synthesis.errors import InvalidPlan, InvalidSpec
+from core.synthesis.gaussian_releases import GaussianReleases, sensitivity_above
 
 Engine = Literal["aim", "mst"]
 Clique = tuple[int, ...]
@@ -189,12 +190,14 @@ def marginal_shape(engine: Engine, cardinalities: Sequence[int], target_index: i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarginalsPlan:
+class MarginalsPlan(GaussianReleases):
     """What is released before a graphical model is fitted; every noise multiplier is std over L2 sensitivity.
 
     Raises:
         InvalidPlan: a number out of its range.
     """
+
+    NAMED: ClassVar[str] = "a graphical model"
 
     columns: int
     """One-way tables."""
@@ -227,17 +230,17 @@ class MarginalsPlan:
     @property
     def one_way_sensitivity(self) -> float:
         """L2 sensitivity of all one-way counts: a unit adds at most one to the counts of every column."""
-        return _up(math.sqrt(self.columns))
+        return sensitivity_above(math.sqrt(self.columns))
 
     @property
     def scores_sensitivity(self) -> float:
         """L2 sensitivity of the scores: a unit adds between 0 and 1 to each."""
-        return _up(math.sqrt(self.candidates))
+        return sensitivity_above(math.sqrt(self.candidates))
 
     @property
     def marginals_sensitivity(self) -> float:
         """L2 sensitivity of the counts of a round's marginals: a unit adds at most one to the counts of each."""
-        return _up(math.sqrt(self.marginals_per_round))
+        return sensitivity_above(math.sqrt(self.marginals_per_round))
 
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
@@ -257,31 +260,6 @@ class MarginalsPlan:
         one_round = (self.scores_noise_multiplier, self.marginals_noise_multiplier)
         noises = (self.one_way_noise_multiplier, *(one_round * self.rounds))
         return tuple(Gaussian(noise_multiplier=noise) for noise in noises)
-
-    @property
-    def noise_multiplier(self) -> float:
-        """Of one Gaussian mechanism that is worth all releases together: inverse squares add up."""
-        return 1 / math.sqrt(math.fsum(part.noise_multiplier**-2 for part in self.parts))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidPlan: a member is missing, unknown, of the wrong type, or out of its range.
-        """
-        kinds = {field.name: field.type for field in fields(cls)}
-        whole = all(
-            type(document.get(name)) is (int if kind in {int, "int"} else float)
-            for name, kind in kinds.items()
-        )
-        if not whole or set(document) != set(kinds):
-            raise InvalidPlan("the plan of a graphical model lacks a member or has one of the wrong type")
-        return cls(**document)
 
 
 def marginals_plan(
@@ -309,7 +287,3 @@ def marginals_plan(
         scores_noise_multiplier=noise(options.selection_share / rounds) if rounds else 0.0,
         marginals_noise_multiplier=noise(measured / rounds) if rounds else 0.0,
     )
-
-
-def _up(value: float) -> float:
-    return value * (1 + 1e-12)

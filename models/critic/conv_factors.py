@@ -1,42 +1,43 @@
-"""The factors of the per-record gradients of a critic of images, over positions instead of rank three.
+"""The factors of the per-example gradients of a critic of images, one triple for every position of a convolution.
 
 With the notation of `models.critic.factors` and the patches of a layer's input as rows (`models.critic.convolution`)
 
     dW_l = sum over positions of  delta_l(x~) a_{l-1}(x~)^T + delta_l(x^) u_{l-1}^T - delta_l(x) a_{l-1}(x)^T
     db_l = sum over positions of  delta_l(x~) - delta_l(x)
 
-so a record has 3 positions factor pairs in a layer. Only the last layer's row of the record's label has a gradient: its
-features at x~, less those at x, plus the direction pushed up to it.
+so a record has `3 positions` factor pairs in a layer. In the last layer only the row of the record's label has a gradient:
+the features at x~, less those at x, plus the direction pushed up to it.
 
-Every product has one public number of records. The first layer, of few channels, is a product with patches; above it
-torch's convolutions are faster. Both treat all places of a chunk alike, which `models.critic.evenness` makes sure of.
+Every product has one public number of records. The first layer has few channels and is a product with patches; above it
+torch's convolutions are faster. Both treat all places of a microbatch alike, which
+`models.critic.placement_invariance` checks.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from models.critic.chunks import Workspace, marked
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Geometry
 from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL, at_least_float32
+from models.critic.microbatch import Workspace, mark_present
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConvFactors:
-    """Factors of one chunk of `n` records in the critic's precision, valid until the next chunk is factored.
+class LayerFactors:
+    """Factors of one microbatch of `n` places in the critic's precision, valid until the next is factored.
 
     Args:
-        left: per convolution layer `S`, (n, 3 positions, outputs); the minus is in it.
-        right: per convolution layer `A`, (n, 3 positions, inputs).
-        biases: per convolution layer the bias gradients, (n, outputs), in float32 at least. The last bias has none: its
-            cotangents cancel.
-        features: (n, features) gradient of the last layer's row of the record's label, in float32 at least.
+        left: per convolution layer `S`, (n, planes positions, outputs); the minus is in it.
+        right: per convolution layer `A`, (n, planes positions, inputs).
+        biases: per layer the bias gradients, (n, outputs), in float32 at least. The last layer of a WGAN-GP critic has
+            none: its cotangents cancel.
+        features: (n, features). Of a WGAN-GP critic the gradient of the last layer's row of the record's label, in
+            float32 at least; of a critic of labels the inputs of the last layer.
         labels: (n,) int64 rows of the last layer.
-        counts: (n,) bool: the place holds a record, its pixels are finite, and the forward pass of its x^ stayed so.
-        records: how many places, from the first, hold records.
+        counts: (n,) bool: the place holds a record, its pixels are finite, and so is the forward pass of its x^ where
+            the critic has one.
     """
 
     left: tuple[Tensor, ...]
@@ -45,70 +46,56 @@ class ConvFactors:
     features: Tensor
     labels: Tensor
     counts: Tensor
-    records: int
 
 
 class ConvFactoring:
-    """Makes factors for one critic.
+    """Makes the factors of one WGAN-GP critic of images.
 
     Args:
         critic: read at every call; never changed here.
         gp_weight: weight of the gradient penalty.
-        at_once: records of a chunk; a public constant.
+        microbatch_size: records of a microbatch; public.
     """
 
-    def __init__(self, critic: ConvCritic, *, gp_weight: float, at_once: int) -> None:
+    def __init__(self, critic: ConvCritic, *, gp_weight: float, microbatch_size: int) -> None:
         *self._hidden, self._last = critic.linear_layers()
         self._geometries = critic.geometries
         self._activation = critic.activation
         self._gp_weight = gp_weight
-        self._at_once = at_once
+        self._microbatch_size = microbatch_size
         self._wide = at_least_float32(self._last.weight.dtype)
         self._take = Workspace(self._last.weight.device).take
 
     @torch.no_grad()
-    def __call__(
-        self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None
-    ) -> Iterator[ConvFactors]:
-        """Factors of a batch, chunk by chunk; none of an empty one.
+    def load(self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None) -> None:
+        """Copy at most `microbatch_size` records into place for `of`, channels last; the padding is zero.
 
         Args:
-            real: (batch, channels, height, width).
-            fake: alike.
-            mix: (batch,) in [0, 1): the weight of the real record in x^.
-            labels: (batch,) int64, or None where the last layer has one row.
+            real: (records, channels, height, width).
+            fake: (records, channels, height, width).
+            mix: (records,) in [0, 1): the weight of the real record in x^.
+            labels: (records,) int64, or None where the last layer has one row.
         """
-        for first in range(0, real.shape[0], self._at_once):
-            piece = slice(first, first + self._at_once)
-            yield self.of(
-                self.filled(real[piece], fake[piece], mix[piece], None if labels is None else labels[piece])
-            )
-
-    @torch.no_grad()
-    def filled(self, real: Tensor, fake: Tensor, mix: Tensor, labels: Tensor | None) -> int:
-        """Put a chunk's labels and pixels in place for `of`, channels last; the places after its records are zero.
-
-        Returns:
-            The number of records, at most `at_once`.
-        """
-        rows = self._take("labels", 0, (self._at_once,), torch.int64).zero_()
+        rows = self._take("labels", 0, (self._microbatch_size,), torch.int64).zero_()
         if labels is not None:
             rows[: len(labels)] = labels
         pixels, count = self._pixels(0), real.shape[0]
-        marked(self._take("present", 0, (self._at_once,), torch.bool), count)
+        mark_present(self._take("present", 0, (self._microbatch_size,), torch.bool), count)
         for plane, images in ((GENERATED, fake), (REAL, real)):
             pixels[:count, plane] = images.permute(0, 2, 3, 1)
             pixels[count:, plane] = 0
-        weights = self._take("mix", 0, (self._at_once,), pixels.dtype).zero_()
+        weights = self._take("mix", 0, (self._microbatch_size,), pixels.dtype).zero_()
         weights[:count] = mix
-        return count
 
     @torch.no_grad()
-    def of(self, count: int) -> ConvFactors:
-        """Factors of the chunk in place, of so many records."""
-        labels = self._take("labels", 0, (self._at_once,), torch.int64)
-        present = self._take("present", 0, (self._at_once,), torch.bool)
-        pixels, weights = self._pixels(0), self._take("mix", 0, (self._at_once,), self._last.weight.dtype)
+    def of(self) -> LayerFactors:
+        """Factors of the records in place."""
+        labels = self._take("labels", 0, (self._microbatch_size,), torch.int64)
+        present = self._take("present", 0, (self._microbatch_size,), torch.bool)
+        pixels, weights = (
+            self._pixels(0),
+            self._take("mix", 0, (self._microbatch_size,), self._last.weight.dtype),
+        )
         torch.lerp(pixels[:, GENERATED], pixels[:, REAL], weights.view(-1, 1, 1, 1), out=pixels[:, BETWEEN])
         finite = torch.isfinite(pixels).flatten(1).all(dim=1)
         values = self._forward()
@@ -116,8 +103,8 @@ class ConvFactoring:
         cotangents = self._backward(values, labels)
         top = self._push(values, cotangents)
         above = values[-1].flatten(2)
-        return ConvFactors(
-            left=tuple(delta.view(self._at_once, -1, delta.shape[-1]) for delta in cotangents),
+        return LayerFactors(
+            left=tuple(delta.view(self._microbatch_size, -1, delta.shape[-1]) for delta in cotangents),
             right=tuple(self._right(index, values) for index in range(len(values))),
             biases=tuple(
                 delta[:, GENERATED].sum(dim=(1, 2), dtype=self._wide)
@@ -129,7 +116,6 @@ class ConvFactoring:
             + top.flatten(1).to(self._wide),
             labels=labels,
             counts=counts,
-            records=count,
         )
 
     def _forward(self) -> list[Tensor]:
@@ -138,7 +124,10 @@ class ConvFactoring:
         patches = self._patches(0)
         lowest.as_patches(patches).copy_(lowest.patches(self._padded(0)))
         z = self._take(
-            "lowest", 0, (self._at_once * PLANES * lowest.positions, lowest.outputs), first.weight.dtype
+            "lowest",
+            0,
+            (self._microbatch_size * PLANES * lowest.positions, lowest.outputs),
+            first.weight.dtype,
         )
         torch.addmm(first.bias, patches.view(-1, lowest.inputs), first.weight.T, out=z)
         values = [self._activation.apply_(z).view(*self._shape(lowest))]
@@ -170,7 +159,9 @@ class ConvFactoring:
         norm = torch.linalg.vector_norm(gradient, dim=1, dtype=self._wide)
         scale = torch.where(norm > 0.0, 2.0 * self._gp_weight * (norm - 1.0) / norm, norm)
         pixels.copy_(gradient.mul_(scale[:, None]).view_as(pixels))
-        patches = self._take("pushed", 0, (self._at_once, lowest.positions, lowest.inputs), weight.dtype)
+        patches = self._take(
+            "pushed", 0, (self._microbatch_size, lowest.positions, lowest.inputs), weight.dtype
+        )
         lowest.as_patches(patches).copy_(lowest.patches(self._padded(0)[:, BETWEEN]))
         self._patches(0)[:, BETWEEN] = patches
         made = torch.mm(patches.view(-1, lowest.inputs), weight.T)
@@ -184,9 +175,11 @@ class ConvFactoring:
     def _gradient(self, cotangent: Tensor) -> Tensor:
         """(n, pixels) gradient of the scores at x^, of the first layer's (n, rows, columns, outputs) cotangents."""
         lowest, weight = self._geometries[0], self._hidden[0].weight
-        products = self._take("products", 0, (self._at_once, lowest.positions, lowest.inputs), weight.dtype)
+        products = self._take(
+            "products", 0, (self._microbatch_size, lowest.positions, lowest.inputs), weight.dtype
+        )
         torch.mm(cotangent.reshape(-1, lowest.outputs), weight, out=products.view(-1, lowest.inputs))
-        padded = self._take("gradient", 0, (self._at_once, lowest.padded), weight.dtype).zero_()
+        padded = self._take("gradient", 0, (self._microbatch_size, lowest.padded), weight.dtype).zero_()
         lowest.add_patches(products, padded)
         return lowest.inside(padded).flatten(1)
 
@@ -203,7 +196,9 @@ class ConvFactoring:
     def _padded(self, index: int) -> Tensor:
         """(n, 3, padded) inputs of a convolution layer; what lies outside the image stays zero."""
         geometry = self._geometries[index]
-        return self._take("padded", index, (self._at_once, PLANES, geometry.padded), self._last.weight.dtype)
+        return self._take(
+            "padded", index, (self._microbatch_size, PLANES, geometry.padded), self._last.weight.dtype
+        )
 
     def _pixels(self, index: int) -> Tensor:
         """(n, 3, height, width, channels) inputs of a convolution layer."""
@@ -212,11 +207,11 @@ class ConvFactoring:
     def _patches(self, index: int) -> Tensor:
         """(n, 3, positions, inputs) patches of a convolution layer's inputs."""
         geometry = self._geometries[index]
-        shape = (self._at_once, PLANES, geometry.positions, geometry.inputs)
+        shape = (self._microbatch_size, PLANES, geometry.positions, geometry.inputs)
         return self._take("patches", index, shape, self._last.weight.dtype)
 
     def _shape(self, geometry: Geometry) -> tuple[int, ...]:
-        return (self._at_once, PLANES, geometry.rows, geometry.columns, geometry.outputs)
+        return (self._microbatch_size, PLANES, geometry.rows, geometry.columns, geometry.outputs)
 
 
 def _convolved(geometry: Geometry, weight: Tensor, bias: Tensor | None, images: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from models.critic.network import Activation, LeakyReLU, draw_weights
 from models.randomness import KeyedStreams
 
 WIDTH_UNIT: Final = 16
-"""Widths are multiples of this, so that every image of a layer begins at a multiple of 64 bytes (`models.critic.chunks`)."""
+"""Widths are multiples of this, so that every image of a layer begins at a multiple of 64 bytes (`models.critic.microbatch`)."""
 
 
 class ConvCritic(nn.Module):

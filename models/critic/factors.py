@@ -1,4 +1,4 @@
-"""The rank-three factors of the per-record critic gradients.
+"""The rank-three factors of the per-example gradients of a critic of tables.
 
 For linear layers and piecewise-linear activations the gradient of the WGAN-GP loss of one record (Gulrajani et al.
 2017) has rank three in every layer:
@@ -6,22 +6,22 @@ For linear layers and piecewise-linear activations the gradient of the WGAN-GP l
     dW_l = delta_l(x~) a_{l-1}(x~)^T + delta_l(x^) u_{l-1}^T - delta_l(x) a_{l-1}(x)^T
     db_l = delta_l(x~) - delta_l(x)
 
-with x~ the generated record, x the real one, x^ between them, delta the cotangents of unit output, and u the penalty's
-direction pushed forward through the linearised critic at x^ (in the first layer its length is in delta). Left factors are stacked as `S` (3, batch, outputs) and
-right factors as `A` (3, batch, inputs), planes in the order generated, between, real; the minus is in `S`.
+with x~ the generated record, x the real one, x^ between them, delta the cotangents of unit output, and u the direction of
+the gradient penalty pushed forward through the linearised critic at x^ (in the first layer its length is in delta).
+Left factors are stacked as `S` (3, batch, outputs) and right factors as `A` (3, batch, inputs), planes in the order
+generated, between, real; the minus is in `S`.
 
-Forward and backward run in the critic's own precision, one matrix product for all planes of a chunk of records; the
-factors are these numbers in float64, which holds them exactly. Chunks have one public size and their rows one alignment, so that a record's factors are the same
-to the bit whatever else is in the batch (`models.critic.chunks`).
+Forward and backward run in the critic's own precision, one matrix product for all planes of a microbatch; the
+factors are these numbers in float64, which holds them exactly. Microbatches have one public size and their rows one
+alignment, so that a record's factors are the same to the bit whatever else is in the batch (`models.critic.microbatch`).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from models.critic.chunks import CHUNK, Chunk, Chunks, Workspace
+from models.critic.microbatch import MICROBATCH_SIZE, Microbatch, MicrobatchBuffer, Workspace
 from models.critic.network import Critic
 
 GENERATED, BETWEEN, REAL = 0, 1, 2
@@ -30,17 +30,17 @@ PLANES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factors:
-    """Factors of one chunk of records, valid until the next chunk is factored.
+    """Factors of one microbatch of `n` places, valid until the next is factored.
 
     Args:
-        left: per hidden layer `S`, (3, CHUNK, outputs) float64.
-        right: per hidden layer `A`, (3, CHUNK, inputs) float64; where the real records came as cells, the first has
+        left: per hidden layer `S`, (3, n, outputs) float64.
+        right: per hidden layer `A`, (3, n, inputs) float64; where the real records came as cells, the first has
             only the planes generated and between.
-        output: gradients of the output's weights, (CHUNK, inputs) float64. One row each, so they are made in full.
-        biases: per hidden layer the bias gradients, (CHUNK, outputs) float64. The output's bias has none: its
+        output: gradients of the output's weights, (n, inputs) float64. One row each, so they are made in full.
+        biases: per hidden layer the bias gradients, (n, outputs) float64. The output's bias has none: its
             cotangents cancel.
-        cells: (CHUNK, columns) int64 cells of the real records, or None where they came as vectors.
-        counts: (CHUNK,) bool: the place holds a record, and the forward pass of its x^, which no factor shows, stayed
+        cells: (n, columns) int64 cells of the real records, or None where they came as vectors.
+        counts: (n,) bool: the place holds a record, and the forward pass of its x^, which no factor shows, stayed
             finite.
         records: how many places, from the first, hold records.
     """
@@ -60,84 +60,77 @@ class Factoring:
     Args:
         critic: read at every call; never changed here.
         gp_weight: weight of the gradient penalty.
-        at_once: records of a chunk, written CHUNK in shapes; public.
+        microbatch_size: records of a microbatch, written n in shapes; public.
     """
 
-    def __init__(self, critic: Critic, *, gp_weight: float, at_once: int = CHUNK) -> None:
+    def __init__(self, critic: Critic, *, gp_weight: float, microbatch_size: int = MICROBATCH_SIZE) -> None:
         self._layers = critic.linear_layers()
         self._activation = critic.activation
         self._gp_weight = gp_weight
-        self._at_once = at_once
+        self._microbatch_size = microbatch_size
         weight = self._layers[0].weight
         self._take = Workspace(weight.device).take
-        self._chunks = Chunks(weight.dtype, at_once=at_once, device=weight.device)
+        self._buffer = MicrobatchBuffer(weight.dtype, size=microbatch_size, device=weight.device)
 
     @torch.no_grad()
-    def __call__(self, real: Tensor, fake: Tensor, mix: Tensor) -> Iterator[Factors]:
-        """Factors of a batch, chunk by chunk.
+    def read_weights(self) -> None:
+        """Copy the first layer's weights by column, for records that come as cells; call before a batch."""
+        self._columns().copy_(self._layers[0].weight.T)
+
+    def load(self, real: Tensor, fake: Tensor, mix: Tensor) -> Microbatch:
+        """Load at most `microbatch_size` records for `of`; see `MicrobatchBuffer.load`.
 
         Args:
-            real: (batch, inputs) vectors, or (batch, columns) int64 cells of records that are one there, else zero.
-            fake: (batch, inputs).
-            mix: (batch,) in [0, 1): the weight of the real record in x^.
+            real: (records, inputs) vectors, or (records, columns) int64 cells of records that are one there, else zero.
+            fake: (records, inputs).
+            mix: (records,) in [0, 1): the weight of the real record in x^.
         """
-        first = self._layers[0]
-        columns = self._take("columns", 0, (first.in_features, first.out_features), first.weight.dtype)
-        if not real.is_floating_point():
-            columns.copy_(first.weight.T)
-        for chunk in self._chunks.of(real, fake, mix):
-            yield self._of(chunk, columns)
-
-    def filled(self, real: Tensor, fake: Tensor, mix: Tensor) -> Chunk:
-        """At most `at_once` records put into place for `of`; for one kind of records always the same memory."""
-        return self._chunks.one(real, fake, mix)
+        return self._buffer.load(real, fake, mix)
 
     @torch.no_grad()
-    def of(self, chunk: Chunk) -> Factors:
-        """Factors of one chunk by itself."""
-        first = self._layers[0]
-        columns = self._take("columns", 0, (first.in_features, first.out_features), first.weight.dtype)
-        if not chunk.real.is_floating_point():
-            columns.copy_(first.weight.T)
-        return self._of(chunk, columns)
-
-    def _of(self, chunk: Chunk, columns: Tensor) -> Factors:
-        values = self._forward(chunk, columns)
+    def of(self, microbatch: Microbatch) -> Factors:
+        """Factors of one microbatch, with the weights that `read_weights` read."""
+        values = self._forward(microbatch)
         cotangents = self._backward(values)
         pushed = self._push(values, cotangents)
         left, biases = self._left(cotangents)
-        counts = torch.isfinite(values[-1][BETWEEN].sum(dim=1)) & chunk.present
+        counts = torch.isfinite(values[-1][BETWEEN].sum(dim=1)) & microbatch.present
         return Factors(
             left=left,
-            right=self._right(chunk, values, pushed[:-1]),
+            right=self._right(microbatch, values, pushed[:-1]),
             output=self._output(values[-1], pushed[-1]),
             biases=biases,
-            cells=None if chunk.real.is_floating_point() else chunk.real,
+            cells=None if microbatch.real.is_floating_point() else microbatch.real,
             counts=counts,
-            records=chunk.count,
+            records=microbatch.count,
         )
 
-    def _forward(self, chunk: Chunk, columns: Tensor) -> list[Tensor]:
-        """Values (3, CHUNK, width) of every hidden layer; `columns` are those of the first layer's weights, as rows."""
+    def _columns(self) -> Tensor:
+        """(inputs, outputs) columns of the first layer's weights, as rows."""
+        first = self._layers[0]
+        return self._take("columns", 0, (first.in_features, first.out_features), first.weight.dtype)
+
+    def _forward(self, microbatch: Microbatch) -> list[Tensor]:
+        """Values (3, n, width) of every hidden layer."""
         values: list[Tensor] = []
         for index, layer in enumerate(self._layers[:-1]):
             weight, bias = layer.weight, layer.bias
-            z = self._take("value", index, (PLANES, self._at_once, layer.out_features), weight.dtype)
+            z = self._take("value", index, (PLANES, self._microbatch_size, layer.out_features), weight.dtype)
             if index == 0:
-                torch.addmm(bias, chunk.fake, weight.T, out=z[GENERATED])
-                if chunk.real.is_floating_point():
-                    torch.addmm(bias, chunk.real, weight.T, out=z[REAL])
+                torch.addmm(bias, microbatch.fake, weight.T, out=z[GENERATED])
+                if microbatch.real.is_floating_point():
+                    torch.addmm(bias, microbatch.real, weight.T, out=z[REAL])
                 else:
-                    torch.add(sum_of_rows(chunk.real, columns), bias, out=z[REAL])
+                    torch.add(sum_of_rows(microbatch.real, self._columns()), bias, out=z[REAL])
                 # x^ lies between, and the first layer is affine: its image lies between theirs
-                torch.lerp(z[GENERATED], z[REAL], chunk.mix[:, None], out=z[BETWEEN])
+                torch.lerp(z[GENERATED], z[REAL], microbatch.mix[:, None], out=z[BETWEEN])
             else:
                 torch.addmm(bias, rows(values[-1]), weight.T, out=rows(z))
             values.append(self._activation.apply_(z))
         return values
 
     def _backward(self, values: list[Tensor]) -> list[Tensor]:
-        """Cotangents (3, CHUNK, width) of every hidden layer; those of the real plane carry the minus."""
+        """Cotangents (3, n, width) of every hidden layer; those of the real plane carry the minus."""
         above: Tensor | None = None
         cotangents: list[Tensor] = []
         for index in reversed(range(len(values))):
@@ -159,7 +152,7 @@ class Factoring:
         """
         first = self._layers[0].weight
         below = cotangents[0][BETWEEN]
-        pushed = self._take("pushed", 0, (self._at_once, first.shape[1]), first.dtype)
+        pushed = self._take("pushed", 0, (self._microbatch_size, first.shape[1]), first.dtype)
         torch.mm(below, first, out=pushed)
         norm = torch.linalg.vector_norm(pushed, dim=1, dtype=at_least_float32(first.dtype))
         scale = torch.where(norm > 0.0, 2.0 * self._gp_weight * (norm - 1.0) / norm, norm)
@@ -167,7 +160,7 @@ class Factoring:
         pushes = [pushed]
         for index, value in enumerate(values):
             weight = self._layers[index].weight
-            onward = self._take("pushed", index + 1, (self._at_once, weight.shape[0]), weight.dtype)
+            onward = self._take("pushed", index + 1, (self._microbatch_size, weight.shape[0]), weight.dtype)
             if index:
                 torch.mm(pushes[-1], weight.T, out=onward)
             else:
@@ -198,8 +191,10 @@ class Factoring:
         gradients.copy_(push).add_(value[GENERATED]).sub_(value[REAL])
         return self._take("output", 1, tuple(push.shape), torch.float64).copy_(gradients)
 
-    def _right(self, chunk: Chunk, values: list[Tensor], pushed: list[Tensor]) -> tuple[Tensor, ...]:
-        real, fake = chunk.real, chunk.fake
+    def _right(
+        self, microbatch: Microbatch, values: list[Tensor], pushed: list[Tensor]
+    ) -> tuple[Tensor, ...]:
+        real, fake = microbatch.real, microbatch.fake
         right = []
         for index, push in enumerate(pushed):
             planes = PLANES if index or real.is_floating_point() else PLANES - 1
@@ -218,10 +213,10 @@ def at_least_float32(dtype: torch.dtype) -> torch.dtype:
 
 
 def rows(planes: Tensor) -> Tensor:
-    """(planes, CHUNK, d) seen as (planes CHUNK, d)."""
+    """(planes, n, d) seen as (planes n, d)."""
     return planes.view(-1, planes.shape[-1])
 
 
 def sum_of_rows(cells: Tensor, columns: Tensor) -> Tensor:
-    """(CHUNK, d): sums of the rows of `columns` (inputs, d) that `cells` (CHUNK, columns) name."""
+    """(n, d): sums of the rows of `columns` (inputs, d) that `cells` (n, columns) name."""
     return torch.nn.functional.embedding_bag(cells, columns, mode="sum")

@@ -1,19 +1,23 @@
-"""Which closed form serves which critic, made ready for private training."""
+"""Which closed form serves which critic; each is checked for placement invariance before it sees a row."""
 
 from functools import singledispatch
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 from core.synthesis.options import IdpganOptions
-from models.critic.chunks import chunk_of
+from models.critic.clipped_form import ClippedForm
 from models.critic.closed_form import ClosedForm
 from models.critic.conv_form import ConvForm
 from models.critic.conv_network import ConvCritic
-from models.critic.evenness import require_even_images, require_even_rounding
 from models.critic.label_form import LabelForm
 from models.critic.label_network import LabelCritic
+from models.critic.microbatch import cpu_microbatch_size
 from models.critic.network import Critic
+from models.critic.placement_invariance import (
+    require_image_placement_invariance,
+    require_placement_invariance,
+)
 from models.dp.clipping import Layout, Partition
 
 
@@ -30,7 +34,7 @@ class PrivateNetwork(Protocol):
 
 
 class RecordForm(Protocol):
-    """Norms and clipped sums of per-record gradients; see `ClosedForm.sum_and_squares` and `ConvForm.sum_and_squares`."""
+    """Norms and clipped sums of per-example gradients; see `ClippedForm.sum_and_squares`."""
 
     def sum_and_squares(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
@@ -41,7 +45,7 @@ class RecordForm(Protocol):
 
 @singledispatch
 def record_form(critic: PrivateNetwork, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
-    """The closed form for a critic, tried on this machine.
+    """The closed form for a critic on the CPU.
 
     Args:
         critic: read at every call of the form.
@@ -50,34 +54,65 @@ def record_form(critic: PrivateNetwork, layout: Layout, *, gp_weight: float, max
         max_batch: public cap on the records of one batch.
 
     Raises:
-        UnevenRounding: this machine cannot keep one record from moving the others' gradients.
+        UnevenRounding: this machine rounds a record differently by its place in a microbatch.
         TypeError: no closed form is known for such a critic.
     """
     del layout, gp_weight, max_batch
     raise TypeError(f"no closed form is known for a {type(critic).__name__}")
 
 
-@record_form.register
-def _(critic: Critic, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
-    first = critic.linear_layers()[0]
-    at_once = chunk_of(max_batch, first.in_features)
-    form = ClosedForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch, at_once=at_once)
-    require_even_rounding(form, inputs=first.in_features, dtype=first.weight.dtype)
-    return form
+@record_form.register(Critic)
+@record_form.register(ConvCritic)
+def _(critic: Critic | ConvCritic, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
+    return checked_form(critic, layout, gp_weight=gp_weight, max_batch=max_batch)
 
 
-@record_form.register
-def _(critic: ConvCritic, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
-    form = ConvForm(critic, layout, gp_weight=gp_weight, max_batch=max_batch)
-    dtype = critic.linear_layers()[0].weight.dtype
-    require_even_images(form, image=critic.image, labelled=critic.classes > 0, dtype=dtype)
-    return form
+def checked_form(
+    critic: Critic | ConvCritic,
+    layout: Layout,
+    *,
+    gp_weight: float,
+    max_batch: int,
+    microbatch_size: int | None = None,
+    fixed: bool = False,
+) -> ClippedForm[Any, Any]:
+    """The closed form for a critic on its device, checked there for placement invariance.
 
+    Args:
+        critic: read at every call of the form.
+        layout: public blocks of its coordinates.
+        gp_weight: weight of the gradient penalty; a critic of labels has none.
+        max_batch: public cap on the records of one batch.
+        microbatch_size: records of a microbatch; the size for the CPU if None.
+        fixed: see `ClippedForm`.
 
-@record_form.register
-def _(critic: LabelCritic, layout: Layout, *, gp_weight: float, max_batch: int) -> RecordForm:
-    del gp_weight  # nothing lies between a record and its label
-    form = LabelForm(critic, layout, max_batch=max_batch)
-    dtype = critic.linear_layers()[0].weight.dtype
-    require_even_images(form, image=critic.image, labelled=True, dtype=dtype)
-    return form
+    Raises:
+        UnevenRounding: the device rounds a record differently by its place in a microbatch.
+    """
+    weight = critic.linear_layers()[0].weight
+    if not isinstance(critic, ConvCritic):
+        inputs = weight.shape[1]
+        size = microbatch_size or cpu_microbatch_size(max_batch, inputs)
+        form = ClosedForm(
+            critic, layout, gp_weight=gp_weight, max_batch=max_batch, microbatch_size=size, fixed=fixed
+        )
+        require_placement_invariance(form, inputs=inputs, dtype=weight.dtype)
+        return form
+    of_images: ConvForm | LabelForm
+    if isinstance(critic, LabelCritic):
+        of_images = LabelForm(
+            critic, layout, max_batch=max_batch, microbatch_size=microbatch_size, fixed=fixed
+        )
+    else:
+        of_images = ConvForm(
+            critic,
+            layout,
+            gp_weight=gp_weight,
+            max_batch=max_batch,
+            microbatch_size=microbatch_size,
+            fixed=fixed,
+        )
+    require_image_placement_invariance(
+        of_images, image=critic.image, labelled=critic.classes > 0, dtype=weight.dtype
+    )
+    return of_images

@@ -14,9 +14,9 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
-from models.critic.chunks import Workspace
 from models.critic.convolution import Geometry
 from models.critic.factors import PLANES, at_least_float32
+from models.critic.microbatch import Workspace
 from models.dp.clipping import CANCELLATION_SHARE
 
 PIECE: Final = 1 << 13
@@ -67,7 +67,7 @@ class LayerSum(Protocol):
 def layer_sum(
     geometry: Geometry,
     rows_of_blocks: tuple[int, ...],
-    at_once: int,
+    microbatch_size: int,
     dtype: torch.dtype,
     *,
     planes: int = PLANES,
@@ -78,7 +78,7 @@ def layer_sum(
     Args:
         geometry: of the layer.
         rows_of_blocks: rows of the layer's matrix in each of its blocks.
-        at_once: records of a chunk.
+        microbatch_size: records of a chunk.
         dtype: the critic's precision.
         planes: factor pairs of a record at every position.
         device: the critic's.
@@ -86,8 +86,8 @@ def layer_sum(
     rank = planes * geometry.positions
     size, edge = geometry.outputs * geometry.inputs, geometry.outputs + geometry.inputs
     if (rank + _PASSES) * size <= _WIDE * rank * (rank * edge + size):
-        return Materialised(geometry, rows_of_blocks, at_once, dtype, device)
-    return Products(geometry, rows_of_blocks, at_once, planes=planes, device=device)
+        return Materialised(geometry, rows_of_blocks, microbatch_size, dtype, device)
+    return Products(geometry, rows_of_blocks, microbatch_size, planes=planes, device=device)
 
 
 class Materialised:
@@ -104,13 +104,15 @@ class Materialised:
         self,
         geometry: Geometry,
         rows_of_blocks: tuple[int, ...],
-        at_once: int,
+        microbatch_size: int,
         dtype: torch.dtype,
         device: torch.device | None = None,
     ) -> None:
         self._blocks = slices_of(rows_of_blocks)
         dtype = at_least_float32(dtype)
-        self._gradients = torch.empty(at_once, geometry.outputs, geometry.inputs, dtype=dtype, device=device)
+        self._gradients = torch.empty(
+            microbatch_size, geometry.outputs, geometry.inputs, dtype=dtype, device=device
+        )
         self._take = Workspace(device).take
         self._run = max(run for run in range(1, RUN + 1) if geometry.inputs % run == 0)
         self._raise, self._lost = rounding_of_squares(self._run, dtype)
@@ -154,7 +156,7 @@ class Products:
         self,
         geometry: Geometry,
         rows_of_blocks: tuple[int, ...],
-        at_once: int,
+        microbatch_size: int,
         *,
         planes: int = PLANES,
         device: torch.device | None = None,
@@ -163,8 +165,8 @@ class Products:
         assert self.terms**2 + geometry.inputs + geometry.outputs < 2**23, "few enough terms for the share"
         self._blocks = slices_of(rows_of_blocks)
         take = Workspace(device).take
-        self._S = take("left", 0, (at_once, self.terms, geometry.outputs), torch.float64)
-        self._A = take("right", 0, (at_once, self.terms, geometry.inputs), torch.float64)
+        self._S = take("left", 0, (microbatch_size, self.terms, geometry.outputs), torch.float64)
+        self._A = take("right", 0, (microbatch_size, self.terms, geometry.inputs), torch.float64)
 
     def made(self) -> tuple[Tensor, ...]:
         """The factors."""

@@ -1,7 +1,7 @@
 """The ChaCha20 keystream on any device, in torch's 32-bit integers.
 
-The words are those of `models.randomness.KeystreamReader`, which has them from a library; integer sums, exclusive ors and
-shifts have no rounding, so no device may differ. `StreamWords` makes sure of it with a public key before it is used.
+The words are those of `models.randomness.KeystreamReader`, which takes them from a library. Integer sums, exclusive ors and
+shifts do not round, so every device gives the same words. `StreamWords` checks this with a public key before it is used.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.devices.cuda_graph import captured
 from models.devices.errors import DeviceDiffers
-from models.devices.recording import recorded
 from models.randomness import KeystreamReader
 
 BLOCK_WORDS: Final = 8
@@ -24,14 +24,14 @@ _COUNTER: Final = 12
 
 
 class StreamWords:
-    """Makes the first words of keystreams, always the same number of them.
+    """Generates the first words of keystreams, always the same number of them.
 
     Args:
         count: 64-bit words, rounded up to whole blocks.
         device: where.
 
     Raises:
-        DeviceDiffers: the device does not give the library's words for a public key.
+        DeviceDiffers: for a public key the device gives other words than the library.
     """
 
     def __init__(self, count: int, device: torch.device) -> None:
@@ -43,10 +43,10 @@ class StreamWords:
         counters = torch.arange(blocks, dtype=torch.int64, device=device)
         self._counters = counters.to(torch.int32)  # the low 32 bits
         self.made = torch.zeros(blocks * BLOCK_WORDS, dtype=torch.int64, device=device)
-        """Those made last; always the same memory."""
+        """The words generated last; a static tensor."""
         self._make: Callable[[], None] = self._blocks
-        with suppress(RuntimeError):  # what cannot be recorded is launched one by one
-            self._make = recorded(self._blocks, device)
+        with suppress(RuntimeError):  # what cannot be captured is launched kernel by kernel
+            self._make = captured(self._blocks, device)
         self._try()
 
     def __call__(self, reader: KeystreamReader) -> Tensor:
@@ -77,7 +77,7 @@ class StreamWords:
         self.made.view(torch.int32).view(-1, 16).copy_(words.T)
 
     def _try(self) -> None:
-        """Compare with the library, all words."""
+        """Compare all words with the library's."""
         key, nonce = bytes(range(32)), bytes(range(12))
         ours = self(KeystreamReader(key, nonce)).cpu()
         theirs = KeystreamReader(key, nonce).words_into(np.empty(len(ours), dtype=np.uint64))

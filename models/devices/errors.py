@@ -1,10 +1,10 @@
-"""What can go wrong about devices. All of it is public: kinds of machines and sizes, never a row."""
+"""Errors about devices. Their messages hold public facts only, kinds of machines and sizes, never a row."""
 
 from core.errors import Unavailable, UnderstudyError
 
 
 class DeviceAbsent(Unavailable):
-    """The settings ask for a GPU that torch does not see, or for devices of different kinds."""
+    """The settings require a GPU that torch does not see, or the GPUs are of different models."""
 
     code = "device-absent"
     title = "The device that the settings ask for is not there"
@@ -19,7 +19,7 @@ class DeviceAbsent(Unavailable):
 class OtherDevice(Unavailable):
     """A checkpoint was made on another kind of device, whose sums round differently.
 
-    A step that is replayed there would release another version of the same sum under the same noise.
+    A step replayed here would release a second version of the same sum under the same noise.
     """
 
     code = "other-device"
@@ -33,9 +33,9 @@ class OtherDevice(Unavailable):
 
 
 class DeviceDiffers(UnderstudyError):
-    """A device does not give the stream of the cipher, or two devices of a job round alike records differently.
+    """A device does not give the keystream of the cipher, or two devices of a job give different sums of equal records.
 
-    Found with public numbers before a row is read.
+    Detected with public numbers before a row is read.
     """
 
     code = "device-differs"
@@ -49,7 +49,7 @@ class DeviceDiffers(UnderstudyError):
 
 
 class DeviceMemoryShort(UnderstudyError):
-    """Not even one unit of records fits into the device's memory."""
+    """Not even one microbatch fits into the device's memory."""
 
     code = "device-memory-short"
     title = "The device has too little free memory"

@@ -1,8 +1,8 @@
-"""Clipped sums of the pieces of a batch, added as whole numbers.
+"""The clipped sums of a batch's microbatches, added exactly as 64-bit integers.
 
-Each piece's sum is rounded to a public power of two, so fine that the rounding is a matter of the thresholds' last digits, and kept
-in 64-bit integers. Their addition is exact: the same in any order, on any number of devices, however the pieces were
-gathered. What the rounding may add to the distance of two neighbours is taken off the thresholds beforehand.
+The sum of each microbatch is rounded to a public power of two, so fine that it only affects the last digits of the
+thresholds. Adding the integers is exact: the same in any order, on any number of devices, however they are grouped. The
+thresholds are lowered beforehand by what the rounding may add to the distance of two neighbouring sums.
 """
 
 import math
@@ -15,22 +15,22 @@ from torch import Tensor
 from models.dp.clipping import Layout, Partition
 
 SHARE: Final = 2.0**-24
-"""Of every threshold, set aside for what rounding does here."""
+"""Share of every threshold that is set aside for the rounding here."""
 _MOST_RECORDS: Final = 1 << 26
 _RANGE: Final = 2.0**62
 
 
 def lowered(partition: Partition) -> Partition:
-    """The partition to clip by, where the sum of the pieces is made here and must stay within the partition."""
+    """The partition to clip by, so that the exact sum stays within the given partition."""
     return replace(partition, thresholds=tuple(c * (1.0 - SHARE) for c in partition.thresholds))
 
 
 class ExactSum:
-    """The sum of a batch in pieces.
+    """The sum of a batch that comes in pieces, one a microbatch.
 
     With `m` pieces at most, the grid of a group of `d` coordinates and threshold `c` is at most `SHARE c / (4 m sqrt d)`, so
     rounding moves a sum by at most `SHARE c / 8`. Making floats of the sum of `n` records moves it by at most
-    `2**-53 n c`, which is below `SHARE c / 8` too. Two neighbours' sums so come apart by at most `SHARE c / 2` more.
+    `2**-53 n c`, which is below `SHARE c / 8` too. So the sums of two neighbours differ by at most `SHARE c / 2` more.
 
     Args:
         layout: public blocks of the coordinates.
@@ -40,7 +40,7 @@ class ExactSum:
         device: where the sum is kept.
 
     Raises:
-        ValueError: so large a batch of so large a critic that 64 bits do not hold its sum.
+        ValueError: 64 bits do not hold the sum of so large a batch.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ExactSum:
         self._total = torch.empty_like(self._grid)
 
     def clear(self) -> None:
-        """Begin a batch."""
+        """Begin a new batch."""
         self._sum.zero_()
 
     def finer(self, device: torch.device) -> Tensor:
@@ -65,7 +65,7 @@ class ExactSum:
         return self._finer[device]
 
     def add(self, steps: Tensor) -> None:
-        """Add what `rounded` gave, or sums of it; nothing else is done here that could fail half way."""
+        """Add results of `rounded`, or sums of them, in one operation that cannot fail half way."""
         self._sum += steps
 
     def total(self) -> Tensor:

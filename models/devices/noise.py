@@ -1,12 +1,14 @@
-"""A step's noise made on a device, the same to the bit as `models.dp.noise.NoisyMean` makes it on the host, and added there.
+"""A step's Gaussian noise, generated on a device with the bits that `models.dp.noise.NoisyMean` gives on the host.
 
-The words are the host's (`models.devices.cipher`). What is made of them by conversions, sums, products and square roots is
-too, for these are rounded correctly everywhere. Only logarithm, cosine and sine are a device's own: libraries
-differ by a few units in the last place. But noise is whole steps of its grid, so a number that lies farther
-from the middle between two of them than both may be wrong is rounded to the same one. The others, fewer than one in a hundred,
-and the radii that take a second word, are made by the host's own functions. Which these are depends on the key alone.
+The words of the keystream are the host's (`models.devices.cipher`). Conversions, sums, products and square roots are
+rounded correctly everywhere, so they give the same bits too. Only logarithm, cosine and sine differ between libraries,
+by a few units in the last place. Noise is a whole number of steps of its grid, so both libraries round a number to the
+same step unless it lies closer to the middle between two steps than their combined error. Those numbers, fewer than one
+in a hundred, and the radii that take a second word, are computed by the host's own functions. Which they are depends on
+the key alone.
 
-A GPU makes it on a queue of its own, beside the products of the step, and by recorded kernels where they give the same bits.
+A GPU generates the noise on its own stream, in parallel to the step's products, and replays a CUDA graph where that gives
+the same bits.
 """
 
 import math
@@ -21,8 +23,8 @@ import torch
 from torch import Tensor, cos, log, sin
 
 from models.devices.cipher import StreamWords
+from models.devices.cuda_graph import captured, supports_cuda_graphs
 from models.devices.errors import DeviceDiffers
-from models.devices.recording import can_record, recorded
 from models.dp.clipping import Layout
 from models.dp.noise import GRID_BITS, NoisePlan, NoisyMean
 from models.randomness import (
@@ -34,9 +36,9 @@ from models.randomness import (
 )
 
 DOUBT: Final = 2.0**-46
-"""Relative; 64 units in the last place, where host and device together may differ by fewer than ten."""
+"""Relative error allowed for: 64 units in the last place. Host and device together differ by fewer than ten."""
 DOUBT_FLOOR: Final = 2.0**-30
-"""Steps of the grid; covers numbers next to zero."""
+"""Absolute error allowed for, in steps of the grid; covers numbers close to zero."""
 _SPARE: Final = 64
 
 Index = npt.NDArray[np.int64]
@@ -44,13 +46,13 @@ Index = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pieces:
-    """The pieces of at most `PIECE` coordinates of one block whose words follow each other in the stream; an entry each.
+    """The pieces of at most `PIECE` coordinates of one block, whose words are consecutive in the stream; one entry each.
 
     Args:
         block: of the layout.
         start: its first coordinate.
         stop: the one after its last.
-        words: index of its first word, were there no second words before it.
+        words: index of its first word, if no second words came before it.
         pairs: index of its first pair of words among all pairs.
         sizes: pairs of words.
     """
@@ -64,7 +66,7 @@ class _Pieces:
 
     @classmethod
     def of(cls, layout: Layout) -> "_Pieces":
-        """As `NoisyMean` cuts a layout."""
+        """The pieces into which `NoisyMean` cuts a layout."""
         cut = [
             (block, first, min(first + PIECE, whole.stop))
             for block, whole in enumerate(layout.slices())
@@ -121,8 +123,8 @@ class DeviceNoise(NoisyMean):
         self._found = torch.zeros(len(self._words) + 2 * self._pairs, dtype=torch.bool, device=device)
         self._drawn = torch.empty(layout.coordinates, dtype=torch.float64, device=device)
         self._make: Callable[[], None] = self._numbers
-        if can_record(device):
-            self._record(layout)
+        if supports_cuda_graphs(device):
+            self._capture(layout)
 
     @torch.no_grad()
     def draw(self, noise: NoisePlan, reader: KeystreamReader) -> Tensor:
@@ -161,7 +163,7 @@ class DeviceNoise(NoisyMean):
 
     @contextmanager
     def _beside(self) -> Iterator[None]:
-        """On a queue of its own, after what reads the draw before, and before what comes to read this one."""
+        """Run on the noise's own stream: after the readers of the previous draw and before the readers of this one."""
         if self._aside is None:
             yield
             return
@@ -174,7 +176,7 @@ class DeviceNoise(NoisyMean):
             here.wait_stream(self._aside)
 
     def _place(self, noise: NoisePlan) -> None:
-        """Give the device what is public of a step's noise."""
+        """Copy the public scales and grids of a step's noise to the device."""
         if noise == self._placed:
             return
         self._placed = None
@@ -185,12 +187,12 @@ class DeviceNoise(NoisyMean):
 
     @staticmethod
     def _stds(noise: NoisePlan) -> npt.NDArray[np.float64]:
-        """Of every block, in steps of its grid."""
+        """The standard deviation of every block, in steps of its grid."""
         steps: npt.NDArray[np.float64] = np.array(noise.stds) / np.array(noise.grids)
         return steps
 
     def _numbers(self) -> None:
-        """All numbers of the words in place, and which of them the host has to make."""
+        """Make all numbers from the words in place, and mark those that the host has to compute."""
         words, pieces = self._words.made, self._there["pieces"]
         moved = self._shifts[pieces]
         both = self._unrounded(
@@ -209,26 +211,26 @@ class DeviceNoise(NoisyMean):
         turn = angle.double().mul_(TURN_OF_WORD)
         return torch.cat((cos(turn).mul_(length), sin(turn).mul_(length)))
 
-    def _record(self, layout: Layout) -> None:
-        """Have the numbers made by recorded kernels, if these give the same bits of public words."""
+    def _capture(self, layout: Layout) -> None:
+        """Replay a CUDA graph from now on, if it gives the same bits for public words."""
         plan = NoisePlan(stds=(1.0,) * layout.blocks, grids=(2.0**-GRID_BITS,) * layout.blocks)
         reader = KeystreamReader(bytes(32), bytes(12))
         plain = self.draw(plan, reader).clone()
-        with suppress(RuntimeError):  # what cannot be recorded is launched one by one
-            self._make = recorded(self._numbers, self._device)
+        with suppress(RuntimeError):  # what cannot be captured is launched kernel by kernel
+            self._make = captured(self._numbers, self._device)
         if not torch.equal(self.draw(plan, reader), plain):
             self._make = self._numbers
             if not torch.equal(self.draw(plan, reader), plain):
                 raise DeviceDiffers
 
     def _seen(self) -> tuple[Index, Index]:
-        """Which words lie near an end, and which numbers are doubtful; waits for the device."""
+        """The words near an end and the numbers that the host has to compute; waits for the device."""
         found = torch.nonzero(self._found).flatten().cpu().numpy()
         words = int(np.searchsorted(found, len(self._words)))
         return found[:words], found[words:] - len(self._words)
 
     def _second_words(self, near: Index) -> tuple[Index, dict[int, int]]:
-        """How far each piece's words begin after their place, and the index of the second word of every rare pair."""
+        """By how many words each piece is shifted, and the index of the second word of every rare pair."""
         cut = self._cut
         shifts, rare, shift = np.zeros(len(cut.block), dtype=np.int64), dict[int, int](), 0
         for piece in range(len(cut.block)) if len(near) else ():
@@ -238,14 +240,14 @@ class DeviceNoise(NoisyMean):
             for place, pair in enumerate(here.tolist()):
                 rare[int(cut.pairs[piece]) + pair] = first + 2 * size + place
             shift += len(here)
-        # Of spare words there are thirty times as many as are needed on average, and more.
+        # There are more than thirty times as many spare words as are needed on average.
         assert shift <= self._spare, "second words were made"
         return shifts, rare
 
     def _redo(
         self, pairs: Index, words: Tensor, shifts: Index, rare: dict[int, int], noise: NoisePlan
     ) -> None:
-        """Write the numbers of these pairs, in ascending order, as the host makes them."""
+        """Compute the numbers of these pairs on the host, in ascending order, and write them over the device's."""
         pieces = self._piece_of_pair[pairs]
         second = np.flatnonzero(np.isin(pairs, list(rare)))
         finer = np.array([rare[int(pair)] for pair in pairs[second]], dtype=np.int64)
@@ -280,6 +282,6 @@ class DeviceNoise(NoisyMean):
 
 
 def _doubtful(numbers: Tensor) -> Tensor:
-    """Which numbers lie so near the middle between two whole ones that another library might round them to the other."""
+    """Which numbers lie so close to the middle between two integers that another library might round them the other way."""
     away = (numbers - numbers.round()).abs_()
     return away.add_(numbers.abs().mul_(DOUBT)) >= 0.5 - DOUBT_FLOOR

@@ -1,7 +1,7 @@
 """Where a training runs: on the CPU, or on one or several GPUs of one kind.
 
-A GPU's sums round differently from a CPU's, and one model's from another's, so a job stays on the kind of device on which
-its first checkpoint was made (docs/decisions/gpu-path.md). What a kind is, is a public text.
+A GPU's sums round differently from a CPU's, and those of one GPU model from another's. So a job stays on the kind of
+device on which its first checkpoint was made (docs/decisions/gpu-path.md). The kind is a public text.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from models.devices.errors import DeviceAbsent
 CPU: Final = torch.device("cpu")
 
 Precision = Literal["float32", "tf32", "bf16"]
-"""Of the products that make a critic's factors on a GPU; norms and sums are made of float64 products of these."""
+"""Precision of the products that make a critic's factors on a GPU; norms and sums are float64 products of these factors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +22,13 @@ class Placement:
     """The devices of one training.
 
     Args:
-        devices: at least one, all of one kind; the first holds the critic's parameters and takes its noise.
-        spread: whether steps take the path of devices (`models.devices.spread`); the CPU's own path does not.
-        precision: of products there; another one gives another result, so it is part of the kind.
+        devices: at least one, all of one kind; the critic's parameters and the noise are on the first.
+        data_parallel: whether steps go through `models.devices.data_parallel`; the CPU's own path does not.
+        precision: of the products; another precision gives other results, so it is part of the kind.
     """
 
     devices: tuple[torch.device, ...] = (CPU,)
-    spread: bool = False
+    data_parallel: bool = False
     precision: Precision = "tf32"
 
     @property
@@ -38,14 +38,14 @@ class Placement:
 
     @property
     def kind(self) -> str:
-        """What decides how sums round here; empty on the CPU's own path, whose checkpoints never named a kind."""
-        if not self.spread:
+        """Everything that decides how sums round; empty on the CPU's own path, whose checkpoints never named a kind."""
+        if not self.data_parallel:
             return ""
         if self.main.type != "cuda":
             return f"{self.main.type}, torch {torch.__version__}, {self.precision}"
         facts = torch.cuda.get_device_properties(self.main)
         cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
-        # cuBLAS promises the same bits on as many multiprocessors, of which a process may be given a part.
+        # cuBLAS promises the same bits only on the same number of multiprocessors, and a process may be given a part of them.
         return (
             f"{facts.name}, {facts.major}.{facts.minor}, {facts.multi_processor_count} multiprocessors,"
             f" CUDA {torch.version.cuda}, cuDNN {cudnn}, torch {torch.__version__},"
@@ -54,7 +54,7 @@ class Placement:
 
 
 HOST: Final = Placement()
-"""The CPU, by its own path."""
+"""The CPU's own path."""
 
 
 def move_tensors(owner: object, device: torch.device) -> None:
@@ -65,14 +65,14 @@ def move_tensors(owner: object, device: torch.device) -> None:
 
 
 def placed(wish: str, precision: Precision = "tf32") -> Placement:
-    """What the settings ask for, as far as torch sees it.
+    """The devices that the settings ask for, among those that torch sees.
 
     Args:
-        wish: "cpu"; "auto", all GPUs that this process may see, or the CPU without one; or "cuda", which insists.
+        wish: "cpu"; "auto": all GPUs that this process may see, else the CPU; "cuda": the GPUs, or an error.
         precision: of products on GPUs.
 
     Raises:
-        DeviceAbsent: a GPU is asked for and none is there, or those there are of different models.
+        DeviceAbsent: a GPU is required and there is none, or the GPUs are of different models.
     """
     if wish == "cpu" or (wish == "auto" and not torch.cuda.is_available()):
         return HOST
@@ -80,7 +80,7 @@ def placed(wish: str, precision: Precision = "tf32") -> Placement:
         raise DeviceAbsent(wish)
     found = Placement(
         devices=tuple(torch.device("cuda", index) for index in range(torch.cuda.device_count())),
-        spread=True,
+        data_parallel=True,
         precision=precision,
     )
     if len({torch.cuda.get_device_name(device) for device in found.devices}) > 1:
@@ -91,9 +91,9 @@ def placed(wish: str, precision: Precision = "tf32") -> Placement:
 def settle(placement: Placement) -> None:
     """Set this process's precision of products on GPUs; call before anything is computed there.
 
-    TF32 and bfloat16 may round the factors of gradients, because what is clipped is what they are, however rounded; norms
-    and sums are made of float64 products and of float32 numbers that are squared and added without tensor cores, which
-    no setting of TF32 touches. Choosing convolutions by timing them would make two runs differ, so it is off.
+    TF32 and bfloat16 may round the factors of gradients: the rounded factors themselves are measured and clipped. Norms and
+    sums are float64 products, or float32 numbers squared and added without tensor cores, which no TF32 setting affects.
+    Benchmark mode chooses convolutions by timing them, so two runs could differ; it is off.
     """
     if placement.main.type == "cuda":
         rounded = placement.precision != "float32"

@@ -1,8 +1,8 @@
 """Groups of coordinates: public blocks, their merging into groups, and the clipping factors.
 
-Coordinates are laid out flat as `W_1, ..., W_L, b_1, ..., b_L` (weights by rows), so that every block is one
-contiguous piece. A block is the unit of ACTS and of weight clustering; a group is a union of blocks that is clipped
-and noised as one. Every coordinate is in exactly one block, every block in exactly one group: both are asserted.
+Coordinates are laid out flat as `W_1, ..., W_L, b_1, ..., b_L` (weights by rows), so that every block is one contiguous
+piece. ACTS and weight clustering work on blocks. A group is a union of blocks that is clipped and noised together, with
+one clipping threshold. Every coordinate is in exactly one block and every block in exactly one group; both are asserted.
 """
 
 import itertools
@@ -38,7 +38,7 @@ class Layout:
     row_blocks: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse an unknown grouping and assert that the blocks are total."""
+        """Refuse an unknown grouping and assert that the blocks cover all coordinates."""
         if self.grouping not in GROUPINGS:
             raise ValueError(f"a grouping is one of {GROUPINGS}")
         if self.row_blocks < 1:
@@ -110,7 +110,7 @@ class Partition:
     thresholds: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Assert that the partition is total."""
+        """Assert that the groups cover all blocks."""
         assert len(self.group_of_block) == len(self.sizes), "every block has a group"
         assert set(self.group_of_block) == set(range(len(self.thresholds))), (
             "every group has a block and a threshold"
@@ -172,8 +172,8 @@ class ClipRule:
     def factors(self, bounds: Tensor) -> Tensor:
         """The factor of every record and block, at most one, rounded down.
 
-        Made of operations that treat every number alone and of sums in the order of the blocks, so that a record's
-        factors are the same to the bit in every batch.
+        Only elementwise operations and sums in the order of the blocks are used, so a record's factors are the same to
+        the bit in every batch.
 
         Args:
             bounds: (batch, blocks) float64 upper bounds of squared norms; not finite for a record that must not count.
@@ -192,10 +192,10 @@ class ClipRule:
         return factors if self._alone else factors[:, self._groups]
 
 
-class StandingRule:
-    """The factors of `ClipRule`, the same to the bit, by operations and memory that are the same for every partition.
+class GraphClipRule:
+    """The factors of `ClipRule`, to the bit, by the same operations on the same memory for every partition.
 
-    So they can be recorded on a device, and played after groups and thresholds have changed.
+    So a CUDA graph can capture them and replay them after groups and thresholds have changed.
 
     Args:
         blocks: of the layout.
@@ -208,7 +208,7 @@ class StandingRule:
         self, blocks: int, *, max_batch: int, terms: int = 3, device: torch.device | None = None
     ) -> None:
         self._max_batch, self._terms = max_batch, terms
-        # Nothing is let through before a partition is adopted.
+        # Thresholds of zero until a partition is adopted: every factor is zero.
         self._allowed = torch.zeros(blocks, dtype=torch.float64, device=device)
         self._groups = torch.zeros(blocks, dtype=torch.int64, device=device)
         self._members = torch.eye(blocks, dtype=torch.float64, device=device)
@@ -216,7 +216,7 @@ class StandingRule:
     def adopt(self, partition: Partition) -> None:
         """Clip by this partition from now on."""
         groups = torch.tensor(partition.group_of_block)
-        # As many groups as blocks; those that a partition does not have allow anything, and nobody asks them.
+        # Pad to one group per block; unused groups get an infinite threshold and no member.
         allowed = torch.full_like(self._allowed, torch.inf, device="cpu")
         allowed[: len(partition.thresholds)] = _allowed(partition, self._max_batch, self._terms)
         self._allowed.copy_(allowed)
@@ -229,14 +229,14 @@ class StandingRule:
         norms = torch.where(counts, bounds, 0.0)
         merged = torch.zeros_like(norms)
         for block, members in enumerate(self._members):
-            # One product with one, the others with zero: the sums in the order of the blocks, without a scatter.
+            # Each norm is multiplied by one for its group and by zero for the others: sums in the order of the blocks, no scatter.
             merged.addcmul_(norms[:, block, None], members)
         of_groups = torch.div(self._allowed, merged.sqrt_()).clamp_(max=1.0)
         return of_groups.mul_(counts).index_select(1, self._groups)
 
 
 def _allowed(partition: Partition, max_batch: int, terms: int) -> Tensor:
-    """(groups,) float64 thresholds, less what rounding may add."""
+    """(groups,) float64 thresholds, lowered by the rounding allowance."""
     allowance = rounding_allowance(max_batch, terms)
     assert allowance < 1.0, "rounding leaves room for the gradients"
     return torch.tensor(partition.thresholds, dtype=torch.float64) * (1.0 - allowance)

@@ -14,11 +14,11 @@ from models.idpgan.checkpoint import inside, under
 from models.idpgan.labels import noisy_law
 from models.images.anchor import noisy_image_moments
 from models.images.generator import ImageGenerator
-from models.images.grain import even_grain
 from models.images.mixture import mixture_of, spread_within
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
 from models.images.plain import plain_mixture
+from models.images.texture import white_texture
 from models.randomness import KeyedStreams
 
 
@@ -102,7 +102,7 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     else:
         mixture = mixture_of(measured.moments, plan.anchor, shape)
         if not plan.steps:
-            mixture = replace(mixture, grain=even_grain(*shape[:2]))
+            mixture = replace(mixture, grain=white_texture(*shape[:2]))
         elif options.critic_asks == "real":
             # A critic of real images would see grain as what tells made ones apart.
             mixture = replace(mixture, grain=np.zeros(shape[:2]))

@@ -17,10 +17,10 @@ from models.critic.network import Critic
 from models.devices.errors import OtherDevice
 from models.devices.placement import HOST, Placement
 from models.dp.poisson import UnitSampler
-from models.dp.private_step import PrivateCritic
 from models.idpgan.checkpoint import inside, pack, under, unpack
 from models.idpgan.learner import Learner, Refiner
 from models.idpgan.pace import Pace
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 
@@ -139,7 +139,7 @@ class Loop(ABC, Generic[Released, Made]):
 
     def _train(self, first: int) -> None:
         total = self._plan.steps
-        if self._placement.spread and first == 0 and total:
+        if self._placement.data_parallel and first == 0 and total:
             # No private step is taken on a GPU before it is on record which kind of it takes them all.
             self._save(pretrained=self._options.pretraining_steps, trained=0)
         for step in range(first, total):
@@ -167,15 +167,16 @@ class Loop(ABC, Generic[Released, Made]):
             "trained": trained,
             "updates": self._refinement.updates,
         }
-        if self._placement.spread:
+        if self._placement.data_parallel:
             facts[_DEVICE] = self._device_kind
         self._host.save_checkpoint(pack(tensors, facts))
 
     @property
     def _device_kind(self) -> str:
         """What decides how sums round; empty on the CPU."""
-        unit = "" if self._critic is None or not self._critic.unit else f", units of {self._critic.unit}"
-        return self._placement.kind + unit
+        size = 0 if self._critic is None else self._critic.microbatch_size
+        # "units" is the word in checkpoints written so far.
+        return self._placement.kind + (f", units of {size}" if size else "")
 
     def _restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self._refinement.restore(inside("refinement", tensors), updates=int(facts["updates"]))

@@ -15,9 +15,9 @@ from scipy.special import ndtri
 from torch import Tensor, nn
 
 from models.images.exact import Floats
-from models.images.grain import GRAIN_DRAWS, grain_phases
 from models.images.mixture import Mixture
 from models.images.moves import MOVES
+from models.images.texture import TEXTURE_DRAWS, texture_phases
 from models.randomness import KeyedStreams, Purpose
 
 SLOPE = 0.2
@@ -59,7 +59,7 @@ class ImageGenerator(nn.Module):
         self._moves_start = 1 + self.dimensions + len(mixture.tail)
         self._grain_start = self._moves_start + MOVES
         self._grained = bool(mixture.grain.any())
-        self.latent_dimension = self._grain_start + GRAIN_DRAWS + extra
+        self.latent_dimension = self._grain_start + TEXTURE_DRAWS + extra
         upper = np.cumsum(mixture.weights, axis=1)[:, :-1]
         self.register_buffer("thresholds", _float(np.clip(ndtri(upper), -_FAR, _FAR)))
         self.register_buffer("means", _float(mixture.means))
@@ -70,7 +70,7 @@ class ImageGenerator(nn.Module):
         self.register_buffer("centres", _float(mixture.centres.reshape(-1, self.dimensions)))
         self.register_buffer("factors", _float(mixture.factors.reshape(-1, self.dimensions, self.dimensions)))
         self.register_buffer("moves", _float(mixture.moves.reshape(-1, MOVES, MOVES)))
-        self.register_buffer("phases", _float(grain_phases(len(mixture.basis))))
+        self.register_buffer("phases", _float(texture_phases(len(mixture.basis))))
         self.register_buffer("grain", _float(mixture.grain * math.sqrt(2.0)))
         self.register_buffer("down", _float(fft.idct(np.eye(self.height), axis=0, norm="ortho")))
         self.register_buffer("right", _float(fft.idct(np.eye(self.width), axis=0, norm="ortho").T))
@@ -89,7 +89,7 @@ class ImageGenerator(nn.Module):
         images = torch.clamp(start + self._residual(latent, label, start), 0.0, 1.0)
         if not self._grained:
             return images
-        waves = torch.sin(latent[:, self._grain_start : self._grain_start + GRAIN_DRAWS] @ self.phases)
+        waves = torch.sin(latent[:, self._grain_start : self._grain_start + TEXTURE_DRAWS] @ self.phases)
         grain = torch.matmul(self.down, torch.matmul(self.grain * waves.reshape(images.shape), self.right))
         return torch.clamp(images + grain, 0.0, 1.0)
 

@@ -8,9 +8,9 @@ from core.synthesis.image_anchor import MOMENT_COUNT_WEIGHT, SPREAD_REACH, Image
 from models.idpgan.targets import positive_law, project_to_simplex
 from models.images.basis import class_means, class_sizes, pixel_basis, ring_energies, variances
 from models.images.exact import RESIDUAL_BITS, Floats
-from models.images.grain import falling_grain
 from models.images.moments import ImageMoments
 from models.images.moves import MOVES, moves_of, tangents
+from models.images.texture import power_law_texture
 
 TAIL = 96
 """Directions beyond the basis that get a variance, but no covariances."""
@@ -35,7 +35,7 @@ class Mixture:
         factors: (classes, cells, d, d), lower triangular.
         tail: (e,) standard deviations along the last directions, the same for all classes.
         moves: (classes, cells, 6, 6), lower triangular; see `models/images/moves.py`.
-        grain: (height, width) standard deviations of the grain by frequency; see `models/images/grain.py`.
+        grain: (height, width) standard deviations of the grain by frequency; see `models/images/texture.py`.
     """
 
     shape: tuple[int, int, int]
@@ -89,7 +89,7 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
         factors=factors,
         tail=np.sqrt(spectrum[inside:last] * lost),
         moves=moves,
-        grain=falling_grain(ring_energies(moments.basis, moments.means, plan) * lost, *shape[:2]),
+        grain=power_law_texture(ring_energies(moments.basis, moments.means, plan) * lost, *shape[:2]),
     )
 
 

@@ -16,7 +16,7 @@ from core.synthesis.selection import SelectionPlan
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KEY_BYTES, KeyedStreams, Purpose
 from models.registry import make_synthesizer
-from models.releases import Releases, Unheard
+from models.releases import NullRecorder, ReleaseRecorder
 from models.selection.choice import choose
 from models.selection.scoring import errors, judged_by
 from models.selection.split import part_of, part_of_unit
@@ -33,7 +33,7 @@ TRAINING: Final = "train"
 class Listening(Protocol):
     """Who listens where noise meets private values, training by training."""
 
-    def candidate(self, number: int) -> Releases:
+    def candidate(self, number: int) -> ReleaseRecorder:
         """Of a candidate's training on its part."""
         ...
 
@@ -45,7 +45,7 @@ class Listening(Protocol):
         """Meet the winner; returns the one that everything after this will see."""
         ...
 
-    def final(self, number: int) -> Releases:
+    def final(self, number: int) -> ReleaseRecorder:
         """Of the winner's training on all units."""
         ...
 
@@ -53,9 +53,9 @@ class Listening(Protocol):
 class Nobody:
     """Nobody listens."""
 
-    def candidate(self, number: int) -> Releases:  # noqa: ARG002 - to everybody alike
-        """Unheard."""
-        return Unheard()
+    def candidate(self, number: int) -> ReleaseRecorder:  # noqa: ARG002 - to everybody alike
+        """NullRecorder."""
+        return NullRecorder()
 
     def choosing(self, errors: Sequence[int], *, epsilon: float) -> None:
         """Leave the private errors alone."""
@@ -64,9 +64,9 @@ class Nobody:
         """Leave the winner as it is."""
         return number
 
-    def final(self, number: int) -> Releases:  # noqa: ARG002 - as above
-        """Unheard."""
-        return Unheard()
+    def final(self, number: int) -> ReleaseRecorder:  # noqa: ARG002 - as above
+        """NullRecorder."""
+        return NullRecorder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -202,7 +202,7 @@ class Selection:
     ) -> TrainedGenerator | TrainedImageGenerator:
         return self._make(plan.synthesizer).fit(private, plan, streams, host)
 
-    def _streams_of(self, number: int, releases: Releases) -> KeyedStreams:
+    def _streams_of(self, number: int, releases: ReleaseRecorder) -> KeyedStreams:
         """The streams of one training: a key of its own, because every training has a step 0."""
         return KeyedStreams(self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES), releases=releases)
 

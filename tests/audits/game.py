@@ -17,7 +17,7 @@ from core.synthesis.plan import Plan
 from models.encoding import PrivateTable
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from models.synthesizer import NullHost
 from tests.audits.bounds import Floats
 from tests.audits.transcript import (
@@ -34,11 +34,11 @@ from tests.audits.transcript import (
 SAMPLED = (Purpose.GRADIENT_NOISE, Purpose.ACTS_NOISE)
 """Releases made on the Poisson sample of their step; the others see every unit."""
 
-Job = Callable[[PrivateTable, Plan, bytes, Releases], None]
+Job = Callable[[PrivateTable, Plan, bytes, ReleaseRecorder], None]
 """Runs a job with a key while somebody listens."""
 
 
-def train(table: PrivateTable, plan: Plan, key: bytes, releases: Releases) -> None:
+def train(table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder) -> None:
     """The product's own job: label histogram or anchor, then every training step."""
     IdpganSynthesizer().fit(table, plan, KeyedStreams(key, releases=releases), NullHost())
 

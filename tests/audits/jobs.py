@@ -14,7 +14,7 @@ from core.synthesis.stages import LabelPlan
 from models.encoding import PrivateTable
 from models.idpgan.measurement import measure
 from models.randomness import KeyedStreams
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from tests.audits.game import Game
 
 DELTA = 1e-6
@@ -118,6 +118,6 @@ def resumed_game(*, steps: int, **jobs: Any) -> Game:
     return game(f"resumed-{steps}", tiny_plan(epsilon=28.0, size=8, anchor=False, steps=steps), **jobs)
 
 
-def release_counts(table: PrivateTable, plan: Plan, key: bytes, releases: Releases) -> None:
+def release_counts(table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder) -> None:
     """The stage "measure" alone: the anchor's counts, or the label histogram."""
     measure(table, plan, KeyedStreams(key, releases=releases))

@@ -15,7 +15,7 @@ from models.dp.noise import NoisePlan, NoisyMean
 from models.encoding import PrivateTable
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, KeystreamReader, Purpose, Shape
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from tests.audits.game import train
 from tests.audits.jobs import release_counts
 
@@ -36,14 +36,14 @@ def a_quarter_of_the_noise() -> Iterator[None]:
 
 
 def train_with_a_quarter_of_the_noise(
-    table: PrivateTable, plan: Plan, key: bytes, releases: Releases
+    table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder
 ) -> None:
     """The product's job with a quarter of its noise."""
     with a_quarter_of_the_noise():
         train(table, plan, key, releases)
 
 
-def train_on_everybody(table: PrivateTable, plan: Plan, key: bytes, releases: Releases) -> None:
+def train_on_everybody(table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder) -> None:
     """Samples every unit in every step, whatever rate the plan claims."""
     train(table, replace(plan, sampling_rate=1.0), key, releases)
 
@@ -56,14 +56,14 @@ class QuietStreams(KeyedStreams):
 
 
 def counts_with_a_quarter_of_the_noise(
-    table: PrivateTable, plan: Plan, key: bytes, releases: Releases
+    table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder
 ) -> None:
     """The anchor with a quarter of its noise."""
     with patch("tests.audits.jobs.KeyedStreams", QuietStreams):
         release_counts(table, plan, key, releases)
 
 
-def exact_label_counts(table: PrivateTable, plan: Plan, key: bytes, releases: Releases) -> None:
+def exact_label_counts(table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder) -> None:
     """The label histogram without noise."""
 
     def none(*_: object, count: int, **__: object) -> npt.NDArray[np.int64]:
@@ -116,7 +116,7 @@ class ForgetfulStreams(KeyedStreams):
         releases: who listens.
     """
 
-    def __init__(self, key: bytes, *, attempt: int, releases: Releases) -> None:
+    def __init__(self, key: bytes, *, attempt: int, releases: ReleaseRecorder) -> None:
         super().__init__(key, releases=releases)
         self._noise = KeyedStreams(hashlib.sha256(key + bytes([attempt])).digest())
 
@@ -128,7 +128,7 @@ class ForgetfulStreams(KeyedStreams):
         )
 
 
-def train_through_deaths(table: PrivateTable, plan: Plan, key: bytes, releases: Releases) -> None:
+def train_through_deaths(table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder) -> None:
     """The product's job, killed in its last step again and again, and resumed each time."""
     host = DyingHost(steps=plan.steps, deaths=DEATHS)
     for _ in range(DEATHS):
@@ -136,7 +136,9 @@ def train_through_deaths(table: PrivateTable, plan: Plan, key: bytes, releases: 
     IdpganSynthesizer().fit(table, plan, KeyedStreams(key, releases=releases), host)
 
 
-def train_with_fresh_noise_on_resume(table: PrivateTable, plan: Plan, key: bytes, releases: Releases) -> None:
+def train_with_fresh_noise_on_resume(
+    table: PrivateTable, plan: Plan, key: bytes, releases: ReleaseRecorder
+) -> None:
     """The same, with fresh noise at every attempt, which averages away."""
     host = DyingHost(steps=plan.steps, deaths=DEATHS)
     for attempt in range(DEATHS):

@@ -9,11 +9,11 @@ from torch import Tensor
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
+from models.devices.data_parallel import DataParallelForm
 from models.devices.placement import Precision
-from models.devices.spread import SpreadForm
 from models.dp.clipping import Layout, Partition, each_block_alone
 from models.randomness import KeyedStreams, Purpose
-from tests.gpu.places import spread_over
+from tests.gpu.places import data_parallel_over
 
 STREAMS = KeyedStreams(bytes(range(32)))
 IMAGE, CELLS, CLASSES = (1, 8, 8), 12, 2
@@ -41,11 +41,11 @@ def partition_of(layout: Layout, share: float = 1.0) -> Partition:
 
 def form_of(
     kind: str, device: torch.device, devices: int = 1, precision: Precision = "tf32"
-) -> tuple[SpreadForm, Partition]:
+) -> tuple[DataParallelForm, Partition]:
     critic = critic_of(kind).to(device)
     layout = layout_of(critic)
-    placement = spread_over(device, devices, precision)
-    form = SpreadForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
+    placement = data_parallel_over(device, devices, precision)
+    form = DataParallelForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
     return form, partition_of(layout)
 
 
@@ -61,6 +61,6 @@ def batch_of(kind: str, count: int) -> dict[str, Any]:
     return {"real": real[:count], "fake": fake[:count], "mix": mix}
 
 
-def worked(form: SpreadForm, partition: Partition, batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
+def worked(form: DataParallelForm, partition: Partition, batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
     total, squares = form.sum_and_squares(partition=partition, **batch)
     return total.cpu().clone(), squares.cpu()

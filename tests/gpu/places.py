@@ -21,9 +21,9 @@ on_every_device = pytest.mark.parametrize(
 )
 
 
-def spread_over(device: torch.device, count: int = 1, precision: Precision = "tf32") -> Placement:
+def data_parallel_over(device: torch.device, count: int = 1, precision: Precision = "tf32") -> Placement:
     """So many devices that are all this one; a GPU's products are made as a training child has them made."""
-    placement = Placement(devices=(device,) * count, spread=True, precision=precision)
+    placement = Placement(devices=(device,) * count, data_parallel=True, precision=precision)
     if torch.cuda.is_available():
         settle(placement)
     return placement

@@ -64,7 +64,7 @@ def test_a_shape_that_is_refused_does_not_hide_the_others(
 
 def test_the_private_step_takes_repeatable_kernels_as_in_a_training_child(tiny: None) -> None:
     seen: dict[str, list[bool]] = {}
-    placement = Placement(devices=(CPU,), spread=True)
+    placement = Placement(devices=(CPU,), data_parallel=True)
     steps, private = gpu_step.contenders("linear 16", 20, placement)
     torch.use_deterministic_algorithms(mode=False)
 

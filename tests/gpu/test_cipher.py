@@ -56,14 +56,14 @@ def test_power_a_device_with_another_stream_is_refused(monkeypatch: pytest.Monke
 
 
 @on_every_device
-def test_words_that_cannot_be_recorded_are_made_one_by_one(
+def test_words_that_cannot_be_captured_are_made_one_by_one(
     device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(make: object, there: torch.device) -> None:
         del make, there
-        raise RuntimeError("cannot be recorded")
+        raise RuntimeError("cannot be captured")
 
-    monkeypatch.setattr(cipher, "recorded", fails)
+    monkeypatch.setattr(cipher, "captured", fails)
     streams = KeyedStreams(bytes(32))
     made = StreamWords(100, device)(streams.reader(Purpose.TEST, 3)).cpu().numpy().view(np.uint64)
     assert np.array_equal(made, streams.words(Purpose.TEST, 3, len(made)))

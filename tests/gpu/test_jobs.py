@@ -13,7 +13,7 @@ from models.idpgan.checkpoint import unpack
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams
 from models.synthesizer import NullHost, TrainingHost
-from tests.gpu.places import on_every_device, spread_over
+from tests.gpu.places import data_parallel_over, on_every_device
 from tests.models.idpgan.image_jobs import image_plan, small_images
 from tests.models.idpgan.jobs import Killed, StubbornHost, generator_bytes, small_plan
 from tests.models.tables import small_table
@@ -49,15 +49,15 @@ def killed_at(kind: str, placement: Placement, checkpoint: int) -> bytes:
 def test_a_job_resumed_on_other_numbers_of_devices_gives_the_same_bytes(
     kind: str, device: torch.device
 ) -> None:
-    whole = fitted(kind, spread_over(device), NullHost())
-    state = killed_at(kind, spread_over(device, 2), 3)
+    whole = fitted(kind, data_parallel_over(device), NullHost())
+    state = killed_at(kind, data_parallel_over(device, 2), 3)
     # A critic of labels learns from made images in one go, which no checkpoint cuts.
     assert unpack(state)[1]["trained"] == (3 if kind == "labels" else 2)
-    assert fitted(kind, spread_over(device, 3), StubbornHost(state)) == whole
+    assert fitted(kind, data_parallel_over(device, 3), StubbornHost(state)) == whole
 
 
 def test_a_job_is_not_resumed_on_another_kind_of_device() -> None:
-    spread = spread_over(CPU)
+    spread = data_parallel_over(CPU)
     for begun, resumed in ((HOST, spread), (spread, HOST)):
         with pytest.raises(OtherDevice):
             fitted("table", resumed, StubbornHost(killed_at("table", begun, 3)))
@@ -65,11 +65,11 @@ def test_a_job_is_not_resumed_on_another_kind_of_device() -> None:
 
 @on_every_device
 def test_a_job_is_not_resumed_in_another_precision(device: torch.device) -> None:
-    state = killed_at("labels", spread_over(device, 1, "bf16"), 3)
+    state = killed_at("labels", data_parallel_over(device, 1, "bf16"), 3)
     with pytest.raises(OtherDevice):
-        fitted("labels", spread_over(device), StubbornHost(state))
-    whole = fitted("labels", spread_over(device, 1, "bf16"), NullHost())
-    assert fitted("labels", spread_over(device, 2, "bf16"), StubbornHost(state)) == whole
+        fitted("labels", data_parallel_over(device), StubbornHost(state))
+    whole = fitted("labels", data_parallel_over(device, 1, "bf16"), NullHost())
+    assert fitted("labels", data_parallel_over(device, 2, "bf16"), StubbornHost(state)) == whole
 
 
 def test_the_kind_of_device_is_on_record_before_the_first_private_step() -> None:
@@ -79,7 +79,7 @@ def test_the_kind_of_device_is_on_record_before_the_first_private_step() -> None
 
     host = OnlyWhenTold(kill_at=0)
     with pytest.raises(Killed):
-        fitted("table", spread_over(CPU), host)
+        fitted("table", data_parallel_over(CPU), host)
     assert host.state is not None
     facts = unpack(host.state)[1]
     assert facts["trained"] == 0
@@ -92,10 +92,10 @@ def test_the_cpus_own_checkpoints_name_no_device() -> None:
 
 
 def test_another_size_of_units_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = killed_at("table", spread_over(CPU), 3)
-    monkeypatch.setattr("models.devices.spread.unit_of", lambda *_: 32)
+    state = killed_at("table", data_parallel_over(CPU), 3)
+    monkeypatch.setattr("models.devices.data_parallel.data_parallel_microbatch_size", lambda *_: 32)
     with pytest.raises(OtherDevice):
-        fitted("table", spread_over(CPU), StubbornHost(state))
+        fitted("table", data_parallel_over(CPU), StubbornHost(state))
 
 
 def seen(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -114,7 +114,7 @@ def test_the_settings_wish_is_met_or_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert placed("cpu") is HOST
     for wish in ("auto", "cuda"):
         both = placed(wish, "bf16")
-        assert (both.spread, [device.index for device in both.devices]) == (True, [0, 1])
+        assert (both.data_parallel, [device.index for device in both.devices]) == (True, [0, 1])
         assert both.precision == "bf16"
     seen(monkeypatch, "one", "another")
     with pytest.raises(DeviceAbsent):
@@ -127,8 +127,12 @@ def test_the_kind_names_what_decides_how_sums_round(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(places.torch.cuda, "get_device_properties", lambda _: Facts)
     monkeypatch.setattr(places.torch.backends.cudnn, "version", lambda: 91900)
-    gpu = spread_over(torch.device("cuda", 0))
-    kinds_: list[Callable[[], str]] = [lambda: HOST.kind, lambda: spread_over(CPU).kind, lambda: gpu.kind]
+    gpu = data_parallel_over(torch.device("cuda", 0))
+    kinds_: list[Callable[[], str]] = [
+        lambda: HOST.kind,
+        lambda: data_parallel_over(CPU).kind,
+        lambda: gpu.kind,
+    ]
     host, cpu, whole = (kind() for kind in kinds_)
     assert (host, len({host, cpu, whole})) == ("", 3)
     assert whole.startswith("NVIDIA H200, 9.0, 132 multiprocessors, ")
@@ -150,9 +154,9 @@ def test_a_gpus_products_may_be_of_tf32_and_its_convolutions_are_repeatable(
     monkeypatch.setattr(places.torch.backends, "cudnn", Flags())
     settle(HOST)
     assert not places.torch.backends.cuda.matmul.allow_tf32, "the CPU's settings stay"
-    settle(spread_over(torch.device("cuda", 0), 1, "float32"))
+    settle(data_parallel_over(torch.device("cuda", 0), 1, "float32"))
     assert not places.torch.backends.cuda.matmul.allow_tf32
-    settle(spread_over(torch.device("cuda", 0)))
+    settle(data_parallel_over(torch.device("cuda", 0)))
     assert not places.torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
     cudnn = places.torch.backends.cudnn
     assert places.torch.backends.cuda.matmul.allow_tf32

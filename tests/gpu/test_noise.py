@@ -11,8 +11,8 @@ from models.devices.noise import DeviceNoise
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import NoisePlan, NoisyMean, noise_plan
 from models.randomness import PIECE, KeyedStreams, Purpose
+from tests.gpu.fake_graph import captured_on_cpu
 from tests.gpu.places import on_every_device
-from tests.gpu.tape import taped
 
 CPU = torch.device("cpu")
 STREAMS = KeyedStreams(bytes(range(5, 37)))
@@ -48,13 +48,15 @@ def test_the_noise_is_the_hosts_to_the_bit(layout: Layout, device: torch.device)
 
 
 @layouts
-def test_recorded_noise_is_the_hosts_to_the_bit(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where second words shift what was recorded."""
-    monkeypatch.setattr(device_noise, "can_record", lambda _: True)
-    monkeypatch.setattr(device_noise, "recorded", taped)
+def test_noise_replayed_from_a_graph_is_the_hosts_to_the_bit(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where second words shift what was captured."""
+    monkeypatch.setattr(device_noise, "supports_cuda_graphs", lambda _: True)
+    monkeypatch.setattr(device_noise, "captured", captured_on_cpu)
     monkeypatch.setattr(randomness, "_RARE", np.uint64(2**57))
     plan, made = plan_of(layout, 0.7), DeviceNoise(layout, CPU)
-    assert made._make != made._numbers, "it was recorded"
+    assert made._make != made._numbers, "it was captured"
     for step in (0, 1, 5):
         reader = STREAMS.reader(Purpose.GRADIENT_NOISE, step)
         host = NoisyMean(layout).draw(plan, STREAMS.reader(Purpose.GRADIENT_NOISE, step))
@@ -85,8 +87,8 @@ def test_power_a_recording_that_gives_other_bits_is_not_played(monkeypatch: pyte
         made = make.__self__  # type: ignore[attr-defined]
         return play
 
-    monkeypatch.setattr(device_noise, "can_record", lambda _: True)
-    monkeypatch.setattr(device_noise, "recorded", off)
+    monkeypatch.setattr(device_noise, "supports_cuda_graphs", lambda _: True)
+    monkeypatch.setattr(device_noise, "captured", off)
     noise = DeviceNoise(LAYOUTS["rows"], CPU)
     assert noise._make == noise._numbers
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from models.critic import closed_form
-from models.critic.unit import UnitForm
+from models.critic.clipped_form import ClippedForm
 from models.devices import replicas
 from models.devices.placement import CPU, Precision
 from models.dp.clipping import Layout, each_block_alone
@@ -21,16 +21,18 @@ precisions = pytest.mark.parametrize("precision", ["tf32", "bf16"])
 groupings = pytest.mark.parametrize("grouping", ["layers", "rows"])
 
 
-def form_in(precision: str, kind: str, grouping: str) -> tuple[UnitForm, Layout]:
+def form_in(precision: str, kind: str, grouping: str) -> tuple[ClippedForm, Layout]:
     """A unit's form; products of TF32 have to be made coarse around it."""
     critic = critic_of(kind)
     layout = layout_of(critic, grouping)
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     copy = replicas.copied(critic, CPU, dtype)
-    return replicas.replica_of(copy, layout, gp_weight=10.0, max_batch=MAX_BATCH, unit=16).form, layout
+    return replicas.replica_of(
+        copy, layout, gp_weight=10.0, max_batch=MAX_BATCH, microbatch_size=16
+    ).form, layout
 
 
-def contributions(form: UnitForm, layout: Layout, kind: str, threshold: float) -> tuple[Tensor, Tensor]:
+def contributions(form: ClippedForm, layout: Layout, kind: str, threshold: float) -> tuple[Tensor, Tensor]:
     """(COUNT, coordinates) what each record adds to a sum, and (COUNT, blocks) the squared norms it was clipped by."""
     partition = each_block_alone(layout.sizes, [threshold] * layout.blocks)
     batch = batch_of(kind, COUNT)
@@ -43,7 +45,7 @@ def contributions(form: UnitForm, layout: Layout, kind: str, threshold: float) -
     return torch.stack(added), torch.stack(measured)
 
 
-def require_measured(form: UnitForm, layout: Layout, kind: str) -> Tensor:
+def require_measured(form: ClippedForm, layout: Layout, kind: str) -> Tensor:
     """The bounds are norms of the very gradients that are added. Gives the latter, (COUNT, coordinates)."""
     added, measured = contributions(form, layout, kind, 1e9)
     for block, piece in enumerate(layout.slices()):

@@ -10,9 +10,9 @@ from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
 from models.devices.placement import HOST, Placement
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
-from tests.gpu.places import on_every_device, spread_over
+from tests.gpu.places import data_parallel_over, on_every_device
 from tests.models.dp.plans import small_plan
 from tests.models.dp.test_private_images import IMAGE, batch
 from tests.models.dp.test_private_step import CELLS, WIDTHS, cells, fakes
@@ -56,9 +56,9 @@ def test_resumed_and_on_any_number_of_devices_it_is_byte_identical(
     chosen: dict[str, Any], kind: str, device: torch.device
 ) -> None:
     plan = small_plan(**chosen)
-    whole = trained(kind, private_of(kind, plan, spread_over(device)), 0, 8)
-    half = trained(kind, private_of(kind, plan, spread_over(device, 2)), 0, 4)
-    other = private_of(kind, plan, spread_over(device, 3))
+    whole = trained(kind, private_of(kind, plan, data_parallel_over(device)), 0, 8)
+    half = trained(kind, private_of(kind, plan, data_parallel_over(device, 2)), 0, 4)
+    other = private_of(kind, plan, data_parallel_over(device, 3))
     other.load_state_dict(half.state_dict())
     assert bits(trained(kind, other, 4, 4)) == bits(whole)
 
@@ -67,7 +67,7 @@ def test_resumed_and_on_any_number_of_devices_it_is_byte_identical(
 @kinds
 def test_an_empty_batch_releases_the_cpus_noise_to_the_bit(kind: str, device: torch.device) -> None:
     plan = small_plan()
-    here, there = private_of(kind, plan, HOST), private_of(kind, plan, spread_over(device))
+    here, there = private_of(kind, plan, HOST), private_of(kind, plan, data_parallel_over(device))
     for private in (here, there):
         trained(kind, private, 0, 1)
     assert torch.equal(here._gradient, there._gradient.cpu())
@@ -79,7 +79,7 @@ def test_an_empty_batch_releases_the_cpus_noise_to_the_bit(kind: str, device: to
 def test_it_is_the_cpus_own_step_but_for_rounding(kind: str, device: torch.device) -> None:
     plan = small_plan(clipping_norm=0.1)
     here = trained(kind, private_of(kind, plan, HOST), 1, 3).state_dict()
-    there = trained(kind, private_of(kind, plan, spread_over(device, 2)), 1, 3).state_dict()
+    there = trained(kind, private_of(kind, plan, data_parallel_over(device, 2)), 1, 3).state_dict()
     slack = 1e-5 if device.type == "cpu" else 2e-3
     assert torch.allclose(there["parameters"].cpu(), here["parameters"], atol=slack)
 
@@ -95,7 +95,7 @@ def test_noise_is_drawn_once_for_all_devices(device: torch.device, monkeypatch: 
         return whole(streams, purpose, step)
 
     monkeypatch.setattr(KeyedStreams, "reader", counted)
-    trained("table", private_of("table", small_plan(), spread_over(device, 3)), 0, 4)
+    trained("table", private_of("table", small_plan(), data_parallel_over(device, 3)), 0, 4)
     assert drawn == [0, 1, 2, 3]
 
 
@@ -103,8 +103,8 @@ def test_noise_is_drawn_once_for_all_devices(device: torch.device, monkeypatch: 
 def test_noise_that_found_no_memory_beside_the_sum_is_the_same_when_made_anew(
     device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = trained("table", private_of("table", small_plan(), spread_over(device)), 1, 3)
-    tight = private_of("table", small_plan(), spread_over(device))
+    whole = trained("table", private_of("table", small_plan(), data_parallel_over(device)), 1, 3)
+    tight = private_of("table", small_plan(), data_parallel_over(device))
     own, calls = tight._mean.draw, list[int]()
 
     def short(*given: Any) -> Tensor:
@@ -128,7 +128,7 @@ def test_neighbours_releases_differ_by_one_record_alone(device: torch.device) ->
     plan = small_plan(clipping_norm=0.3)
     gradients: list[Tensor] = []
     for count in (20, 19):
-        private = private_of("table", plan, spread_over(device, 2))
+        private = private_of("table", plan, data_parallel_over(device, 2))
         private.step(0, cells(20, 7)[:count], fakes(20, 7)[:count])
         gradients.append(private._gradient.double() * plan.expected_batch_size)
     moved = float((gradients[0] - gradients[1]).norm())

@@ -17,7 +17,7 @@ from models.grouping import group_counts
 from models.idpgan.counts import released_counts
 from models.idpgan.measurement import Measurement, layout_of, measure
 from models.randomness import KeyedStreams, Purpose
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from models.screening import (
     exact_distances,
     noisy_distances,
@@ -242,7 +242,7 @@ def test_what_runs_is_what_was_planned_in_its_order():
     table = table_of(1000)
     plan, none = plan_of(table), plan_of(table, anchor_screening_share=0.0)
     for each, releases in ((plan, 3), (none, 2)):
-        record = Record(each)
+        record = CertificateRecorder(each)
         measure(table, each, KeyedStreams(KEY, releases=record))
         assert record.executed() == Executed.planned(each)
         assert len(each.anchor.parts) == releases

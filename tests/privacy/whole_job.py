@@ -28,7 +28,7 @@ from models.learning import learnt_records
 from models.learnt_records import noise_of_learnt_records
 from models.randomness import KeyedStreams, Purpose
 from models.registry import make_synthesizer
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from tests.models.idpgan.jobs import generator_bytes
 
 KEY, DATA_KEY = bytes(range(32)), bytes(range(1, 33))
@@ -191,7 +191,7 @@ def run(
     content: bytes,
     domain: TableDomain,
     plan: Plan,
-    releases: Releases,
+    releases: ReleaseRecorder,
     *,
     folder: Path,
     content_type: str = CSV,

@@ -8,7 +8,7 @@ import torch
 from core.releases.errors import ExecutionDiffers
 from core.releases.execution import Executed
 from models.randomness import Purpose
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from tests.core.releases.certified import REFRESHING, plan_for
 
 PLAN = plan_for(REFRESHING)
@@ -16,7 +16,7 @@ assert PLAN.acts is not None
 assert PLAN.label_histogram is not None
 
 
-def release(record: Record, purpose: Purpose, step: int, noise: float) -> None:
+def release(record: CertificateRecorder, purpose: Purpose, step: int, noise: float) -> None:
     """One release whose noise has this effective multiplier."""
     record.exact(purpose, step, never_read(), sensitivity=1 / noise)
     record.noisy(purpose, step, torch.zeros(1))
@@ -27,7 +27,7 @@ def never_read() -> Any:
     yield
 
 
-def run(record: Record, steps: range, *, less_noise: float = 1.0) -> None:
+def run(record: CertificateRecorder, steps: range, *, less_noise: float = 1.0) -> None:
     assert PLAN.acts is not None
     for step in steps:
         release(record, Purpose.GRADIENT_NOISE, step, PLAN.noise_multiplier_at(step) * less_noise)
@@ -35,9 +35,9 @@ def run(record: Record, steps: range, *, less_noise: float = 1.0) -> None:
             release(record, Purpose.ACTS_NOISE, step, PLAN.acts.noise_multiplier / PLAN.acts.groups**0.5)
 
 
-def begun() -> Record:
+def begun() -> CertificateRecorder:
     assert PLAN.label_histogram is not None
-    record = Record(PLAN)
+    record = CertificateRecorder(PLAN)
     release(record, Purpose.LABEL_NOISE, 0, PLAN.label_histogram.noise_multiplier)
     return record
 
@@ -55,14 +55,14 @@ def test_a_resumed_job_remembers_what_earlier_attempts_released(interrupted_at: 
     kept = first.beside(b"the state\nof a training")
     run(first, range(interrupted_at, min(interrupted_at + 5, PLAN.steps)))
 
-    second = Record(PLAN)
+    second = CertificateRecorder(PLAN)
     assert second.restored(kept) == b"the state\nof a training"
     run(second, range(interrupted_at, PLAN.steps))
     assert second.executed() == Executed.planned(PLAN)
 
 
 def test_a_state_without_a_record_starts_the_job_again() -> None:
-    assert Record(PLAN).restored(b"a state of an older version") is None
+    assert CertificateRecorder(PLAN).restored(b"a state of an older version") is None
 
 
 def test_less_noise_than_was_charged_ends_the_job() -> None:

@@ -16,7 +16,7 @@ from core.signing import keyring
 from core.synthesis.selection import SelectionPlan, SelectionSpec
 from core.synthesis.selection_planning import make_selection_plan
 from core.synthesis.spec import SynthesisSpec
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from models.selection import scoring
 from models.selection.selecting import Selection
 from models.synthesizer import NullHost
@@ -152,4 +152,4 @@ def test_each_kind_of_plan_gets_its_record():
     plan = tiny_selection()
 
     assert isinstance(record_of(plan), SelectionRecord)
-    assert isinstance(record_of(plan.finals[0]), Record)
+    assert isinstance(record_of(plan.finals[0]), CertificateRecorder)

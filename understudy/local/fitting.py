@@ -41,8 +41,8 @@ from models.grids import noise_grid
 from models.learning import learnt_records
 from models.learnt_records import noise_of_learnt_records
 from models.randomness import KEY_BYTES, KeyedStreams
-from models.recording import Record
 from models.registry import make_synthesizer
+from models.release_recorder import CertificateRecorder
 from models.software import software_of
 from understudy.documents import Json
 from understudy.errors import DegenerateGenerator, InputUnusable
@@ -128,7 +128,7 @@ def fit(
     # What can go wrong with rows goes wrong before they are paid for, as far as nothing is learnt from them.
     declared_records = None if plan.learning else intake.records
     payment = pay(path, dataset, plan, job_id=job_id, clock=clock)
-    record = Record(plan)
+    record = CertificateRecorder(plan)
     streams = KeyedStreams(secrets.token_bytes(KEY_BYTES), releases=record)
     with repeatable_torch():
         records, host = declared_records, LocalHost(watch)

@@ -7,7 +7,7 @@ from benchmarks.baselines.fourier import FourierFeatures
 from benchmarks.baselines.mean_embedding import MeanEmbedding, noise_stds, noisy_embedding
 from models.encoding import PrivateImages
 from models.randomness import KeyedStreams
-from models.releases import Unheard
+from models.releases import NullRecorder
 from tests.benchmarks.baselines.images import private, without
 
 KEY = bytes(range(32))
@@ -18,7 +18,7 @@ def features(frequencies=20, values=256, bandwidth=4.0):
     return FourierFeatures.from_normals(normals, bandwidth=bandwidth)
 
 
-class Heard(Unheard):
+class Heard(NullRecorder):
     def exact(self, purpose, step, parts, *, sensitivity):
         self.parts = [(values.numpy().copy(), std) for values, std in parts]
         self.sensitivity = sensitivity

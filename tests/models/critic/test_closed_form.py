@@ -44,7 +44,7 @@ def both(critic: Critic, layout: Layout) -> tuple[ClosedForm, Reference]:
 def raise_of(fast: ClosedForm, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
     """(batch,) the most by which the closed form raises a squared norm: a share of the squares of the terms."""
     terms = [torch.zeros(0, dtype=torch.float64)]
-    for factors in fast._factors_of(*batch):
+    for _, factors in fast._microbatches(*batch, None):
         layers = [
             S.square().sum(dim=2) * A.square().sum(dim=2)
             for S, A in zip(factors.left, factors.right, strict=True)

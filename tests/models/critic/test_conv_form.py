@@ -3,7 +3,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 
-from models.critic.conv_form import FEWEST, MOST, records_at_once
+from models.critic.conv_form import FEWEST, MOST, conv_microbatch_size
 from models.critic.conv_network import ConvCritic
 from models.critic.convolution import Convolution, Geometry
 from models.critic.layer_sums import Materialised, Products, layer_sum
@@ -172,5 +172,5 @@ def test_the_form_of_a_layer_follows_from_its_sizes(side: int, kind: type) -> No
 
 
 def test_the_size_of_a_chunk_follows_from_the_sizes_of_the_critic() -> None:
-    assert records_at_once(critic_of((1, 8, 8), (16,))) == MOST
-    assert records_at_once(ConvCritic(image=(3, 128, 128), widths=(64, 128, 256))) == FEWEST
+    assert conv_microbatch_size(critic_of((1, 8, 8), (16,))) == MOST
+    assert conv_microbatch_size(ConvCritic(image=(3, 128, 128), widths=(64, 128, 256))) == FEWEST

@@ -6,11 +6,11 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
 from models.critic.convolution import Convolution
-from models.critic.evenness import require_even_images
 from models.critic.label_form import LabelForm
 from models.critic.label_network import LabelCritic
 from models.critic.layer_sums import Materialised, Products
 from models.critic.network import LeakyReLU
+from models.critic.placement_invariance import require_image_placement_invariance
 from models.dp.clipping import ClipRule, Layout, Partition, each_block_alone
 from models.randomness import Purpose
 from tests.models.critic.conv_cases import STREAMS, Images, images_of, layout_of
@@ -105,7 +105,7 @@ def test_a_record_is_the_same_to_the_bit_in_every_batch() -> None:
     critic = critic_of((1, 28, 28), (16, 32), classes=10, dtype=torch.float32)
     layout = layout_of(critic, "layers")
     form = LabelForm(critic, layout, max_batch=200)
-    require_even_images(form, image=critic.image, labelled=True, dtype=torch.float32)
+    require_image_placement_invariance(form, image=critic.image, labelled=True, dtype=torch.float32)
     partition = each_block_alone(layout.sizes, [0.1] * layout.blocks)
     batch = images_of(critic, 67)
     whole = form.sum_and_squares(*batch.parts, partition, labels=batch.labels)[1].clone()

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from core.synthesis import rules
 from models.dp.clipping import (
     ClipRule,
+    GraphClipRule,
     Layout,
     Partition,
-    StandingRule,
     each_block_alone,
     rounding_allowance,
 )
@@ -92,7 +92,7 @@ def test_one_bad_norm_removes_the_whole_record(bad: float) -> None:
 
 def test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition() -> None:
     """One after the other, so that nothing of a partition stays for the next."""
-    standing = StandingRule(4, max_batch=500, terms=7)
+    standing = GraphClipRule(4, max_batch=500, terms=7)
     bounds = torch.exp(
         3.0 * torch.randn(200, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(8))
     )
@@ -116,7 +116,7 @@ def test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition() -> None:
 
 def test_a_standing_rule_without_a_partition_lets_nothing_through() -> None:
     bounds = torch.tensor([[1e-12, 0.5], [4.0, 1e9]], dtype=torch.float64)
-    assert not bool(StandingRule(2, max_batch=10).factors(bounds).any())
+    assert not bool(GraphClipRule(2, max_batch=10).factors(bounds).any())
 
 
 def test_the_rounding_allowance_is_small_and_grows() -> None:

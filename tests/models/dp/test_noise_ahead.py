@@ -14,7 +14,7 @@ from torch import Tensor
 from models.dp.clipping import Layout, Partition
 from models.dp.noise import NoisyMean, noise_plan
 from models.dp.noise_ahead import NoiseAhead
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import PIECE, KeyedStreams, KeystreamReader, Purpose
 from tests.models.dp.plans import small_plan
 from tests.models.dp.test_private_step import bits, cells, critic_of, fakes, trained

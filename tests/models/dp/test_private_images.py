@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from models.critic.conv_network import ConvCritic
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from tests.models.dp.plans import small_plan
 

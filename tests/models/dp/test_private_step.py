@@ -12,7 +12,7 @@ from models.critic.closed_form import ClosedForm
 from models.critic.network import Critic
 from models.dp.errors import BatchOverCap
 from models.dp.noise import noise_plan
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from tests.models.dp.plans import small_plan
 

@@ -11,8 +11,8 @@ from core.synthesis.errors import InvalidSpec
 from models.encoding import PrivateImages, PrivateTable
 from models.graphical.synthesizer import GraphicalSynthesizer
 from models.randomness import Purpose
-from models.recording import Record
 from models.registry import make_synthesizer
+from models.release_recorder import CertificateRecorder
 from models.sampled import codes, outputs
 from models.synthesizer import NullHost, TrainedGenerator
 from tests.models.graphical.jobs import plan_for
@@ -64,7 +64,7 @@ def error(found: np.ndarray, truth: np.ndarray, sizes: tuple[int, ...], ways: in
 @cache
 def trained(engine: str) -> TrainedGenerator:
     plan = plan_for(chained(), engine, epsilon=1.0)
-    record = Record(plan)
+    record = CertificateRecorder(plan)
     key = streams(1)
     key.releases = record
     made = make_synthesizer(engine).fit(chained(), plan, key, NullHost())

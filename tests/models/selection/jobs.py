@@ -9,7 +9,7 @@ from core.synthesis.selection import SelectionPlan, SelectionSpec
 from core.synthesis.selection_planning import make_selection_plan
 from core.synthesis.spec import SynthesisSpec
 from models.encoding import PrivateTable
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from tests.models.idpgan.jobs import SMALL
 from tests.privacy.seam import Recorder, Replayer
 
@@ -48,18 +48,18 @@ class Listener:
         winner: what to put in place of the choice; None leaves it.
     """
 
-    def __init__(self, releases: Callable[[str], Releases], *, winner: int | None = None) -> None:
+    def __init__(self, releases: Callable[[str], ReleaseRecorder], *, winner: int | None = None) -> None:
         self._releases = releases
         self._winner = winner
-        self.trainings: dict[str, Releases] = {}
+        self.trainings: dict[str, ReleaseRecorder] = {}
         self.errors: list[int] = []
         self.epsilon = 0.0
         self.winner = -1
 
-    def candidate(self, number: int) -> Releases:
+    def candidate(self, number: int) -> ReleaseRecorder:
         return self._of(f"candidate {number}")
 
-    def final(self, number: int) -> Releases:
+    def final(self, number: int) -> ReleaseRecorder:
         return self._of(f"final {number}")
 
     def choosing(self, errors: Sequence[int], *, epsilon: float) -> None:
@@ -69,7 +69,7 @@ class Listener:
         self.winner = number if self._winner is None else self._winner
         return self.winner
 
-    def _of(self, name: str) -> Releases:
+    def _of(self, name: str) -> ReleaseRecorder:
         self.trainings[name] = self._releases(name)
         return self.trainings[name]
 

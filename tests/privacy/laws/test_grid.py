@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
 from models.dp.clipping import Layout, each_block_alone
 from models.dp.noise import GRID_BITS, NoisyMean, grid_of, noise_plan
-from models.dp.private_step import PrivateCritic
 from models.grids import noise_grid
 from models.idpgan.labels import noisy_label_law
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from tests.models.dp.plans import small_plan
 from tests.models.dp.test_private_step import cells, critic_of, fakes

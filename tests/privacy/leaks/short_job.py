@@ -15,7 +15,7 @@ from core.synthesis.spec import SynthesisSpec
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams
 from models.registry import make_synthesizer
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from models.synthesizer import TrainedGenerator
 from tests.privacy.leaks.table import DOMAIN
 
@@ -68,7 +68,9 @@ def random_codes(rows: int, *, seed: int = 1) -> npt.NDArray[np.int16]:
     return np.stack([rng.integers(0, count, rows) for count in cells], axis=1).astype(np.int16)
 
 
-def train(codes: npt.NDArray[np.int16], *, releases: Releases | None = None) -> tuple[Told, TrainedGenerator]:
+def train(
+    codes: npt.NDArray[np.int16], *, releases: ReleaseRecorder | None = None
+) -> tuple[Told, TrainedGenerator]:
     """Train on a table in which every record is a person.
 
     Args:

@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 
 from models.critic.network import Critic
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams
-from models.releases import Unheard
+from models.releases import NullRecorder
 from tests.privacy.leaks.short_job import KEY, OPTIONS, plan
 
 CELLS = 10
 BAD = (math.nan, math.inf, -math.inf, 1e38, -1e38, 3.4e38, 1e-45)
 
 
-class Listener(Unheard):
+class Listener(NullRecorder):
     """Keeps what one step is about to noise, in units of the noise, and by how much one record may move it."""
 
     def exact(

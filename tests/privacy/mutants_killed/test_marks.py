@@ -6,13 +6,13 @@ from torch import Tensor
 
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
-from models.releases import Unheard
+from models.releases import NullRecorder
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import small_plan
 from tests.models.tables import KEY, small_table
 
 
-class Diary(Unheard, NullHost):
+class Diary(NullRecorder, NullHost):
     """Marks and releases in the order in which they come."""
 
     def __init__(self) -> None:

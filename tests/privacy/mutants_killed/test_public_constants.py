@@ -11,10 +11,10 @@ from torch import Tensor
 from models.anchor import SECOND_ROUND
 from models.critic.network import Critic
 from models.dp.poisson import UnitSampler
-from models.dp.private_step import PrivateCritic
 from models.encoding import cells_of
 from models.idpgan.measurement import measure
 from models.idpgan.synthesizer import IdpganSynthesizer
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import NullHost
 from tests.models.dp.plans import small_plan as step_plan

@@ -8,7 +8,7 @@ from core.releases.errors import ExecutionDiffers
 from models.idpgan.generator import make_generator
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.randomness import KeyedStreams, Purpose
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from models.synthesizer import NullHost
 from tests.models.idpgan.jobs import small_plan
 from tests.models.tables import KEY, small_table
@@ -28,7 +28,7 @@ def test_nothing_but_the_generator_leaves_a_training():
 def test_a_training_that_released_something_else_is_not_certified():
     table = small_table()
     plan = small_plan(table, anchor=False)
-    whole, short = Record(plan), Record(plan)
+    whole, short = CertificateRecorder(plan), CertificateRecorder(plan)
     IdpganSynthesizer().fit(table, plan, KeyedStreams(KEY, releases=whole), NullHost())
     assert whole.executed().to_json()
     short.noisy(Purpose.LABEL_NOISE, 0)

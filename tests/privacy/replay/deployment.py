@@ -41,7 +41,7 @@ from core.signing import keyring
 from core.storage.objects import ObjectStore, open_store
 from models import bundle
 from models.randomness import KeyedStreams
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from service.app import create_app
 from service.uploads import endpoints
 from tests.privacy.replay.broker import Broker
@@ -147,7 +147,12 @@ class Deployment:
     """
 
     def __init__(
-        self, place: Place, releases: Releases, *, export: Exporter = one_product, kill_at: Sequence[int] = ()
+        self,
+        place: Place,
+        releases: ReleaseRecorder,
+        *,
+        export: Exporter = one_product,
+        kill_at: Sequence[int] = (),
     ) -> None:
         self.place, self.evidence, self.clock = place, Evidence(), FixedClock(NOON)
         self._releases, self._export, self._kill_at, self._saves = releases, export, kill_at, 0
@@ -238,7 +243,7 @@ class Deployment:
     def _watch(self, patch: pytest.MonkeyPatch) -> None:
         """Listen at the seam, at marks, at the object store and at the database."""
 
-        def heard(key: bytes, *, releases: Releases | None = None) -> KeyedStreams:
+        def heard(key: bytes, *, releases: ReleaseRecorder | None = None) -> KeyedStreams:
             return KeyedStreams(key, releases=Both(self._releases, releases))
 
         patch.setattr(training_child, "KeyedStreams", heard)

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from core.synthesis.plan import Plan
-from models.releases import Releases
+from models.releases import ReleaseRecorder
 from tests.privacy.replay.deployment import Deployment, Place
 from tests.privacy.replay.evidence import Evidence, masked_metrics
 from tests.privacy.replay.exporting import Exporter, one_product
@@ -52,7 +52,9 @@ class Job:
         return SMALL | {"steps": 6, "pretraining_steps": 3} | self.options
 
 
-def whole_job(place: Place, rows: Sequence[str], job: Job, releases: Releases) -> tuple[Evidence, Plan]:
+def whole_job(
+    place: Place, rows: Sequence[str], job: Job, releases: ReleaseRecorder
+) -> tuple[Evidence, Plan]:
     """Run the job. Returns what it left, and its plan."""
     content = csv_of(rows)
     domain = declared(target=job.target, by_person=job.by_person).to_json()

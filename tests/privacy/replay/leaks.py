@@ -26,10 +26,10 @@ from models.counting import memory, question, units
 from models.counting.question import WHOLE_RECORD
 from models.dp.clipping import ClipRule
 from models.dp.poisson import UnitSampler
-from models.dp.private_step import PrivateCritic
 from models.encoding import PrivateTable
 from models.idpgan import measurement
 from models.idpgan.training import Training
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, KeystreamReader, Purpose
 from service.datasets import upload
 from service.jobs import schemas

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from torch import Tensor
 
-from models.releases import Releases, Unheard
+from models.releases import NullRecorder, ReleaseRecorder
 
 
 class Both:
@@ -15,8 +15,8 @@ class Both:
         second: The job's, or None if it has none.
     """
 
-    def __init__(self, first: Releases, second: Releases | None) -> None:
-        self._each = (first, second or Unheard())
+    def __init__(self, first: ReleaseRecorder, second: ReleaseRecorder | None) -> None:
+        self._each = (first, second or NullRecorder())
 
     def exact(
         self, purpose: int, step: int, parts: Iterable[tuple[Tensor, float]], *, sensitivity: float

@@ -15,7 +15,7 @@ from models.critic.convolution import Convolution
 from models.critic.network import Critic
 from models.dp.clipping import Partition
 from models.dp.noise import noise_plan
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose, Shape
 from tests.models.critic.reference import Reference
 from tests.models.dp.plans import small_plan

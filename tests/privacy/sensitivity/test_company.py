@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.critic import evenness
-from models.critic.chunks import CHUNK, ROW_BYTES, Chunk, Workspace, chunk_of
+from models.critic import placement_invariance
 from models.critic.closed_form import ClosedForm
-from models.critic.evenness import require_even_rounding
 from models.critic.factors import Factoring
+from models.critic.microbatch import MICROBATCH_SIZE, ROW_BYTES, Microbatch, Workspace, cpu_microbatch_size
 from models.critic.network import Critic
+from models.critic.placement_invariance import require_placement_invariance
 from models.dp.clipping import ClipRule, Layout, Partition
 from models.dp.errors import UnevenRounding
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
 from tests.models.critic.reference import Reference
 from tests.models.dp.plans import small_plan
@@ -35,14 +35,14 @@ def form_of(
     widths: tuple[int, ...],
     grouping: str,
     dtype: torch.dtype = torch.float32,
-    at_once: int = CHUNK,
+    microbatch_size: int = MICROBATCH_SIZE,
 ) -> tuple[ClosedForm, Layout]:
     critic = (
         Critic(inputs=inputs, widths=widths).initialise(STREAMS).to(dtype).requires_grad_(requires_grad=False)
     )
     sizes = tuple((layer.out_features, layer.in_features) for layer in critic.linear_layers())
     layout = Layout(shapes=sizes, grouping=grouping, row_blocks=5)
-    return ClosedForm(critic, layout, gp_weight=10.0, max_batch=1000, at_once=at_once), layout
+    return ClosedForm(critic, layout, gp_weight=10.0, max_batch=1000, microbatch_size=microbatch_size), layout
 
 
 def batch_of(
@@ -59,7 +59,7 @@ def of_each(form: ClosedForm, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
     count = batch[0].shape[0]
     parts: list[Tensor] = []
     made = [numbers.clone() for numbers in form.of_records(*batch)]
-    chunks = -(-count // form.at_once)
+    chunks = -(-count // form.microbatch_size)
     for chunk in range(chunks):
         own = made[chunk * len(made) // chunks : (chunk + 1) * len(made) // chunks]
         flat = [numbers.unsqueeze(0) if numbers.ndim == 2 else numbers for numbers in own]
@@ -82,9 +82,9 @@ def companies(count: int) -> dict[str, Tensor]:
         "one removed from the middle": torch.cat([places[:40], places[41:]]),
         "alone": places[77:78],
         "two": places[100:102],
-        "a full chunk": places[5 : 5 + CHUNK],
+        "a full chunk": places[5 : 5 + MICROBATCH_SIZE],
         "added in front": torch.cat([places[-1:], places[:-1]]),
-        "many copies": torch.cat([places[:3], torch.full((CHUNK + 9,), 3), places[3:20]]),
+        "many copies": torch.cat([places[:3], torch.full((MICROBATCH_SIZE + 9,), 3), places[3:20]]),
         "reversed": places.flip(0),
     }
 
@@ -92,7 +92,7 @@ def companies(count: int) -> dict[str, Tensor]:
 @pytest.mark.parametrize("cells", [False, True], ids=["vectors", "cells"])
 @shapes
 def test_company_and_place_do_not_change_a_bit(inputs: int, widths: tuple[int, ...], cells: bool) -> None:
-    batch = batch_of(2 * CHUNK + 37, inputs, cells=cells)
+    batch = batch_of(2 * MICROBATCH_SIZE + 37, inputs, cells=cells)
     for grouping in GROUPINGS:
         form, _ = form_of(inputs, widths, grouping)
         alone = of_each(form, batch)
@@ -105,11 +105,11 @@ def test_company_and_place_do_not_change_a_bit(inputs: int, widths: tuple[int, .
     [(16, 64, 977), (95, 64, 750), (216, 64, 977), (216, 128, 1024), (588, 128, 1024), (2000, 128, 300)],
 )
 def test_chunks_of_the_rules_are_even_too(inputs: int, width: int, expected: int) -> None:
-    at_once = chunk_of(4 * expected + 256, inputs)
-    batch = batch_of(at_once + 37, inputs, cells=True)
-    form, _ = form_of(inputs, (width,), "flat", at_once=at_once)
+    microbatch_size = cpu_microbatch_size(4 * expected + 256, inputs)
+    batch = batch_of(microbatch_size + 37, inputs, cells=True)
+    form, _ = form_of(inputs, (width,), "flat", microbatch_size=microbatch_size)
     alone = of_each(form, batch)
-    require_even_rounding(form, inputs=inputs, dtype=torch.float32)
+    require_placement_invariance(form, inputs=inputs, dtype=torch.float32)
     for name, places in companies(len(alone)).items():
         assert torch.equal(of_each(form, chosen(batch, places)), alone[places]), name
 
@@ -117,16 +117,20 @@ def test_chunks_of_the_rules_are_even_too(inputs: int, width: int, expected: int
 @pytest.mark.parametrize("inputs", [1, 216, 588, 4000, 30000])
 @pytest.mark.parametrize("expected", [1, 40, 256, 977, 2048, 50_000])
 def test_chunks_hold_the_expected_batch_and_are_not_too_large(inputs: int, expected: int) -> None:
-    at_once = chunk_of(4 * expected + 256, inputs)
-    assert at_once % 16 == 0
+    microbatch_size = cpu_microbatch_size(4 * expected + 256, inputs)
+    assert microbatch_size % 16 == 0
     places = expected + 2.0 * expected**0.5
-    assert places <= -(-places // at_once) * at_once < places + 16.0 * -(-places // at_once) + 16.0
-    assert at_once <= CHUNK or (at_once - 16) * inputs <= 1 << 20
+    assert (
+        places
+        <= -(-places // microbatch_size) * microbatch_size
+        < places + 16.0 * -(-places // microbatch_size) + 16.0
+    )
+    assert microbatch_size <= MICROBATCH_SIZE or (microbatch_size - 16) * inputs <= 1 << 20
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf"), 3e38, 1e-44])
 def test_a_poisoned_record_does_not_change_the_others(poison: float) -> None:
-    batch = batch_of(CHUNK + 20, 60, cells=False)
+    batch = batch_of(MICROBATCH_SIZE + 20, 60, cells=False)
     form, _ = form_of(60, (48, 32), "rows")
     before = of_each(form, batch)
     batch[0][50] = poison
@@ -136,7 +140,7 @@ def test_a_poisoned_record_does_not_change_the_others(poison: float) -> None:
 
 
 def test_float64_critics_are_even_too() -> None:
-    batch = batch_of(CHUNK + 20, 777, cells=False, dtype=torch.float64)
+    batch = batch_of(MICROBATCH_SIZE + 20, 777, cells=False, dtype=torch.float64)
     form, _ = form_of(777, (100, 7), "rows", torch.float64)
     alone = of_each(form, batch)
     order = companies(len(alone))["permuted"]
@@ -178,7 +182,7 @@ def test_power_records_that_mix_are_found(monkeypatch: pytest.MonkeyPatch) -> No
     whole = Factoring._right
 
     def centred(
-        self: Factoring, chunk: Chunk, values: list[Tensor], pushed: list[Tensor]
+        self: Factoring, chunk: Microbatch, values: list[Tensor], pushed: list[Tensor]
     ) -> tuple[Tensor, ...]:
         pushed[-1] -= 1e-3 * pushed[-1].mean(dim=0)
         return whole(self, chunk, values, pushed)
@@ -189,12 +193,12 @@ def test_power_records_that_mix_are_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("place", [1, 3, CHUNK - 1])
+@pytest.mark.parametrize("place", [1, 3, MICROBATCH_SIZE - 1])
 def test_power_one_place_that_rounds_differently_is_refused(
     monkeypatch: pytest.MonkeyPatch, place: int, dtype: torch.dtype
 ) -> None:
     form, _ = form_of(60, (48, 32), "layers", dtype)
-    require_even_rounding(form, inputs=60, dtype=dtype)
+    require_placement_invariance(form, inputs=60, dtype=dtype)
     whole = Factoring._push
 
     def uneven(self: Factoring, values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
@@ -204,11 +208,11 @@ def test_power_one_place_that_rounds_differently_is_refused(
 
     monkeypatch.setattr(Factoring, "_push", uneven)
     with pytest.raises(UnevenRounding):
-        require_even_rounding(form, inputs=60, dtype=dtype)
+        require_placement_invariance(form, inputs=60, dtype=dtype)
 
 
 def test_training_begins_with_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evenness, "_alike", lambda _: False)
+    monkeypatch.setattr(placement_invariance, "_alike", lambda _: False)
     with pytest.raises(UnevenRounding):
         PrivateCritic(Critic(inputs=12, widths=(8, 8)).initialise(STREAMS), small_plan(), STREAMS)
 
@@ -217,8 +221,8 @@ def test_rows_begin_alike_in_every_buffer() -> None:
     take = Workspace().take
     for dtype in (torch.float32, torch.float64, torch.int64):
         for width in (1, 5, 16, 100, 777):
-            buffer = take(str(dtype), width, (3, CHUNK, width), dtype)
+            buffer = take(str(dtype), width, (3, MICROBATCH_SIZE, width), dtype)
             assert buffer.data_ptr() % ROW_BYTES == 0
             assert buffer.stride(1) * dtype.itemsize % ROW_BYTES == 0
-            assert buffer.stride(0) == CHUNK * buffer.stride(1)
-            assert take(str(dtype), width, (3, CHUNK, width), dtype) is buffer
+            assert buffer.stride(0) == MICROBATCH_SIZE * buffer.stride(1)
+            assert take(str(dtype), width, (3, MICROBATCH_SIZE, width), dtype) is buffer

@@ -8,15 +8,15 @@ import torch
 from hypothesis import given, settings
 from torch import Tensor
 
-from models.critic import evenness
-from models.critic.conv_factors import ConvFactoring, ConvFactors
+from models.critic import placement_invariance
+from models.critic.conv_factors import ConvFactoring, LayerFactors
 from models.critic.conv_form import ConvForm
 from models.critic.convolution import Convolution
-from models.critic.evenness import require_even_images
 from models.critic.layer_sums import Materialised, Products
+from models.critic.placement_invariance import require_image_placement_invariance
 from models.dp.clipping import ClipRule
 from models.dp.errors import UnevenRounding
-from models.dp.private_step import PrivateCritic
+from models.private_step import PrivateCritic
 from models.randomness import Purpose
 from tests.models.critic.conv_cases import Images, both, critic_of, images_of, layout_of
 from tests.models.dp.plans import small_plan
@@ -92,7 +92,7 @@ def test_random_neighbours_weights_and_thresholds(data: st.DataObject) -> None:
 def of_each(form: ConvForm, batch: Images) -> Tensor:
     """(batch, everything) numbers that the closed form makes for each record alone."""
     made = [numbers.clone() for numbers in form.of_records(*batch.parts, labels=batch.labels)]
-    chunks = -(-len(batch.mix) // form.at_once)
+    chunks = -(-len(batch.mix) // form.microbatch_size)
     each = len(made) // chunks
     parts = [torch.cat([n.double() for n in made[i * each : (i + 1) * each]], dim=1) for i in range(chunks)]
     return torch.cat(parts)[: len(batch.mix)]
@@ -102,7 +102,7 @@ def of_each(form: ConvForm, batch: Images) -> Tensor:
 def test_company_and_place_do_not_change_a_bit(shape: dict[str, Any]) -> None:
     critic = critic_of(**shape, dtype=torch.float32)
     form, _ = both(critic, layout_of(critic, "rows"))
-    count = 2 * form.at_once + 5
+    count = 2 * form.microbatch_size + 5
     batch = images_of(critic, count)
     alone, places = of_each(form, batch), torch.arange(count)
     companies = {
@@ -110,7 +110,7 @@ def test_company_and_place_do_not_change_a_bit(shape: dict[str, Any]) -> None:
         "first removed": places[1:],
         "alone": places[3:4],
         "added in front": torch.cat([places[-1:], places[:-1]]),
-        "many copies": torch.cat([torch.full((form.at_once + 3,), 3), places[3:9]]),
+        "many copies": torch.cat([torch.full((form.microbatch_size + 3,), 3), places[3:9]]),
     }
     for name, chosen in companies.items():
         assert torch.equal(of_each(form, batch.of(chosen)), alone[chosen]), name
@@ -126,32 +126,32 @@ def test_power_one_place_that_rounds_differently_is_refused(
     critic = critic_of((1, 8, 8), (16, 16), classes=3, dtype=torch.float32)
     form, _ = both(critic, layout_of(critic, "flat"))
     chosen = {"image": critic.image, "labelled": True, "dtype": torch.float32}
-    require_even_images(form, **chosen)  # type: ignore[arg-type]
+    require_image_placement_invariance(form, **chosen)  # type: ignore[arg-type]
     whole = ConvFactoring.of
 
-    def uneven(self: ConvFactoring, count: int) -> ConvFactors:
-        factors = whole(self, count)
+    def uneven(self: ConvFactoring) -> LayerFactors:
+        factors = whole(self)
         number = factors.left[0][place, 2]
         number.copy_(torch.nextafter(number, torch.tensor(9.0)))
         return factors
 
     monkeypatch.setattr(ConvFactoring, "of", uneven)
     with pytest.raises(UnevenRounding):
-        require_even_images(form, **chosen)  # type: ignore[arg-type]
+        require_image_placement_invariance(form, **chosen)  # type: ignore[arg-type]
 
 
 def test_training_begins_with_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evenness, "_alike", lambda _: False)
+    monkeypatch.setattr(placement_invariance, "_alike", lambda _: False)
     with pytest.raises(UnevenRounding):
         PrivateCritic(critic_of((1, 8, 8), (16, 16), dtype=torch.float32), small_plan(), STREAMS)
 
 
-def norms_at_half(self: ConvForm, factors: ConvFactors) -> Tensor:
+def norms_at_half(self: ConvForm, factors: LayerFactors) -> Tensor:
     bounds = MEASURE(self, factors)
     return torch.where(torch.isfinite(bounds), 0.25 * bounds, bounds)
 
 
-def biases_left_out(self: ConvForm, factors: ConvFactors) -> Tensor:
+def biases_left_out(self: ConvForm, factors: LayerFactors) -> Tensor:
     bounds = MEASURE(self, factors)
     bounds[:, -1] = torch.where(torch.isfinite(bounds[:, -1]), 0.0, bounds[:, -1])
     return bounds

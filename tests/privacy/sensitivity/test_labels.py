@@ -60,13 +60,13 @@ def test_adversarial_records_and_weights(grouping: str, weights: str, dtype: tor
 def test_company_and_place_do_not_change_a_bit() -> None:
     critic = critic_of((1, 28, 28), (16, 32), classes=10, dtype=torch.float32)
     form = LabelForm(critic, layout_of(critic, "rows"), max_batch=MAX_BATCH)
-    count = form.at_once + 5
+    count = form.microbatch_size + 5
     batch = images_of(critic, count)
     places = torch.arange(count)
 
     def of_each(some: Images) -> torch.Tensor:
         made = [numbers.double() for numbers in form.of_records(*some.parts, labels=some.labels)]
-        chunks = -(-len(some.mix) // form.at_once)
+        chunks = -(-len(some.mix) // form.microbatch_size)
         each = len(made) // chunks
         parts = [torch.cat(made[index * each : (index + 1) * each], dim=1) for index in range(chunks)]
         return torch.cat(parts)[: len(some.mix)]

@@ -77,7 +77,7 @@ def contributions(form: ClosedForm, batch: tuple[Tensor, Tensor, Tensor], partit
     """(records, coordinates) clipped gradients, of the factors that the sum is made of; they add up to it."""
     rule, layout = form._rule_of(partition), form._layout
     parts = []
-    for factors in form._factors_of(*batch):
+    for _, factors in form._microbatches(*batch, None):
         clips = rule.factors(form._measure(factors))
         form._add(factors, clips, torch.zeros(layout.coordinates, dtype=torch.float64))
         weights = [

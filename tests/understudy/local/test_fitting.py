@@ -26,7 +26,7 @@ from core.releases.generator_check import GeneratorCheck
 from core.synthesis.plan import Plan, make_plan
 from core.synthesis.spec import SynthesisSpec
 from models.randomness import KeyedStreams, Purpose
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from tests.core.releases.stand_in import DOMAIN
 from understudy import BudgetRefused, InputUnusable, InvalidInput, VerificationFailed
 from understudy.cli import main
@@ -338,7 +338,7 @@ def test_a_generator_whose_charge_is_in_no_ledger_any_more_is_not_handed_out(
     monkeypatch.setattr(fitting, "check_generator", lambda _generator, _domain: sound)
     monkeypatch.setattr(fitting, "write_bundle", lambda **_: b"")
     monkeypatch.setattr(fitting, "_certified", lambda *_, **__: (b"", {}))
-    monkeypatch.setattr(Record, "executed", lambda _self: None)
+    monkeypatch.setattr(CertificateRecorder, "executed", lambda _self: None)
     with pytest.raises(VerificationFailed, match="not handed out"):
         fit(frame(), DOMAIN, GUARANTEE, dataset="wards", declared_size=300, options=SMALL, ledgers=tmp_path)
 

@@ -1,7 +1,7 @@
-"""Listening, in a job, to what it releases: the record that its certificate quotes.
+"""The recorder of a job's releases, which the certificate quotes.
 
-Only public facts are kept: which release, at which step, with how much noise. The private values that pass the seam are
-never looked at. The record travels inside the sealed checkpoints, so a resumed job knows what earlier attempts released.
+It keeps public facts only: which release, at which step, with how much noise. It never reads the private values that pass
+the seam. Its record is stored inside the sealed checkpoints, so a resumed job knows what earlier attempts released.
 """
 
 import json
@@ -22,11 +22,11 @@ from models.randomness import Purpose
 
 _MAGIC: Final = b"understudy.attempt/1\n"
 _TOLERANCE: Final = 1e-9
-"""Relative; what a sensitivity computed from thresholds may differ by from the plan's, by rounding alone."""
+"""Relative difference by rounding that is allowed between a sensitivity computed from thresholds and the plan's."""
 
 
-class Record:
-    """A `models.releases.Releases` that notes what comes out, and holds each release's noise against the plan.
+class CertificateRecorder:
+    """A `models.releases.ReleaseRecorder` that notes each release and checks its noise against the plan.
 
     Args:
         plan: what was charged.
@@ -44,10 +44,10 @@ class Record:
         *,
         sensitivity: float,
     ) -> None:
-        """Leave the private values alone, and compare how far one unit may move them with what was charged.
+        """Compare the stated sensitivity with what was charged; the private values are not read.
 
         Raises:
-            ExecutionDiffers: the plan has no such release, or it has more noise.
+            ExecutionDiffers: the plan has no such release, or a release with more noise.
         """
         learns = purpose == Purpose.LEARNING_NOISE
         charged = self._charged_for_learning(step) if learns else self._charged(Purpose(purpose), step)
@@ -59,22 +59,23 @@ class Record:
         self._note(Purpose(purpose), step)
 
     def executed(self) -> Executed:
-        """What was released, held against the plan.
+        """What was released, checked against the plan.
 
         Raises:
-            ExecutionDiffers: it is something else.
+            ExecutionDiffers: it is not what was planned.
         """
         require_as_planned(self._executed, self._plan)
         return self._executed
 
     def beside(self, state: bytes) -> bytes:
-        """A checkpoint's state together with this record."""
+        """A checkpoint's state with this record in front of it."""
         return _MAGIC + json.dumps(self._executed.to_json()).encode() + b"\n" + state
 
     def restored(self, kept: bytes) -> bytes | None:
-        """Take over the record kept beside a state; returns the state.
+        """Restore the record stored with a state, and return the state.
 
-        None where nothing was kept beside it, as by an older version: then the job starts again and replays the same.
+        Returns None for a state without a record, which an older version wrote: the job then starts again and replays
+        the same releases.
         """
         if not kept.startswith(_MAGIC):
             return None
@@ -83,7 +84,7 @@ class Record:
         return state
 
     def _charged(self, purpose: Purpose, step: int) -> float | None:
-        """The noise multiplier that the plan has for a release; None where it has none."""
+        """The planned noise multiplier of a release; None if the plan has no such release."""
         plan = self._plan
         match purpose:
             case Purpose.GRADIENT_NOISE if 0 <= step < plan.steps:
@@ -128,7 +129,7 @@ class Record:
 
 
 def _place(purpose: Purpose, step: int, anchor: ImageAnchorPlan | MarginalsPlan) -> int | None:
-    """Where a release of several Gaussians stands in its plan; None where the plan has no such release."""
+    """The index of a release among the Gaussians of its plan; None if the plan has no such release."""
     if isinstance(anchor, MarginalsPlan):
         rounds = range(anchor.rounds)
         return (

@@ -1,4 +1,4 @@
-"""Recorded kernels give the bits of the work itself, or are not used."""
+"""A CUDA graph gives the bits of plain launches, or is not replayed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,38 +10,37 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from models.critic.clipped_form import ClippedForm
 from models.critic.closed_form import ClosedForm
 from models.critic.conv_form import ConvForm
 from models.critic.conv_network import ConvCritic
 from models.critic.label_form import LabelForm
 from models.critic.label_network import LabelCritic
-from models.critic.unit import UnitForm
-from models.devices import recording as recording_module
-from models.devices import work
+from models.devices import cuda_graph, static_buffers
+from models.devices.cuda_graph import captured
+from models.devices.data_parallel import DataParallelForm
 from models.devices.errors import DeviceDiffers
-from models.devices.recording import recorded
-from models.devices.spread import SpreadForm
 from models.dp.clipping import Partition
 from tests.gpu.cases import MAX_BATCH, batch_of, critic_of, kinds, layout_of, partition_of, worked
-from tests.gpu.places import on_every_device, spread_over
-from tests.gpu.tape import taped
+from tests.gpu.fake_graph import captured_on_cpu
+from tests.gpu.places import data_parallel_over, on_every_device
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 
 
 @pytest.fixture
-def recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU has recordings, as strict as a GPU's."""
-    monkeypatch.setattr(work, "can_record", lambda _: True)
-    monkeypatch.setattr(work, "recorded", taped)
+def graphs_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU has graphs, as strict about captures as a GPU."""
+    monkeypatch.setattr(static_buffers, "supports_cuda_graphs", lambda _: True)
+    monkeypatch.setattr(static_buffers, "captured", captured_on_cpu)
 
 
 def results(kind: str, grouping: str, device: torch.device) -> tuple[list[Tensor], list[bool]]:
-    """What a form gives while sizes of batches, thresholds, groups and weights change; and what was recorded."""
+    """What a form gives while sizes of batches, thresholds, groups and weights change; and what was captured."""
     critic = critic_of(kind).to(device).requires_grad_(requires_grad=False)
     layout = layout_of(critic, grouping)
-    placement = spread_over(device, 2)
-    form = SpreadForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
+    placement = data_parallel_over(device, 2)
+    form = DataParallelForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
     alone = partition_of(layout)
     one = Partition(sizes=layout.sizes, group_of_block=(0,) * layout.blocks, thresholds=(0.03,))
     made: list[Tensor] = []
@@ -58,7 +57,7 @@ def results(kind: str, grouping: str, device: torch.device) -> tuple[list[Tensor
         made.extend(worked(form, partition, batch))
         for layer in critic.linear_layers():
             layer.weight.mul_(1.1)
-    return made, [replica.work.recorded for replica in form._replicas]
+    return made, [replica.runner.replays_graph for replica in form._replicas]
 
 
 def alike(ours: list[Tensor], theirs: list[Tensor]) -> bool:
@@ -67,12 +66,12 @@ def alike(ours: list[Tensor], theirs: list[Tensor]) -> bool:
 
 @kinds
 @pytest.mark.parametrize("grouping", ["flat", "rows"])
-def test_a_recording_gives_the_bits_of_the_work_itself(
+def test_a_replayed_graph_gives_the_bits_of_plain_launches(
     kind: str, grouping: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, none = results(kind, grouping, CPU)
-    monkeypatch.setattr(work, "can_record", lambda _: True)
-    monkeypatch.setattr(work, "recorded", taped)
+    monkeypatch.setattr(static_buffers, "supports_cuda_graphs", lambda _: True)
+    monkeypatch.setattr(static_buffers, "captured", captured_on_cpu)
     played, all_ = results(kind, grouping, CPU)
     assert (any(none), all(all_)) == (False, True)
     assert alike(played, plain)
@@ -82,11 +81,11 @@ def test_a_recording_gives_the_bits_of_the_work_itself(
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 @kinds
-def test_a_gpus_recording_gives_the_bits_of_the_work_itself(
+def test_a_graph_replayed_on_a_gpu_gives_the_bits_of_plain_launches(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played, all_ = results(kind, "rows", torch.device("cuda", 0))
-    monkeypatch.setattr(work, "can_record", lambda _: False)
+    monkeypatch.setattr(static_buffers, "supports_cuda_graphs", lambda _: False)
     plain, none = results(kind, "rows", torch.device("cuda", 0))
     assert (any(none), all(all_)) == (False, True)
     assert alike(played, plain)
@@ -108,25 +107,25 @@ class Devices(TorchDispatchMode):
         return made
 
 
-def elsewhere(kind: str, precision: torch.dtype) -> UnitForm:
-    """A unit's form on a device that is not the CPU and computes nothing, with records in place."""
+def elsewhere(kind: str, precision: torch.dtype) -> ClippedForm:
+    """A form on a device that is not the CPU and computes nothing, with a microbatch loaded."""
     critic = critic_of(kind).to(META, precision).requires_grad_(requires_grad=False)
     layout, batch = layout_of(critic, "rows"), batch_of(kind, 15)
     form: ClosedForm | ConvForm | LabelForm
     if isinstance(critic, LabelCritic):
-        form = LabelForm(critic, layout, max_batch=MAX_BATCH, at_once=16, fixed=True)
+        form = LabelForm(critic, layout, max_batch=MAX_BATCH, microbatch_size=16, fixed=True)
     elif isinstance(critic, ConvCritic):
-        form = ConvForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, at_once=16, fixed=True)
+        form = ConvForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, microbatch_size=16, fixed=True)
     else:
-        form = ClosedForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, at_once=16, fixed=True)
+        form = ClosedForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, microbatch_size=16, fixed=True)
     form.fill(**{name: given.to(META) for name, given in batch.items()})
     return form
 
 
 @kinds
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_what_is_recorded_touches_no_tensor_of_the_host(kind: str, precision: torch.dtype) -> None:
-    """A copy from the host is refused while a GPU records, and played again it would be the old one."""
+def test_what_is_captured_touches_no_tensor_of_the_host(kind: str, precision: torch.dtype) -> None:
+    """A copy from the host is refused during a capture, and a replay would repeat the old one."""
     form = elsewhere(kind, precision)
     for piece in (form.measure, form.add):
         with Devices() as devices:
@@ -141,10 +140,10 @@ def test_power_a_tensor_of_the_host_is_seen() -> None:
     assert devices.seen == {"meta", "cpu"}
 
 
-def test_power_work_that_waits_for_the_host_is_not_recorded(
-    recording: None, monkeypatch: pytest.MonkeyPatch
+def test_power_operations_that_wait_for_the_host_are_not_captured(
+    graphs_on_cpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = work.UnitWork.__init__
+    whole = static_buffers.MicrobatchRunner.__init__
 
     def waits(self: Any, form: Any, *given: Any, **named: Any) -> None:
         own = form.measure
@@ -157,17 +156,17 @@ def test_power_work_that_waits_for_the_host_is_not_recorded(
         whole(self, form, *given, **named)
 
     plain, _ = results("cells", "rows", CPU)
-    monkeypatch.setattr(work.UnitWork, "__init__", waits)
+    monkeypatch.setattr(static_buffers.MicrobatchRunner, "__init__", waits)
     made, recorded_ = results("cells", "rows", CPU)
     assert recorded_ == [False, False]
     assert alike(made, plain)
 
 
-def test_power_work_that_follows_the_records_on_the_host_is_not_played(
-    recording: None, monkeypatch: pytest.MonkeyPatch
+def test_power_a_graph_that_depends_on_the_captured_batch_is_not_replayed(
+    graphs_on_cpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Decided on the host from one batch, without waiting for the device: as a library might."""
-    whole = work.UnitWork.__init__
+    whole = static_buffers.MicrobatchRunner.__init__
 
     def drifts(self: Any, form: Any, *given: Any, **named: Any) -> None:
         own, calls = form.add, list[int]()
@@ -175,35 +174,37 @@ def test_power_work_that_follows_the_records_on_the_host_is_not_played(
         def add() -> None:
             own()
             calls.append(1)
-            if len(calls) == 3:  # the one that is recorded
+            if len(calls) == 3:  # the one that is captured
                 form.filled[0].mul_(1.0 + 2.0**-52)
 
         form.add = add
         whole(self, form, *given, **named)
 
-    monkeypatch.setattr(work.UnitWork, "__init__", drifts)
+    monkeypatch.setattr(static_buffers.MicrobatchRunner, "__init__", drifts)
     assert results("cells", "rows", CPU)[1] == [False, False]
 
 
-def test_a_device_that_a_failed_recording_left_in_disorder_is_refused(
-    recording: None, monkeypatch: pytest.MonkeyPatch
+def test_a_device_that_a_failed_capture_left_in_disorder_is_refused(
+    graphs_on_cpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     critic = critic_of("cells")
-    placement = spread_over(CPU)
-    form = SpreadForm(critic, layout_of(critic), gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
+    placement = data_parallel_over(CPU)
+    form = DataParallelForm(
+        critic, layout_of(critic), gp_weight=10.0, max_batch=MAX_BATCH, placement=placement
+    )
     unit = form._replicas[0].form
 
     def fails(make: Any, device: torch.device) -> Any:
         own = unit.add
         monkeypatch.setattr(unit, "add", lambda: (own(), unit.filled[0].mul_(0.5)))
-        raise RuntimeError("cannot be recorded")
+        raise RuntimeError("cannot be captured")
 
-    monkeypatch.setattr(work, "recorded", fails)
+    monkeypatch.setattr(static_buffers, "captured", fails)
     with pytest.raises(DeviceDiffers):
         worked(form, partition_of(layout_of(critic)), batch_of("cells", 20))
 
 
-def test_a_thread_is_back_on_its_stream_after_a_recording_that_failed(
+def test_a_thread_is_back_on_its_stream_after_a_capture_that_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As torch has it: ending a recording that failed raises before the stream is given back."""
@@ -241,19 +242,19 @@ def test_a_thread_is_back_on_its_stream_after_a_recording_that_failed(
         "CUDAGraph": object,
     }
     for name, fake in fakes.items():
-        monkeypatch.setattr(recording_module.torch.cuda, name, fake)
+        monkeypatch.setattr(cuda_graph.torch.cuda, name, fake)
     with pytest.raises(RuntimeError, match="capturing"):
-        recorded(lambda: ran.append(present[0]), torch.device("cuda", 0))
+        captured(lambda: ran.append(present[0]), torch.device("cuda", 0))
     assert present == [own]
     assert len(ran) == 2
     assert own not in ran
     assert own.waited == [ran[0]], "what was tried aside is waited for"
 
 
-def test_the_public_trial_reads_no_record(recording: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_public_trial_reads_no_record(graphs_on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Tensor] = []
     worked_: list[int] = []
-    tried, whole = work.UnitWork._try, work.UnitWork.add
+    tried, whole = static_buffers.MicrobatchRunner._try, static_buffers.MicrobatchRunner.add
 
     def watched(self: Any, *given: Any) -> None:
         own = self._form.fill
@@ -270,8 +271,8 @@ def test_the_public_trial_reads_no_record(recording: None, monkeypatch: pytest.M
         worked_.append(1)
         return whole(self, *given, **named)
 
-    monkeypatch.setattr(work.UnitWork, "_try", watched)
-    monkeypatch.setattr(work.UnitWork, "add", counted)
+    monkeypatch.setattr(static_buffers.MicrobatchRunner, "_try", watched)
+    monkeypatch.setattr(static_buffers.MicrobatchRunner, "add", counted)
     results("vectors", "flat", CPU)
     assert len(seen) == 2, "one for each of two devices"
     assert len(worked_) > len(seen)
@@ -282,7 +283,7 @@ def test_the_public_trial_reads_no_record(recording: None, monkeypatch: pytest.M
 
 
 @on_every_device
-def test_memory_that_does_not_hold_a_recording_changes_no_bit(
+def test_memory_that_does_not_hold_a_graph_changes_no_bit(
     device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
@@ -291,11 +292,11 @@ def test_memory_that_does_not_hold_a_recording_changes_no_bit(
         calls.append(1)
         if len(calls) == 1:
             raise torch.OutOfMemoryError
-        return taped(make, there) if there.type == "cpu" else recorded(make, there)
+        return captured_on_cpu(make, there) if there.type == "cpu" else captured(make, there)
 
     plain, _ = results("images", "flat", device)
-    monkeypatch.setattr(work, "can_record", lambda _: True)
-    monkeypatch.setattr(work, "recorded", short)
+    monkeypatch.setattr(static_buffers, "supports_cuda_graphs", lambda _: True)
+    monkeypatch.setattr(static_buffers, "captured", short)
     made, recorded_ = results("images", "flat", device)
     assert sorted(recorded_) == [False, True]
     assert alike(made, plain)

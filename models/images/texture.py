@@ -6,7 +6,7 @@ alone; beside a critic of labels, above the frequencies that the anchor knows, a
 frequency, about (faces: within 8 % from the 7th ring to the 13th; docs/rules-study.md).
 
 A latent vector of one normal number per frequency would be as long as a picture; instead frequency `p` gets
-`sin(z . phase_p)` of `GRAIN_DRAWS` normals `z`, with phase vectors so long and so different that waves have variance one
+`sin(z . phase_p)` of `TEXTURE_DRAWS` normals `z`, with phase vectors so long and so different that waves have variance one
 half and hardly hang together (below 1e-4 for 3,072 of them).
 """
 
@@ -15,35 +15,35 @@ from scipy.special import ndtri
 
 from models.images.exact import Floats
 
-GRAIN = 0.1
+WHITE_TEXTURE = 0.1
 """Standard deviation of grain that is the same at all frequencies, of the range of a pixel."""
 FALL = 3.0
 """With this power of the frequency the energy of a picture falls."""
-GRAIN_DRAWS = 8
+TEXTURE_DRAWS = 8
 """Latent numbers of one picture's grain."""
 _LENGTH = 12.0
 
 
-def grain_phases(pixels: int) -> Floats:
+def texture_phases(pixels: int) -> Floats:
     """Phase vectors of all pixels, public: normal quantiles of hashed places (SplitMix64, Steele and others 2014).
 
     Returns:
-        (GRAIN_DRAWS, pixels); the same on every machine, for the hash is of integers.
+        (TEXTURE_DRAWS, pixels); the same on every machine, for the hash is of integers.
     """
-    places = np.arange(1, GRAIN_DRAWS * pixels + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    places = np.arange(1, TEXTURE_DRAWS * pixels + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     places = (places ^ (places >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     places = (places ^ (places >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     uniform = ((places ^ (places >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    phases: Floats = _LENGTH * ndtri(uniform + 2.0**-54).reshape(pixels, GRAIN_DRAWS).T
+    phases: Floats = _LENGTH * ndtri(uniform + 2.0**-54).reshape(pixels, TEXTURE_DRAWS).T
     return phases
 
 
-def even_grain(height: int, width: int) -> Floats:
-    """(height, width) standard deviations: `GRAIN` at every frequency, which is white noise on the pixels."""
-    return np.full((height, width), GRAIN)
+def white_texture(height: int, width: int) -> Floats:
+    """(height, width) standard deviations: `WHITE_TEXTURE` at every frequency, which is white noise on the pixels."""
+    return np.full((height, width), WHITE_TEXTURE)
 
 
-def falling_grain(energies: Floats, height: int, width: int) -> Floats:
+def power_law_texture(energies: Floats, height: int, width: int) -> Floats:
     """(height, width) standard deviations of the frequencies that the anchor does not know; zero for those that it does.
 
     A ring holds the frequencies whose larger index is `k`. The rings from the middle of what is known on give the level

@@ -12,13 +12,17 @@ from models.critic.closed_form import ClosedForm
 from models.critic.conv_network import ConvCritic
 from models.critic.forms import record_form
 from models.critic.label_network import LabelCritic
-from models.devices import spread
+from models.devices import data_parallel
+from models.devices.data_parallel import (
+    DataParallelForm,
+    data_parallel_microbatch_size,
+    supports_data_parallel,
+)
 from models.devices.errors import DeviceDiffers, DeviceMemoryShort
-from models.devices.spread import SpreadForm, can_spread, unit_of
 from models.dp.clipping import each_block_alone
 from models.randomness import Purpose
 from tests.gpu.cases import IMAGE, MAX_BATCH, STREAMS, batch_of, critic_of, form_of, kinds, layout_of, worked
-from tests.gpu.places import on_every_device, spread_over
+from tests.gpu.places import data_parallel_over, on_every_device
 
 CPU = torch.device("cpu")
 
@@ -27,7 +31,7 @@ CPU = torch.device("cpu")
 @kinds
 def test_any_number_of_devices_gives_the_same_bits(kind: str, device: torch.device) -> None:
     alone, partition = form_of(kind, device)
-    assert alone.unit == spread.FEWEST
+    assert alone.microbatch_size == data_parallel.FEWEST
     for devices in (2, 5):
         several, _ = form_of(kind, device, devices)
         for count in (MAX_BATCH, 33, 0):
@@ -70,10 +74,10 @@ def test_at_the_shapes_of_a_job_it_is_the_sum_of_the_cpus_own_path(
     partition = each_block_alone(layout.sizes, [0.1] * layout.blocks)
     own = record_form(critic, layout, gp_weight=10.0, max_batch=4096)
     total, squares = (made.clone() for made in own.sum_and_squares(partition=partition, **batch))
-    form = SpreadForm(
-        critic.to(device), layout, gp_weight=10.0, max_batch=4096, placement=spread_over(device)
+    form = DataParallelForm(
+        critic.to(device), layout, gp_weight=10.0, max_batch=4096, placement=data_parallel_over(device)
     )
-    assert form.unit == 256
+    assert form.microbatch_size == 256
     made, norms = worked(form, partition, batch)
     slack, wider = (1e-5, 1e-5) if device.type == "cpu" else (5e-2, 2e-1)
     for piece in layout.slices():
@@ -120,8 +124,8 @@ def test_short_memory_changes_no_bit(
     roomy, partition = form_of(kind, CPU, devices)
     expected = worked(roomy, partition, batch_of(kind, MAX_BATCH))
     tight, _ = form_of(kind, CPU, devices)
-    memory = ShortMemory(tight._replicas[-1].work.add, lambda call: call == at)
-    monkeypatch.setattr(tight._replicas[-1].work, "add", memory)
+    memory = ShortMemory(tight._replicas[-1].runner.add, lambda call: call == at)
+    monkeypatch.setattr(tight._replicas[-1].runner, "add", memory)
     made = worked(tight, partition, batch_of(kind, MAX_BATCH))
     assert memory.calls > at or devices == 2, "it went on"
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
@@ -169,7 +173,7 @@ def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
     left: list[weakref.ref[Tensor]] = []
     taken: list[int] = []
     for replica in form._replicas:
-        whole = replica.work.add
+        whole = replica.runner.add
 
         def short(*given: Any, own: Any = whole, **named: Any) -> Any:
             if len(left) < devices:
@@ -179,7 +183,7 @@ def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
             taken.append(sum(each() is not None for each in left))
             return own(*given, **named)
 
-        monkeypatch.setattr(replica.work, "add", short)
+        monkeypatch.setattr(replica.runner, "add", short)
     with uncollected():
         worked(form, partition, batch_of("cells", MAX_BATCH))
     assert len(left) == devices
@@ -193,7 +197,7 @@ def test_memory_that_holds_one_unit_is_enough(monkeypatch: pytest.MonkeyPatch) -
     whole = tight._share
 
     def share(replica: Any, records: Any, *given: Any) -> Any:
-        if len(records[0]) > tight.unit:
+        if len(records[0]) > tight.microbatch_size:
             raise torch.OutOfMemoryError
         return whole(replica, records, *given)
 
@@ -204,8 +208,8 @@ def test_memory_that_holds_one_unit_is_enough(monkeypatch: pytest.MonkeyPatch) -
 
 def test_memory_that_holds_not_one_unit_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     form, partition = form_of("cells", CPU)
-    memory = ShortMemory(form._replicas[0].work.add, lambda call: True)
-    monkeypatch.setattr(form._replicas[0].work, "add", memory)
+    memory = ShortMemory(form._replicas[0].runner.add, lambda call: True)
+    monkeypatch.setattr(form._replicas[0].runner, "add", memory)
     with pytest.raises(DeviceMemoryShort):
         worked(form, partition, batch_of("cells", MAX_BATCH))
 
@@ -213,25 +217,25 @@ def test_memory_that_holds_not_one_unit_ends_it(monkeypatch: pytest.MonkeyPatch)
 def test_units_shrink_before_a_row_is_read_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     critic = critic_of("images")
     tried: list[int] = []
-    whole = spread.replica_of
+    whole = data_parallel.replica_of
 
-    def replica(*given: Any, unit: int, **named: Any) -> Any:
-        tried.append(unit)
-        if unit > 32:
+    def replica(*given: Any, microbatch_size: int, **named: Any) -> Any:
+        tried.append(microbatch_size)
+        if microbatch_size > 32:
             raise torch.OutOfMemoryError
-        return whole(*given, unit=unit, **named)
+        return whole(*given, microbatch_size=microbatch_size, **named)
 
-    monkeypatch.setattr(spread, "replica_of", replica)
-    placement = spread_over(CPU)
-    form = SpreadForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
-    assert (tried, form.unit) == ([128, 64, 32], 32)
-    monkeypatch.setattr(spread, "replica_of", ShortMemory(whole, lambda call: True))
+    monkeypatch.setattr(data_parallel, "replica_of", replica)
+    placement = data_parallel_over(CPU)
+    form = DataParallelForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
+    assert (tried, form.microbatch_size) == ([128, 64, 32], 32)
+    monkeypatch.setattr(data_parallel, "replica_of", ShortMemory(whole, lambda call: True))
     with pytest.raises(DeviceMemoryShort):
-        SpreadForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
+        DataParallelForm(critic, layout_of(critic), gp_weight=1.0, max_batch=2080, placement=placement)
 
 
 def test_power_a_device_that_computes_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = spread.replica_of
+    whole = data_parallel.replica_of
     made: list[Any] = []
 
     def replica(*given: Any, **named: Any) -> Any:
@@ -248,7 +252,7 @@ def test_power_a_device_that_computes_something_else_is_refused(monkeypatch: pyt
             form.sum_and_squares = off
         return made[-1]
 
-    monkeypatch.setattr(spread, "replica_of", replica)
+    monkeypatch.setattr(data_parallel, "replica_of", replica)
     with pytest.raises(DeviceDiffers):
         form_of("images", CPU, 2)
 
@@ -257,13 +261,19 @@ def test_a_subclass_does_not_pass_for_its_base() -> None:
     class Other(ConvCritic):
         """Asks something else."""
 
-    assert can_spread(critic_of("images"))
-    assert can_spread(critic_of("cells"))
-    assert not can_spread(Other(image=IMAGE, widths=(16,)))
+    assert supports_data_parallel(critic_of("images"))
+    assert supports_data_parallel(critic_of("cells"))
+    assert not supports_data_parallel(Other(image=IMAGE, widths=(16,)))
 
 
 def test_units_are_public_and_bounded() -> None:
     critic = critic_of("images")
-    assert [unit_of(critic, batch) for batch in (1, 100, 700, 9000, 10**6)] == [16, 16, 32, 512, 2048]
+    assert [data_parallel_microbatch_size(critic, batch) for batch in (1, 100, 700, 9000, 10**6)] == [
+        16,
+        16,
+        32,
+        512,
+        2048,
+    ]
     wide = ConvCritic(image=(3, 64, 64), widths=(64, 128, 256))
-    assert spread.FEWEST <= unit_of(wide, 10**6) < 512
+    assert data_parallel.FEWEST <= data_parallel_microbatch_size(wide, 10**6) < 512

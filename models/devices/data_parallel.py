@@ -1,10 +1,10 @@
-"""A clipped sum over one or several devices, the same to the bit on any number of them and in any amount of memory.
+"""Data parallelism: the clipped sum of a batch over one or several devices, the same to the bit on any number of them.
 
-A batch is cut into units of a public number of records. All that belongs to a record, and the sum of a unit, is computed
-in products of exactly that many, as the closed forms do with their chunks; the units' sums are added as whole numbers
-(`models.devices.exact_sum`). So it does not matter which device works on which unit, nor how many units are on a
-device at once. When memory runs out, the wave of units at hand is thrown away and begun anew with half as many;
-units never change once a row was read.
+A batch is cut into microbatches of a public number of records. Everything that belongs to a record, and the sum of a
+microbatch, is computed in products of exactly that many records. The sums of the microbatches are added as integers
+(`models.devices.exact_sum`). So it makes no difference which device processes which microbatch, nor how many of them are
+on a device at once. When memory runs out, the current wave of microbatches is discarded and begun again with half as
+many. The size of a microbatch never changes once a row was read.
 """
 
 from collections.abc import Sequence
@@ -22,20 +22,20 @@ from models.critic.network import Critic
 from models.devices.errors import DeviceMemoryShort
 from models.devices.exact_sum import ExactSum, lowered
 from models.devices.placement import Placement
-from models.devices.replicas import Replica, copied, give, replica_of, require_alike
+from models.devices.replicas import Replica, copied, copy_parameters, replica_of, require_alike
 from models.dp.clipping import Layout, Partition
 
 FEWEST, MOST = 16, 2048
-"""Records of a unit at least and at most."""
-UNITS_OF_A_BATCH: Final = 16
-"""So many units at least make the largest batch, which is four times the expected one: one in ten places idles."""
-UNIT_NUMBERS: Final = 1 << 28
-"""Numbers of one unit at most: a GiB of float32."""
+"""Records of a microbatch at least and at most."""
+MICROBATCHES_OF_LARGEST_BATCH: Final = 16
+"""The largest batch, four times the expected one, is cut into at least so many: then one place in ten is padding."""
+MICROBATCH_NUMBERS: Final = 1 << 28
+"""Largest number of tensor entries of one microbatch: a GiB of float32."""
 WAVE: Final = 8
-"""Units on a device at once, until memory runs out."""
+"""Microbatches on a device at once, until memory runs out."""
 
 
-class SpreadForm:
+class DataParallelForm:
     """Norms and clipped sums of a batch over the devices of a placement; a `models.critic.forms.RecordForm`.
 
     Args:
@@ -46,9 +46,9 @@ class SpreadForm:
         placement: the devices.
 
     Raises:
-        UnevenRounding: a device cannot keep one record from moving the others' gradients.
+        UnevenRounding: a device rounds a record differently by its place in a microbatch.
         DeviceDiffers: two devices give different sums of the same public records.
-        DeviceMemoryShort: the smallest unit does not fit.
+        DeviceMemoryShort: the smallest microbatch does not fit.
     """
 
     def __init__(
@@ -64,20 +64,26 @@ class SpreadForm:
         self._layers = critic.linear_layers()
         dtype = torch.bfloat16 if placement.precision == "bf16" else self._layers[0].weight.dtype
         copies = [copied(critic, device, dtype) for device in placement.devices]
-        self.unit = unit_of(critic, max_batch)
+        self.microbatch_size = data_parallel_microbatch_size(critic, max_batch)
         while True:
             try:
                 self._replicas = tuple(
-                    replica_of(each, layout, gp_weight=gp_weight, max_batch=max_batch, unit=self.unit)
+                    replica_of(
+                        each,
+                        layout,
+                        gp_weight=gp_weight,
+                        max_batch=max_batch,
+                        microbatch_size=self.microbatch_size,
+                    )
                     for each in copies
                 )
                 require_alike(self._replicas, critic, layout)
             except torch.OutOfMemoryError:
                 self._replicas = ()
-                if self.unit <= FEWEST:
+                if self.microbatch_size <= FEWEST:
                     raise DeviceMemoryShort from None
-                self.unit //= 2
-                give_back(placement.devices)
+                self.microbatch_size //= 2
+                release_cached_memory(placement.devices)
             else:
                 break
         self._wave = WAVE * len(self._replicas)
@@ -85,9 +91,9 @@ class SpreadForm:
         self._ruled: tuple[Partition, Partition, ExactSum] | None = None
 
     @property
-    def recorded(self) -> bool:
-        """Whether every device plays recorded kernels; no number depends on it."""
-        return all(replica.work.recorded for replica in self._replicas)
+    def replays_graphs(self) -> bool:
+        """Whether every device replays CUDA graphs; no number depends on it."""
+        return all(replica.runner.replays_graph for replica in self._replicas)
 
     def sum_and_squares(
         self, real: Tensor, fake: Tensor, mix: Tensor, partition: Partition, *, labels: Tensor | None = None
@@ -102,10 +108,10 @@ class SpreadForm:
             labels: (batch,) int64 where the critic has classes.
 
         Returns:
-            (coordinates,) float64 and (batch, blocks) float64 on the first device; see `ClosedForm.sum_and_squares`.
+            (coordinates,) float64 and (batch, blocks) float64 on the first device; see `ClippedForm.sum_and_squares`.
 
         Raises:
-            DeviceMemoryShort: not even one unit fits beside what is there.
+            DeviceMemoryShort: not even one microbatch fits into the memory that is left.
         """
         clipped, exact = self._rule_of(partition)
         self._follow()
@@ -115,11 +121,11 @@ class SpreadForm:
         squares = torch.empty(len(real), self._layout.blocks, dtype=torch.float64, device=main)
         first = 0
         while first < len(real):
-            wave = slice(first, first + self._wave * self.unit)
+            wave = slice(first, first + self._wave * self.microbatch_size)
             try:
-                steps, norms = self._work(tuple(given[wave] for given in records), clipped, exact)
+                steps, norms = self._process(tuple(given[wave] for given in records), clipped, exact)
             except torch.OutOfMemoryError as error:
-                # Its traceback holds what the wave had made, and itself through the futures: that must be gone before the next.
+                # The traceback refers to the tensors of this wave, and through the futures to itself; free them before the next wave.
                 clear_frames(error.__traceback__)
                 self._smaller()
                 continue
@@ -129,21 +135,21 @@ class SpreadForm:
             first = wave.stop
         return exact.total(), squares
 
-    def _work(
+    def _process(
         self, records: Sequence[Tensor], clipped: Partition, exact: ExactSum
     ) -> tuple[list[Tensor], Tensor]:
-        """Sums of the devices and norms of one wave, on the first device: its units dealt to the devices in runs."""
-        units = -(-len(records[0]) // self.unit)
-        each = -(-units // len(self._replicas)) * self.unit
-        work = [
+        """The devices' sums and the norms of one wave, on the first device. Each device gets consecutive microbatches."""
+        microbatches = -(-len(records[0]) // self.microbatch_size)
+        each = -(-microbatches // len(self._replicas)) * self.microbatch_size
+        shares = [
             (replica, tuple(given[first : first + each] for given in records), clipped, exact)
             for replica, first in zip(self._replicas, range(0, len(records[0]), each), strict=False)
         ]
-        if len(work) == 1:
-            made = [self._share(*work[0])]
+        if len(shares) == 1:
+            made = [self._share(*shares[0])]
         else:
-            begun = [self._threads.submit(self._share, *given) for given in work]
-            wait(begun)  # nobody works on when one has failed
+            begun = [self._threads.submit(self._share, *given) for given in shares]
+            wait(begun)  # so that no device is still busy when one has failed
             made = [share.result() for share in begun]
         main = self._replicas[0].device
         return [steps.to(main) for steps, _ in made], torch.cat([norms.to(main) for _, norms in made])
@@ -153,24 +159,24 @@ class SpreadForm:
     ) -> tuple[Tensor, Tensor]:
         here = tuple(given.to(replica.device) for given in records)
         norms = torch.empty(len(here[0]), self._layout.blocks, dtype=torch.float64, device=replica.device)
-        work = replica.work
-        work.begin(clipped, exact.finer(replica.device))
-        for first in range(0, len(here[0]), self.unit):
-            piece = slice(first, first + self.unit)
+        runner = replica.runner
+        runner.begin(clipped, exact.finer(replica.device))
+        for first in range(0, len(here[0]), self.microbatch_size):
+            piece = slice(first, first + self.microbatch_size)
             real, fake, mix, *labels = (given[piece] for given in here)
-            norms[piece] = work.add(real, fake, mix, labels=labels[0] if labels else None)
-        return work.steps, norms
+            norms[piece] = runner.add(real, fake, mix, labels=labels[0] if labels else None)
+        return runner.steps, norms
 
     def _smaller(self) -> None:
         if self._wave == 1:
             raise DeviceMemoryShort from None
         self._wave = max(1, self._wave // 2)
-        give_back([replica.device for replica in self._replicas])
+        release_cached_memory([replica.device for replica in self._replicas])
 
     def _follow(self) -> None:
-        """Give the copies the critic's present parameters."""
+        """Copy the critic's present parameters to the replicas."""
         for replica in self._replicas:
-            give(replica.layers, self._layers)
+            copy_parameters(replica.layers, self._layers)
 
     def _rule_of(self, partition: Partition) -> tuple[Partition, ExactSum]:
         if self._ruled is None or self._ruled[0] is not partition:
@@ -178,20 +184,20 @@ class SpreadForm:
                 self._layout,
                 partition,
                 max_batch=self._max_batch,
-                piece=self.unit,
+                piece=self.microbatch_size,
                 device=self._replicas[0].device,
             )
             self._ruled = (partition, lowered(partition), exact)
         return self._ruled[1], self._ruled[2]
 
 
-def can_spread(critic: object) -> TypeGuard[Critic | ConvCritic]:
-    """Whether there is a form for devices; a subclass may mean another loss, so it does not count as its base."""
+def supports_data_parallel(critic: object) -> TypeGuard[Critic | ConvCritic]:
+    """Whether a critic can be trained on devices. A subclass may have another loss, so it does not count as its base."""
     return type(critic) in {Critic, ConvCritic, LabelCritic}
 
 
-def unit_of(critic: Critic | ConvCritic, max_batch: int) -> int:
-    """Records of a unit: a power of two, decided by public sizes alone."""
+def data_parallel_microbatch_size(critic: Critic | ConvCritic, max_batch: int) -> int:
+    """Records of a microbatch on devices: a power of two, from public sizes alone."""
     if isinstance(critic, ConvCritic):
         planes = 1 if isinstance(critic, LabelCritic) else PLANES
         numbers = sum(
@@ -200,13 +206,15 @@ def unit_of(critic: Critic | ConvCritic, max_batch: int) -> int:
         )
     else:
         numbers = 4 * PLANES * sum(layer.in_features for layer in critic.linear_layers())
-    unit = MOST
-    while unit > FEWEST and (unit * UNITS_OF_A_BATCH > max_batch or unit * numbers > UNIT_NUMBERS):
-        unit //= 2
-    return unit
+    size = MOST
+    while size > FEWEST and (
+        size * MICROBATCHES_OF_LARGEST_BATCH > max_batch or size * numbers > MICROBATCH_NUMBERS
+    ):
+        size //= 2
+    return size
 
 
-def give_back(devices: Sequence[torch.device]) -> None:
-    """Return memory that torch keeps for later, so that smaller pieces find room."""
+def release_cached_memory(devices: Sequence[torch.device]) -> None:
+    """Return the memory that torch caches, so that smaller pieces find room."""
     if any(device.type == "cuda" for device in devices):
         torch.cuda.empty_cache()

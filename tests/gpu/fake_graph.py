@@ -1,7 +1,7 @@
-"""What a recording of a GPU does, on the CPU: operations noted with the memory they touch, and played again.
+"""A stand-in for CUDA graphs on the CPU: operations are noted with the memory they touch, and replayed.
 
-Playing runs no line of the code that was recorded: what it decided is decided, what it made on the host stays as it was.
-What a recording refuses is refused here too: whatever waits for the device to know a number of it on the host.
+A replay runs no line of the captured code: its decisions are frozen, and what it made on the host stays as it was.
+Like a real capture, it refuses every operation that waits for the device to read a number on the host.
 """
 
 from collections.abc import Callable
@@ -48,15 +48,15 @@ class Tape(TorchDispatchMode):
         return made
 
     def forget(self) -> None:
-        """A recording computes nothing: what was made anew holds no numbers until it is played."""
+        """A capture computes nothing: tensors that it allocated hold no numbers until the replay."""
         for _, _, _, fresh in self._calls:
             for each in fresh:
                 if each is not None and each.is_floating_point():
                     each.fill_(torch.nan)
 
     @torch.no_grad()
-    def play(self) -> None:
-        """All operations again, on the same memory."""
+    def replay(self) -> None:
+        """Repeat all operations on the same memory."""
         for func, args, kwargs, fresh in self._calls:
             if func.overloadpacket in UNSET:
                 continue
@@ -65,12 +65,12 @@ class Tape(TorchDispatchMode):
                     place.copy_(number.view(place.shape))  # which may have been squeezed since
 
 
-def taped(make: Callable[[], None], device: torch.device) -> Callable[[], None]:
-    """Stands in for `models.devices.recording.recorded`."""
+def captured_on_cpu(make: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """Stands in for `models.devices.cuda_graph.captured`."""
     del device
     make()
     tape = Tape()
     with torch.no_grad(), tape:
         make()
     tape.forget()
-    return tape.play
+    return tape.replay

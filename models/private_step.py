@@ -1,4 +1,4 @@
-"""One private critic step: norms, clip, sum, noise, divide, Adam."""
+"""One step of DP-SGD on the critic: per-example norms, clip, sum, noise, divide, Adam."""
 
 import math
 from functools import partial
@@ -10,9 +10,9 @@ from torch import Tensor
 from core.synthesis.plan import Plan
 from models.acts import AdaptiveThresholds
 from models.critic.forms import PrivateNetwork, RecordForm, record_form
+from models.devices.data_parallel import DataParallelForm, supports_data_parallel
 from models.devices.noise import DeviceNoise
 from models.devices.placement import HOST, Placement
-from models.devices.spread import SpreadForm, can_spread
 from models.dp.adam import FlatAdam
 from models.dp.clipping import Layout, Partition
 from models.dp.errors import BatchOverCap
@@ -22,9 +22,9 @@ from models.randomness import KeyedStreams, Purpose
 from models.weight_clusters import cluster_blocks, merged_thresholds
 
 ADAM_BETAS = (0.5, 0.9)
-"""Of a critic that follows a generator that moves."""
+"""For a critic whose generator changes between its steps."""
 LABEL_BETAS = (0.9, 0.999)
-"""Of a critic of labels, whose task stands still: longer averages of noisy gradients."""
+"""For a critic of labels, whose task does not change: longer averages of noisy gradients."""
 
 
 class PrivateCritic:
@@ -38,9 +38,9 @@ class PrivateCritic:
         placement: where it is trained; the critic moves there.
 
     Raises:
-        UnevenRounding: this machine cannot keep one record from moving the others' gradients.
-        DeviceDiffers: a device does not compute what it should, or what the others do.
-        DeviceMemoryShort: a device's memory does not hold the smallest piece of a batch.
+        UnevenRounding: this machine rounds a record differently by its place in a microbatch.
+        DeviceDiffers: a device gives other numbers than the library, or than the other devices.
+        DeviceMemoryShort: a device's memory does not hold the smallest microbatch.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class PrivateCritic:
         )
         assert self.layout.blocks == critic.public_groups(options), "the public number of groups"
         assert plan.acts is None or plan.acts.groups == self.layout.blocks, "the charged number of histograms"
-        self.placement = placement if can_spread(critic) else HOST
+        self.placement = placement if supports_data_parallel(critic) else HOST
         self._flat = _flatten(critic, self.placement.main)
         self._gradient = torch.zeros_like(self._flat)
         self._adam = FlatAdam(
@@ -73,17 +73,18 @@ class PrivateCritic:
         )
         self._closed_form: RecordForm
         self._mean = NoisyMean(self.layout)
-        self.unit = 0
-        if self.placement.spread:
-            assert can_spread(critic), "asked above"
-            form = SpreadForm(
+        self.microbatch_size = 0
+        """Records of a microbatch on devices; 0 on the CPU's own path."""
+        if self.placement.data_parallel:
+            assert supports_data_parallel(critic), "checked above"
+            form = DataParallelForm(
                 critic,
                 self.layout,
                 gp_weight=options.gp_weight,
                 max_batch=plan.max_sampled_batch,
                 placement=self.placement,
             )
-            self._closed_form, self.unit = form, form.unit
+            self._closed_form, self.microbatch_size = form, form.microbatch_size
             self._mean = DeviceNoise(self.layout, self.placement.main)
         else:
             self._closed_form = record_form(
@@ -97,23 +98,23 @@ class PrivateCritic:
 
     @property
     def partition(self) -> Partition:
-        """The groups and thresholds that the next step uses; public, for they come from noisy releases."""
+        """The groups and clipping thresholds of the next step; public, because they follow from noisy releases."""
         return self._partition
 
     @property
-    def recorded(self) -> bool:
-        """Whether the last step was played from recorded kernels on devices; no number depends on it."""
-        return isinstance(self._closed_form, SpreadForm) and self._closed_form.recorded
+    def replays_graphs(self) -> bool:
+        """Whether the last step replayed CUDA graphs; no number depends on it."""
+        return isinstance(self._closed_form, DataParallelForm) and self._closed_form.replays_graphs
 
     def step(self, step: int, real: Tensor, fake: Tensor, labels: Tensor | None = None) -> None:
         """Perform ONE complete private step.
 
-        On a refresh step the noisy histograms of this very batch set the thresholds from the next step on.
+        On a refresh step the noisy histograms of the same batch set the thresholds from the next step on.
 
         Args:
             step: number of the step, from 0.
             real: the realised Poisson batch, possibly empty: (batch, cells) vectors in the critic's precision, or
-                (batch, columns) int64 cells that are one (the same records in one-hot form, and faster), or
+                (batch, columns) int64 cells of one-hot records (faster), or
                 (batch, channels, height, width) images.
             fake: (batch, cells) or images, one generated record per real one, of the same label.
             labels: (batch,) int64 where the critic has classes.
@@ -165,14 +166,14 @@ class PrivateCritic:
         self._noise_ahead.begin(partial(self._mean.draw, noise, reader))
 
     def _noise(self, noise: NoisePlan, step: int) -> Tensor:
-        """What was begun; begun anew where a device had no memory for it beside the sum, which is made by now.
+        """Wait for the noise; draw it again if the device had no memory for it beside the sum, which is complete by now.
 
-        The same numbers, for they are made of the key, the step and public sizes.
+        The second draw gives the same numbers, which depend on the key, the step and public sizes alone.
         """
         try:
             return self._noise_ahead.take()
         except torch.OutOfMemoryError as error:
-            clear_frames(error.__traceback__)  # they refer to what was made of it
+            clear_frames(error.__traceback__)  # they refer to tensors of the failed draw
         self._begin_noise(noise, step)
         return self._noise_ahead.take()
 
