@@ -29,8 +29,8 @@ def gpu_step(result: dict[str, Any]) -> list[str]:
         (
             "`make bench-gpu`: the whole private step over an ordinary one of the same network, wall clock from the first launch until the GPU "
             "is done, medians of alternating steps. *Ordinary* is what torch gives: layers, autograd, the fused Adam, launched one kernel at a time; of images in "
-            "the faster of two layouts of memory. *Played* is the same recorded as a whole and played as one graph, which few trainings "
-            f"do. The private step played recorded kernels for {recorded} of these shapes. *Drawn* has batches of sizes that Poisson sampling gives. "
+            "the faster of two layouts of memory. *Played* is the same captured as a whole and replayed as one CUDA graph, which few trainings "
+            f"do. The private step replayed CUDA graphs for {recorded} of these shapes. *Drawn* has batches of sizes that Poisson sampling gives. "
             "The ordinary step has TF32 products beside a private one of TF32 and of bfloat16. Bar for critics of images: at most 1.5, hoped for 1.1.\n"
         ),
         *table(["critic", "from", "to", "played, from", "to"], _ranges(shapes)),

@@ -1,6 +1,6 @@
-"""ACTS: clipping thresholds from noisy histograms of gradient norms, on a public grid of bins.
+"""ACTS: adaptive clipping thresholds from noisy histograms of gradient norms, on a public grid of bins.
 
-The paper's edges followed the batch maximum and so revealed it; these are geometric and public, with an underflow and
+The paper's bin edges followed the batch maximum and so revealed it. These are geometric and public, with an underflow and
 an overflow bin. Every public block has one histogram; a record adds one to one bin of each, so the stack of `H` has L2
 sensitivity `sqrt(H)` under add-or-remove-one, which the plan charges jointly with the gradient (shared design, section 3).
 """
@@ -36,7 +36,7 @@ class AdaptiveThresholds:
     def counts(self, squares: Tensor) -> Tensor:
         """(blocks, bins + 2) float64 exact histograms of (batch, blocks) squared norms; private until noised.
 
-        A record with a norm that is not finite counts nowhere, as it counts nowhere in the sum.
+        A record with a norm that is not finite is not counted, as it is not in the sum.
         """
         assert squares.shape[1] == self._plan.groups
         good = squares[torch.isfinite(squares).all(dim=1)]

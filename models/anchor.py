@@ -9,11 +9,11 @@ the squared weights:
     w^2 k            first round, k columns: shared out by codes, for wide columns have more cells to get wrong
     k (k - 1) / 2    second round, as many tables: shared out by cells, and pairs with the target count more
 
-The second round asks what the noisy answers of the first suggest; its weights are normalised, so its sensitivity is the planned one
-whatever they suggest. The composition of Gaussian mechanisms of fixed `mu` is `sqrt(mu_1^2 + mu_2^2)`-Gaussian private even if the
-second is chosen by the output of the first (Dong, Roth and Su 2022, corollary 3.3). Between the rounds a plan may have a third release,
-which tells the pairs that depend on each other from those that do not (`models.screening`); it takes its share of the second round's
-sensitivity, and only the former are counted.
+The second round depends on the noisy answers of the first. Its weights are normalised, so it has the planned sensitivity whatever
+they are. The composition of Gaussian mechanisms of fixed `mu` is `sqrt(mu_1^2 + mu_2^2)`-Gaussian private even if the
+second is chosen from the output of the first (Dong, Roth and Su 2022, corollary 3.3). Between the rounds a plan may have a third release,
+which separates the pairs of columns that depend on each other from those that do not (`models.screening`). It takes its share of
+the second round's sensitivity, and only the dependent pairs are counted.
 
 A unit with `m` records contributes `floor(2^20 / m) / 2^20` of each of its records, at most their average, whose norm
 is no larger. Where at most `K` of its records are declared to count, it contributes so many of them fully, and the
@@ -23,9 +23,10 @@ rounded to the same grid.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,28 +36,28 @@ from core.synthesis.counting_rules import column_weights, table_weights
 from core.synthesis.stages import AnchorPlan
 from models.counting.memory import counter_of
 from models.counting.question import Counter, CountQuestion, Counts
+from models.dp.count_noise import GRID, on_grid
 from models.encoding import PrivateTable, block_starts
 from models.grouping import Groups
 from models.randomness import KeyedStreams, Purpose
 
-GRID = 2.0**-20
-"""Public grid of sums and noise, in records; the noise is larger by five orders of magnitude."""
 _COLUMN_STREAM = 2**32  # the noise of the first round; slices of the second use the steps below
 FIRST_ROUND, SECOND_ROUND, SCREENING = 0, 1, 2
-"""The steps that name the releases."""
+"""The steps that identify the releases."""
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
+Table = TypeVar("Table", Floats, Counts)
 
 
 def place_of(release: int, anchor: AnchorPlan) -> int:
-    """Return where a release stands among those of a plan, in the order in which they are made."""
+    """Return the index of a release among those of a plan, in the order in which they are made."""
     order = [FIRST_ROUND, SCREENING, SECOND_ROUND]
     return [one for one in order if sensitivity_of(one, anchor)].index(release)
 
 
 def sensitivity_of(release: int, anchor: AnchorPlan) -> float:
-    """Return the planned L2 sensitivity of a release, 0 for one that the plan has not."""
+    """Return the planned L2 sensitivity of a release, 0 for one that is not in the plan."""
     sizes = {
         FIRST_ROUND: anchor.column_sensitivity,
         SECOND_ROUND: anchor.table_sensitivity,
@@ -67,7 +68,7 @@ def sensitivity_of(release: int, anchor: AnchorPlan) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class MomentLayout:
-    """Which tables the second round counts; follows from public facts and the noisy counts of the first.
+    """The tables that the second round counts, chosen from public facts and the noisy counts of the first.
 
     Args:
         cardinalities: groups of every column.
@@ -88,6 +89,11 @@ class MomentLayout:
         """The columns inside the matrices: all, or all but the target."""
         columns = range(len(self.cardinalities))
         return tuple(column for column in columns if not (self.by_class and column == self.target_index))
+
+    @property
+    def class_column(self) -> tuple[int, ...]:
+        """The target where counts are by class, as the first axis of every table; else nothing."""
+        return (self.target_index,) if self.by_class and self.target_index is not None else ()
 
     @property
     def feature_cardinalities(self) -> tuple[int, ...]:
@@ -177,19 +183,33 @@ def exact_moments(
     """Count the tables of the second round, exact on the grid. Private: nothing may read it but `noisy_moments`.
 
     Args:
-        records: the rows, or who reads them.
+        records: the rows, or a counter that reads them.
         layout: which tables.
         groups: of every column (codes,) the group of each code; None if every code is its own.
     """
     counter = counter_of(records)
-    sliced = (layout.target_index,) if layout.by_class and layout.target_index is not None else ()
-    asked = [(*sliced, *columns) for columns in layout.weights]
+    asked = [(*layout.class_column, *columns) for columns in layout.weights]
     counted = counter.count(questions_of(asked, counter, groups))
+    return moments_of(
+        layout,
+        (
+            np.multiply(in_order(counts, columns), GRID, dtype=np.float64)
+            for columns, counts in zip(asked, counted, strict=True)
+        ),
+    )
+
+
+def moments_of(layout: MomentLayout, tables: Iterable[Floats]) -> Moments:
+    """Put tables of counts into matrices.
+
+    Args:
+        layout: which tables.
+        tables: one for each weight of the layout, in its order, in records; the classes first, then one axis a column.
+    """
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     pairs = np.zeros((layout.slices, layout.cells, layout.cells))
     ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
-    for columns, with_class, counts in zip(layout.weights, asked, counted, strict=True):
-        table = np.multiply(_in_order(counts, with_class), GRID, dtype=np.float64)
+    for columns, table in zip(layout.weights, tables, strict=True):
         place = blocks[columns[0]]
         if len(columns) == 1:
             ones[:, place] = table
@@ -204,7 +224,7 @@ def exact_moments(
 def questions_of(
     tables: Sequence[tuple[int, ...]], counter: Counter, groups: Sequence[Groups] | None
 ) -> list[CountQuestion]:
-    """Ask for tables over columns in any order, each of which will be in theirs."""
+    """Ask for tables over columns in any order; each answer has its columns in increasing order."""
     # One array a column, however many tables ask for it.
     narrow = None if groups is None else [of_codes.astype(np.int32) for of_codes in groups]
     ordered = [tuple(sorted(columns)) for columns in tables]
@@ -218,10 +238,11 @@ def questions_of(
     ]
 
 
-def _in_order(table: Counts, columns: tuple[int, ...]) -> Counts:
-    """A table whose columns are in the order of the rows', with its axes in the order of `columns`."""
+def in_order(table: Table, columns: tuple[int, ...]) -> Table:
+    """A table with its axes, given by increasing column, in the order of `columns`."""
     places = sorted(columns)
-    return table.transpose([places.index(column) for column in columns])
+    ordered: Table = table.transpose([places.index(column) for column in columns])
+    return ordered
 
 
 def noisy_columns(records: PrivateTable | Counter, anchor: AnchorPlan, streams: KeyedStreams) -> list[Floats]:
@@ -263,8 +284,8 @@ def noisy_moments(
     Every cell gets Gaussian noise of `anchor.noise_std` over its table's weight.
 
     Args:
-        records: the rows, or who reads them.
-        layout: which tables; chosen without sight of private rows.
+        records: the rows, or a counter that reads them.
+        layout: which tables; chosen without reading private rows.
         anchor: of the plan.
         streams: of the job.
         groups: of every column (codes,) the group of each code, chosen likewise; None if every code is its own.
@@ -302,8 +323,3 @@ def noisy_moments(
         Purpose.ANCHOR_NOISE, SECOND_ROUND, torch.from_numpy(pairs), torch.from_numpy(ones)
     )
     return Moments(pairs=pairs, ones=ones)
-
-
-def on_grid(noise: Floats) -> Floats:
-    """Round to the public grid."""
-    return np.rint(noise / GRID) * GRID

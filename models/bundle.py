@@ -1,8 +1,8 @@
 """Export: a trained generator becomes a bundle (the format is core.releases.bundle).
 
 The ONNX file of a table's generator is written layer by layer. That of an image generator comes from PyTorch's exporter
-and is then stripped of everything that speaks about the machine it ran on (stack traces with file names). Either way
-the same weights give the same bytes everywhere.
+and is then stripped of everything about the machine it ran on (stack traces with file names). Either way the same weights
+give the same bytes everywhere.
 """
 
 import logging
@@ -102,7 +102,7 @@ def export_onnx(generator: AnyGenerator) -> bytes:
     exporter_log.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            # Deprecations inside the exporter, nothing a reader of our logs can act on.
+            # Deprecations inside the exporter; no reader of the logs can act on them.
             warnings.simplefilter("ignore")
             program = torch.onnx.export(
                 network,

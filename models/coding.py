@@ -1,4 +1,4 @@
-"""Stored rows become the coded table or the images that a synthesizer trains on. Row-local; nothing is learnt from them."""
+"""Coding: stored rows become the coded table or the images that a synthesizer trains on, each row by itself."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -60,7 +60,7 @@ def ordered_columns(domain: TableDomain) -> tuple[bool, ...]:
 
 
 def codes_alone(domain: TableDomain) -> tuple[tuple[int, ...], ...]:
-    """Return the codes of each ordered column that have no place in its order: special values and missing ones."""
+    """Return the codes of each ordered column that are outside its order: special values and missing ones."""
     found: list[tuple[int, ...]] = []
     for column, ordered in zip(domain.coded, ordered_columns(domain), strict=True):
         specials = range(len(column.specials)) if isinstance(column, OrderedColumn) else range(0)

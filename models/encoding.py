@@ -1,4 +1,4 @@
-"""Private rows in coded form: what a synthesizer gets to see, and the cells of their one-hot form."""
+"""Private rows in coded form, as a synthesizer sees them, and the cells of their one-hot form."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from torch import Tensor
 from core.domain.codec import Codes
 
 Forbidden = Callable[[], Mapping[tuple[int, int], npt.NDArray[np.bool_]]]
-"""Works out (codes, codes) which cells of two columns are empty by public rules, where there are any."""
+"""Computes (codes, codes) masks of the cells of two columns that public rules leave empty, by the pair of columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PrivateTable:
-    """Coded private records. Nothing of it may leave a synthesizer but through a charged mechanism.
+    """Coded private records. They may leave a synthesizer only through a charged mechanism.
 
     Args:
         codes: (records, columns) integers, each below its column's cardinality.
@@ -27,7 +27,7 @@ class PrivateTable:
         record_bound: how many records a unit has at most, each of which counts fully; None where a unit may have any
             number, which count one together; public.
         alone: codes of each column that are never merged with others: special and missing values; public. Empty if there are none.
-        forbidden: works out which cells of two columns the declared rules leave empty, by their places; public.
+        forbidden: computes the cells of two columns that the declared rules leave empty; public.
     """
 
     codes: Codes
@@ -69,7 +69,7 @@ class PrivateTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PrivateImages:
-    """Private images. Nothing of them may leave a synthesizer but through a charged mechanism.
+    """Private images. They may leave a synthesizer only through a charged mechanism.
 
     Args:
         pixels: (images, height, width, channels) uint8.

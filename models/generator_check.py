@@ -1,8 +1,8 @@
-"""A look at a new generator's own draws, before it is released: does it vary as the noisy counts, or the domain, say?
+"""A check for mode collapse before a generator is released: do its draws vary as the noisy counts, or the domain, say?
 
-Only what is released is looked at: the generator, the anchor's noisy counts and the declared domain. So the look is
+Only released things are read: the generator, the anchor's noisy counts and the declared domain. So the check is
 post-processing and costs no privacy. Its randomness is a keyed stream of a public key, so a resumed job finds the same.
-What the limits below are drawn from is in docs/idpgan.md and benchmarks/results/degenerate.json.
+The sources of the limits below are docs/idpgan.md and benchmarks/results/degenerate.json.
 """
 
 import math
@@ -25,17 +25,17 @@ from models.synthesizer import NoisyVariety, TrainedGenerator, TrainedImageGener
 
 PUBLIC_KEY: Final = b"understudy: check of a generator"
 LOST: Final = 0.1
-"""Share of the variety that noisy counts are sure of below which it is lost."""
+"""The variety is lost below this share of what the noisy counts are sure of."""
 LEAST_SPREAD: Final = 0.02
-"""Least share of records off a column's most common value that is missed."""
+"""Smallest share of records off a column's most common value whose loss is reported."""
 CONSTANT: Final = 0.002
-"""Share of draws off a column's most common value below which the column is taken for constant where nothing is known."""
+"""A column of which nothing is known counts as constant below this share of draws off its most common value."""
 FEW: Final = 0.02
-"""Share of the combinations of the declared domain below which records repeat, without an anchor."""
+"""Without an anchor, records repeat below this share of the combinations of the declared domain."""
 FEWEST_OF_LABEL, FEWEST_IMAGES_OF_LABEL = 100, 20
-"""Draws of a label below which nothing is said of it."""
+"""A label with fewer draws is not judged."""
 ALIKE: Final = 2.0 / 255.0
-"""Root mean squared distance of two shrunken images below which they are alike."""
+"""Two shrunken images are alike below this root mean squared distance."""
 _SHRUNK: Final = 16
 _COMPARED: Final = 500
 _SHADES: Final = 255.0
@@ -46,11 +46,11 @@ Shares = npt.NDArray[np.float64]
 
 
 def check_generator(generator: TrainedGenerator | TrainedImageGenerator, domain: Domain) -> GeneratorCheck:
-    """Draw, and compare.
+    """Draw records or images and compare them with what is known.
 
     Args:
-        generator: that was trained.
-        domain: that was declared; names columns and labels.
+        generator: trained.
+        domain: declared; gives the names of columns and labels.
     """
     generator.network.eval().float().cpu()
     streams = KeyedStreams(PUBLIC_KEY)

@@ -1,11 +1,11 @@
-"""The public grids that a training rounds its sums and its noise to, for the certificate."""
+"""The public grids of a training's sums and noise, for the certificate."""
 
 from typing import Any
 
 from core.synthesis.image_anchor import ImageAnchorPlan
 from core.synthesis.learning import GRID as LEARNING_GRID
 from core.synthesis.plan import Plan
-from models.anchor import GRID
+from models.dp.count_noise import GRID
 from models.dp.noise import GRID_BITS, grid_bits
 from models.images import sums
 

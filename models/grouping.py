@@ -1,7 +1,7 @@
 """Groups of codes: how finely pairs of columns are counted.
 
 The noise on a cell of a table of counts does not depend on how many records the cell holds, so a table of few large cells has
-less error than one of many small cells, until the cells hide what differs inside them. The codes of a column are merged into
+less error than one of many small cells, until differences inside the cells are lost. The codes of a column are merged into
 groups of about equal weight: neighbours where the codes are ordered, rare with rare where they are not. A code with more than a
 group's weight stays alone. The weight is the root of the share, so that rare values, which may matter most, are not all in one group. Inside a group the codes keep the shares that they have in the column.
 
@@ -28,7 +28,7 @@ def group_codes(law: Floats, *, most: int, ordered: bool, alone: Sequence[int] =
         law: (codes,) noisy shares.
         most: how many groups an even law gets; an uneven one may get a few more.
         ordered: whether neighbouring codes are alike; else codes are merged in the order of their shares.
-        alone: codes that are merged with none, such as missing values beside numbers.
+        alone: codes that are never merged, such as missing values beside numbers.
 
     Returns:
         (codes,) the group of every code, from 0 without a gap.

@@ -1,7 +1,7 @@
 """Learning a table's domain: the only place where bounds, bins and categories come from private rows.
 
-Every release is one vector of counts with Gaussian noise, on the public grid 2^-20. What follows from the noisy counts is
-post-processing: bounds hold what is surely there (`models.learnt_bounds`), bins follow the density and heavy values
+Every release is one vector of counts with Gaussian noise, on the public grid 2^-20. Everything derived from the noisy counts is
+post-processing: bounds hold all values that are certain to occur (`models.learnt_bounds`), bins follow the density and heavy values
 become special values (`models.learnt_bins`), categories are those above the plan's threshold. The result is an
 ordinary domain in which nothing is left to be learnt.
 
@@ -24,8 +24,9 @@ from core.domain.codec import numbers_of
 from core.domain.columns import Column, LabelColumn, Modelled, NumericColumn, TimeColumn, UnitColumn
 from core.domain.schema import storage_schema
 from core.domain.table import TableDomain
-from core.synthesis.learning import DECIMALS_WEIGHT, GRID, RECORDS, LearningPlan, LearningRelease
+from core.synthesis.learning import DECIMALS_WEIGHT, RECORDS, LearningPlan, LearningRelease
 from models.coding import coded_table
+from models.dp.count_noise import GRID, on_grid, release_counts
 from models.encoding import PrivateTable
 from models.learnt_bins import NoisyTree, fine_grid, with_bins
 from models.learnt_bounds import bound_cells, with_bounds
@@ -34,9 +35,9 @@ from models.randomness import KeyedStreams, Purpose
 from models.synthesizer import TrainingHost
 
 DECIMALS = 7
-"""Decimals that are told apart: 0 to 6; the last count is of numbers with more."""
+"""Numbers of decimals that are distinguished: 0 to 6; the last count is of numbers with more."""
 _BUCKETS = 2**16
-"""Buckets of names by which a listener compares two tables; nothing that is released depends on it."""
+"""Buckets of names by which a recorder compares two tables; no release depends on it."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -44,7 +45,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Rows:
-    """Private rows with what each may add.
+    """Private rows with their weights.
 
     Args:
         batches: with `storage_schema` of the declared domain.
@@ -70,17 +71,17 @@ def learn_domain(
     *,
     noise_of_one: float = 0.0,
 ) -> TableDomain:
-    """Release what the plan says, and return the domain with what was learnt in the place of what was to be learnt.
+    """Make the plan's releases, and return the domain with the learnt parts filled in.
 
     Args:
         batches: private rows with `storage_schema(domain)`.
         domain: as declared.
         plan: the releases.
         streams: of the job.
-        noise_of_one: what a bound on the records of a unit is weighed against (`models.learnt_records`); public.
+        noise_of_one: weighs against a larger bound on the records of a unit (`models.learnt_records`); public.
 
     Raises:
-        ValueError: the plan is not one of this domain.
+        ValueError: the plan is for another domain.
     """
     if tuple((one.column, one.learns) for one in plan.releases) != domain.learnt:
         raise ValueError("the plan learns another domain")
@@ -122,7 +123,7 @@ def learnt_records(
 ) -> tuple[TableDomain, PrivateTable]:
     """Return the domain, learnt where the plan says so, and the records coded by it.
 
-    The mark of the measurements is durable before anything is learnt. A resumed job learns again, from the same noise.
+    The progress mark is durable before anything is learnt. A resumed job learns again, with the same noise.
 
     Args:
         batches: private rows with `storage_schema(domain)`.
@@ -160,15 +161,21 @@ def _rows(batches: Sequence[pa.RecordBatch], domain: TableDomain) -> _Rows:
     return _Rows(batches=batches, shares=shares, first=first, held=held)
 
 
-def _numbers(column: NumericColumn | TimeColumn, values: pa.ChunkedArray) -> Floats:
-    """Numbers within the column's bounds, NaN for null; each depends on its own record alone."""
+def _present(
+    column: NumericColumn | TimeColumn, values: pa.ChunkedArray, rows: _Rows
+) -> tuple[Floats, Floats]:
+    """The numbers that are neither null nor special, within the column's bounds, and the shares of their records.
+
+    Each number depends on its own record alone.
+    """
     pieces = [numbers_of(column, piece) for piece in values.chunks]
-    found: Floats = np.clip(np.concatenate([np.zeros(0), *pieces]), column.lower, column.upper)
-    return found
+    numbers = np.clip(np.concatenate([np.zeros(0), *pieces]), column.lower, column.upper)
+    present = ~(np.isnan(numbers) | np.isin(numbers, column.specials))
+    return numbers[present], rows.shares[present]
 
 
 def _counted(cells: Integers, shares: Floats, count: int) -> Floats:
-    """Sums of the records' shares in every cell, in units: integers below 2^53 before they are scaled, so exact in any order."""
+    """Sums of the records' shares in every cell, in records: integers below 2^53 before scaling, so exact in any order."""
     sums: Floats = np.bincount(cells, weights=shares, minlength=count).astype(np.float64) * GRID
     return sums
 
@@ -176,18 +183,11 @@ def _counted(cells: Integers, shares: Floats, count: int) -> Floats:
 def _released(
     exact: Floats, std: float, release: LearningRelease, streams: KeyedStreams, step: int
 ) -> Floats:
-    """One vector of counts with noise of one standard deviation: the seam that every number passes."""
-    streams.releases.exact(
-        Purpose.LEARNING_NOISE, step, [(torch.from_numpy(exact), std)], sensitivity=release.sensitivity / std
-    )
-    noise = streams.normals(Purpose.LEARNING_NOISE, step, len(exact))
-    noisy = exact + np.rint(noise * std / GRID) * GRID
-    streams.releases.noisy(Purpose.LEARNING_NOISE, step, torch.from_numpy(noisy))
-    return noisy
+    return release_counts(exact, std, streams, Purpose.LEARNING_NOISE, step, sensitivity=release.sensitivity)
 
 
 def _bound(rows: _Rows, plan: LearningPlan, streams: KeyedStreams, step: int, noise_of_one: float) -> int:
-    """How many records of a unit count, from how many units have how many."""
+    """The bound on a unit's records, from a noisy histogram of records per unit."""
     release = plan.releases[step]
     std = plan.noise_multiplier * release.sensitivity
     counts = np.bincount(bins_of(rows.held), minlength=len(RECORDS) + 1).astype(np.float64)
@@ -205,11 +205,10 @@ def _with_bounds(
 ) -> NumericColumn | TimeColumn:
     release = plan.releases[step]
     std = plan.noise_multiplier * release.sensitivity
-    numbers = _numbers(column, values)
-    present = ~(np.isnan(numbers) | np.isin(numbers, column.specials))
+    numbers, shares = _present(column, values, rows)
     edges = bound_cells(column)
-    cells = np.clip(np.searchsorted(edges, numbers[present], side="right") - 1, 0, len(edges) - 2)
-    noisy = _released(_counted(cells, rows.shares[present], len(edges) - 1), std, release, streams, step)
+    cells = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    noisy = _released(_counted(cells, shares, len(edges) - 1), std, release, streams, step)
     return with_bounds(column, edges, noisy, std)
 
 
@@ -223,9 +222,7 @@ def _with_bins(
 ) -> NumericColumn | TimeColumn:
     release = plan.releases[step]
     std = plan.noise_multiplier * release.sensitivity
-    numbers = _numbers(column, values)
-    present = ~(np.isnan(numbers) | np.isin(numbers, column.specials))
-    numbers, shares = numbers[present], rows.shares[present]
+    numbers, shares = _present(column, values, rows)
     grid = fine_grid(column)
     leaves = grid.leaf_of(numbers)
     counts = [_counted(leaves // size, shares, grid.leaves // size) for size in grid.sizes]
@@ -240,7 +237,7 @@ def _with_bins(
 
 
 def _decimals(numbers: Floats) -> Integers:
-    """How many decimals each number has as people write it; `DECIMALS` where there are more than can be told apart."""
+    """The decimals of each number's shortest notation; `DECIMALS` where there are more than are distinguished."""
     found = np.full(len(numbers), DECIMALS, dtype=np.int64)
     for digits in range(DECIMALS - 1, -1, -1):
         scaled = np.rint(numbers * 10.0**digits)
@@ -258,7 +255,7 @@ def _with_categories(
 ) -> LabelColumn:
     """Publish the names whose noisy count of units exceeds the threshold, the most frequent of them.
 
-    Only names that somebody has are counted, so their list is private: it passes the seam in a table of public shape.
+    Only names that occur are counted, so their list is private: it passes the seam in a table of public shape.
     """
     release, std = plan.releases[step], plan.noise_multiplier
     texts = values.filter(pa.array(rows.first))
@@ -275,7 +272,7 @@ def _with_categories(
         sensitivity=release.sensitivity / std,
     )
     noise = streams.normals(Purpose.LEARNING_NOISE, step, len(exact))
-    noisy = exact + np.rint(noise * std / GRID) * GRID
+    noisy = exact + on_grid(noise * std)
     most = len(column.labels)
     above = [place for place in np.argsort(-noisy, kind="stable") if noisy[place] > plan.threshold][:most]
     spelt, passed = _as_table([names[place] for place in above], noisy[above], most)

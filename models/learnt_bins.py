@@ -1,10 +1,10 @@
 """Bins, heavy values and decimals of a column from a tree of noisy counts. Post-processing.
 
-The tree stands on a fine public grid between the column's bounds. Its nodes are opened where surely more lies than a quarter
-of a bin's worth, so cells end up fine where the rows are dense. Neighbouring cells are then merged, those first that differ least:
-what merging costs is the likelihood that even densities lose, and a little for the rows that end in one bin. So a stretch
-without rows stays a bin of its own, and a single value that many rows have, too; where the grid is continuous such a value
-becomes a special value.
+The tree has a fine public grid between the column's bounds as its leaves. A node is opened if it certainly holds more than a
+quarter of a bin's rows, so cells are fine where the rows are dense. Neighbouring cells are then merged, the most similar
+first: the cost of a merge is the likelihood lost by an even density, and a little for the rows that end in one bin. So a
+stretch without rows stays a bin of its own, and so does a single value that many rows have; where the grid is continuous
+such a value becomes a special value.
 """
 
 import itertools
@@ -34,15 +34,15 @@ _OPENED: Final = 4.0
 _HEAVY: Final = 5.5
 """Standard deviations above which a count opens every node that it lies in: none of 2^18 empty leaves in 200 tables has one."""
 _MERGED: Final = 4.0
-"""Standard deviations below which a cell counts as empty at first: neighbours of that kind become one."""
+"""A cell below this many standard deviations counts as empty at first; empty neighbours become one cell."""
 _GROWTH: Final = 4.0
 """How much wider each cell of what is sparse is than the one before, and than a part of what it lies beside."""
 _DENSER: Final = 8.0
-"""How many times as dense something is beside which a sparse cell is cut."""
+"""A sparse cell is cut beside a neighbour that is this many times as dense."""
 _KEPT_BACK: Final = 4
-"""One code in so many is kept back for such cells."""
+"""One code in so many is reserved for such cells."""
 _LONGER_DECIMALS: Final = 0.1
-"""Share of the numbers that may have more decimals than synthetic ones, at most and but for two deviations of noise."""
+"""Largest share of the numbers, up to two deviations of noise, that may have more decimals than synthetic ones."""
 _LARGEST: Final = 2.0**53
 
 
@@ -154,7 +154,7 @@ class _Cell:
 def with_bins(
     column: NumericColumn | TimeColumn, tree: NoisyTree, *, decimals: Floats | None, decimals_std: float
 ) -> NumericColumn | TimeColumn:
-    """Return the column with edges, special values and decimals as its noisy counts have them.
+    """Return the column with edges, special values and decimals from its noisy counts.
 
     Args:
         column: with its bounds; `bin_count` is how many codes bins and heavy values may have.
@@ -211,14 +211,14 @@ def _levels(tree: NoisyTree) -> list[_Level]:
 
 
 def _inside(level: _Level) -> npt.NDArray[np.bool_]:
-    """Whether something in each eight nodes stands out of the noise by itself."""
+    """Whether a node among each eight stands out of the noise by itself."""
     flags = np.zeros(len(level.counts) + -len(level.counts) % _CHILDREN, dtype=np.bool_)
     flags[: len(level.counts)] = level.stands_out | (level.counts > _HEAVY * level.std)
     return np.asarray(flags.reshape(-1, _CHILDREN).any(axis=1), dtype=np.bool_)
 
 
 def _cells(tree: NoisyTree, most: int) -> list[_Cell]:
-    """Nodes that are not opened, in order; neighbours that seem empty as one."""
+    """The nodes that are not opened, in order, with neighbours that seem empty merged."""
     reach = np.append(0.0, np.cumsum(tree.grid.widths))
     levels = _levels(tree)
 
@@ -234,7 +234,7 @@ def _cells(tree: NoisyTree, most: int) -> list[_Cell]:
             return [whole] if whole.width else []
         children = (below(depth + 1, child) for child in range(node * _CHILDREN, (node + 1) * _CHILDREN))
         found = _without_empty([cell for cells in children for cell in cells])
-        # Where nothing stands out inside, its own count is the better one.
+        # Where nothing stands out inside, the node's own count is more precise.
         return [whole] if len(found) == 1 else found
 
     tops = (below(0, node) for node in range(len(levels[0].counts)))
@@ -275,7 +275,7 @@ def roundest(low: float, end: float) -> float:
 
 
 def _without_empty(cells: list[_Cell]) -> list[_Cell]:
-    """Merge neighbours that seem empty, so that what little they have adds up."""
+    """Merge neighbours that seem empty, so that their small counts add up."""
     kept: list[_Cell] = []
     was_empty = False
     for cell in cells:
@@ -291,7 +291,7 @@ def _without_empty(cells: list[_Cell]) -> list[_Cell]:
 
 
 def _merged(cells: list[_Cell], most: int, total: float) -> list[_Cell]:
-    """Merge the neighbours that differ least until at most so many are left."""
+    """Merge the most similar neighbours until at most so many are left."""
     left = [replace(cell, count=max(cell.count, 0.0)) for cell in cells]
     costs = [_cost(one, other, total) for one, other in itertools.pairwise(left)]
     while len(left) > max(most, 1):

@@ -1,4 +1,4 @@
-"""Bounds of a column from noisy counts in public cells that cover all that its type can hold. Post-processing."""
+"""Bounds of a column from noisy counts in public cells that cover all values of its type. Post-processing."""
 
 from dataclasses import replace
 from typing import Final
@@ -11,11 +11,11 @@ from core.domain.columns import NumericColumn, TimeColumn
 Floats = npt.NDArray[np.float64]
 
 SURE: Final = 4.5
-"""Standard deviations of noise above which something is there: of fifteen hundred empty cells in one of 190 tables."""
+"""A count above this many standard deviations is certain: noise alone reaches it in one of 190 tables of 1,500 empty cells."""
 _TOGETHER: Final = (1, 4, 16, 64)
-"""How many neighbouring cells are looked at together, where no single one stands out."""
+"""How many neighbouring cells are summed where no single one stands out."""
 _MARGIN: Final = 4
-"""Cells beyond, where bins are learnt too and tell what lies in them: half an octave for the tail, but never across zero."""
+"""Extra cells where bins are learnt too, which then tell what lies in them: half an octave for the tail, never across zero."""
 _SMALLEST, _LARGEST = -40, 53
 """Octaves of numbers: from 2^-40 to 2^53, to either side of zero."""
 _PARTS = 8
@@ -45,7 +45,7 @@ def bound_cells(column: NumericColumn | TimeColumn) -> Floats:
 def with_bounds(
     column: NumericColumn | TimeColumn, edges: Floats, noisy: Floats, std: float
 ) -> NumericColumn | TimeColumn:
-    """Return the column with the tightest cells that surely hold all that is surely there; its own bounds where nothing is.
+    """Return the column bounded by the tightest cells that hold all certain values; by its own bounds if there are none.
 
     Args:
         column: as declared.
@@ -78,7 +78,7 @@ def with_bounds(
 
 
 def _sure(noisy: Floats, std: float) -> tuple[int, int] | None:
-    """The first and last cell of all that is surely there: single cells, or as few neighbours together as do."""
+    """The first and last cell with certain values: single cells, or as few neighbours together as stand out."""
     for count in _TOGETHER:
         if count > len(noisy):
             break
@@ -90,7 +90,7 @@ def _sure(noisy: Floats, std: float) -> tuple[int, int] | None:
 
 
 def _reached(noisy: Floats, last: int, std: float) -> int:
-    """The last cell of a tail: as long as the counts beyond `last` are together surely above zero, to where that is surest."""
+    """The last cell of a tail: extended while the sum of counts beyond `last` is certain, to where it is most certain."""
     while len(beyond := noisy[last + 1 :]):
         scores = np.cumsum(beyond) / np.sqrt(np.arange(1, len(beyond) + 1))
         if scores.max() <= SURE * std:

@@ -1,7 +1,7 @@
 """How many records of a unit count, from a noisy histogram of records per unit. Post-processing.
 
-A small bound cuts records off, and not at random: who has many differs from who has few. A large one multiplies the noise of every
-count. So of the public candidates the one is taken of which the sum of two errors, both total variations, is least:
+A small bound cuts records off, and not at random: units with many records differ from units with few. A large bound multiplies the
+noise of every count. So the public candidate with the least sum of two errors, both total variations, is taken:
 
     cut off      (1 - counted(K) / records) / 3      a third: records that are cut off differ that much from those that are not
     noise        noise_of_one * K / counted(K)       on a table of a pair of columns, in as many groups as one record has
@@ -26,14 +26,14 @@ from core.synthesis.stages import AnchorPlan
 _UNLIKE: Final = 1 / 3
 """Total variation between records that are cut off and the others (docs/unit-records.md has what simulated stays give)."""
 _SURE: Final = 3.0
-"""Standard deviations above which units surely lie beyond a candidate."""
+"""Units beyond a candidate are certain above this many standard deviations."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
 def bins_of(records: Integers) -> Integers:
-    """The bin of every unit: of the smallest candidate that cuts nothing off, or the last one; (units,)."""
+    """The bin of every unit, (units,): the smallest candidate that cuts none of its records off, or the last bin."""
     bins: Integers = np.searchsorted(np.array(RECORDS), records, side="left")
     return bins
 
@@ -44,7 +44,7 @@ def chosen_bound(counts: Floats, std: float, *, noise_of_one: float) -> int:
     Args:
         counts: (candidates + 1,) noisy numbers of units by bin.
         std: of the noise on each of them.
-        noise_of_one: see `noise_of_one`; 0 where noise is no concern.
+        noise_of_one: see `noise_of_one`; 0 to ignore the noise.
     """
     beyond = np.cumsum(counts[::-1])[::-1]  # units in a bin or a later one
     sure = beyond > _SURE * std * np.sqrt(np.arange(len(counts), 0, -1))

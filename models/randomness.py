@@ -1,8 +1,8 @@
 """Replay-safe randomness: ChaCha20 streams addressed by (purpose, step).
 
-One 256-bit key belongs to one job. A draw is named by what it is for and by the step that needs it, so a job that
-resumes, or is delivered twice, replays exactly the same coins and the same noise: a crash never spends twice and
-never averages noise away (docs/decisions/replay-safe-randomness.md).
+Every job has its own 256-bit key. A draw is addressed by its purpose and by the step that needs it. So a job that resumes,
+or is delivered twice, replays exactly the same coins and the same noise: a crash never spends budget twice and never
+averages noise away (docs/decisions/replay-safe-randomness.md).
 
 The stream of an address is the ChaCha20 keystream (RFC 8439) with the block counter starting at zero and the 96-bit
 nonce `purpose (4 bytes, little endian) || step (8 bytes, little endian)`. Every call starts at the beginning of its
@@ -29,7 +29,9 @@ _MAX_STEP = 2**64
 _TO_UNIT_53 = 2.0**-53
 _TO_UNIT_64 = 2.0**-64
 _HALF_UNIT_64 = 2.0**-65
-_RARE = np.uint64(2**44)  # a radius whose word lies this near either end takes another: one in half a million
+_RARE = np.uint64(
+    2**44
+)  # a radius whose word lies this close to either end takes a second word: one in half a million
 TURN_OF_WORD = 2.0 * math.pi * _TO_UNIT_64  # radians of one step of a signed word: from -pi to pi
 PIECE = 1 << 15  # normals made at a time, so that every intermediate stays in the cache
 _ZEROS = memoryview(bytes(8 * PIECE))
@@ -112,7 +114,7 @@ class KeystreamReader:
     def first_block_input(self) -> bytes:
         """The 64 bytes that the first block is made of (RFC 8439, section 2.3), for devices with a cipher of their own.
 
-        Whoever holds them can subtract the noise, as whoever holds the key.
+        As secret as the key: who has them can subtract the noise.
         """
         return self._first_block_input
 
@@ -146,7 +148,7 @@ class KeyedStreams:
 
     Args:
         key: 32 bytes, fresh from the operating system for every job.
-        releases: who listens where noise meets private values; nobody, in a job.
+        releases: sees every release; `NullRecorder` by default.
     """
 
     def __init__(self, key: bytes, *, releases: ReleaseRecorder | None = None) -> None:
@@ -156,7 +158,7 @@ class KeyedStreams:
         self.releases: ReleaseRecorder = releases or NullRecorder()
 
     def __repr__(self) -> str:
-        """Never the key."""
+        """Without the key."""
         return "KeyedStreams(<sealed>)"
 
     def bytes(self, purpose: Purpose, step: int, count: int) -> bytes:
@@ -244,11 +246,11 @@ class KeyedStreams:
 
 
 class NormalSource:
-    """Makes standard normal numbers from a reader's words, in buffers that it keeps.
+    """Makes standard normal numbers from a reader's words, in reused buffers.
 
     Box and Muller (1958) on pairs of uniform words. The radius takes a whole word, `u = (word + 1/2) 2**-64` in (0, 1].
-    `u` near 0 or 1 would give radii in steps that show on the grid of the noise, so within 2**-20 of either end it takes a
-    second word for its next 64 bits. Thus `sqrt(-2 log u)` is fine everywhere and at most 13.4. The angle takes a word,
+    Near 0 or 1 the spacing of `u` would give radii coarser than the grid of the noise, so within 2**-20 of either end it takes
+    a second word for its next 64 bits. Then `sqrt(-2 log u)` is fine enough everywhere and at most 13.4. The angle takes a word,
     rounded to 53 bits. The first half of the words makes radii, the second half angles, then come the second words of rare
     radii; of the numbers, cosines come first, then sines.
     """
@@ -311,7 +313,7 @@ def _logarithms(words: npt.NDArray[np.uint64], finer: npt.NDArray[np.uint64]) ->
 
 
 def near_an_end(words: torch.Tensor) -> torch.Tensor:
-    """Which of (n,) int64 patterns of words lie so near either end that, as radii, they take a second word."""
+    """Which of (n,) int64 patterns of words lie so close to either end that, as radii, they take a second word."""
     reach = int(_RARE)
     return (words >= -reach) & (words < reach)
 

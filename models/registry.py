@@ -1,4 +1,4 @@
-"""The synthesizers by name: what a plan names is what runs."""
+"""The synthesizers by the name that a plan gives."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,7 +26,7 @@ def make_synthesizer(
         earlier: counts of releases that the plan takes over, in its order; only plans of "idpgan" do.
 
     Raises:
-        KeyError: no synthesizer has this name (a plan is validated before).
+        KeyError: no synthesizer has this name; a validated plan never names one.
     """
     if earlier:
         assert name == "idpgan", "no other plan reuses counts"

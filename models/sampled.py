@@ -1,4 +1,4 @@
-"""Records drawn from a trained generator inside a job: post-processing, and the same for the same streams."""
+"""Records drawn from a trained generator inside a job: post-processing, repeatable from the same streams."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -28,7 +28,7 @@ def outputs(
     *,
     rows: int,
 ) -> Iterator[tuple[Integers, Tensor]]:
-    """Labels and what the network gives for them, logits or images, some hundred rows at a time.
+    """Labels and the network's output for them, logits or images, some hundred rows at a time.
 
     Args:
         generator: on the CPU.
@@ -45,11 +45,11 @@ def outputs(
 
 
 def records_of(generator: TrainedGenerator, logits: Tensor, uniforms: Tensor) -> Integers:
-    """Codes (rows, columns) drawn from what a generator gives.
+    """Codes (rows, columns) drawn from a generator's logits.
 
     Args:
         generator: on the CPU.
-        logits: what its network gave.
+        logits: the network's output.
         uniforms: (rows, `uniforms_wanted`) in [0, 1).
     """
     network, columns = generator.network, len(generator.cardinalities)
@@ -66,7 +66,7 @@ def records_of(generator: TrainedGenerator, logits: Tensor, uniforms: Tensor) ->
 
 
 def uniforms_wanted(generator: TrainedGenerator) -> int:
-    """Uniform numbers for each record: one a column, and one more for the code within its group."""
+    """Uniform numbers for each record: one per column, and another for the code within its group."""
     return len(generator.cardinalities) * (2 if _is_by_group(generator.network) else 1)
 
 

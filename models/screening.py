@@ -1,17 +1,17 @@
-"""Screening: which pairs of columns are counted, by how far each is noisily seen to be from independence.
+"""Screening: which pairs of columns are counted, chosen by a noisy distance of each from independence.
 
-Most pairs of columns of a wide table tell nothing, and counting them takes from the rest. After the first round every pair of columns is
-asked for one number, the sum over its cells of
+Most pairs of columns of a wide table carry no information, and counting them takes budget from the rest. After the first round one
+number is released for every pair of columns, the sum over its cells of
 
     | records of the cell - records expected of independent columns |
 
 where the expected ones are a product of the noisy shares of the first round. One record more moves one cell of each pair by one, so it
 moves all distances of k columns together by at most `sqrt(k (k - 1) / 2)` (L2). A distance is between 0 and twice the number of
-records however many cells there are, so noise that would drown a table of counts leaves it readable. Aydore and others (2021), McKenna
+records however many cells there are, so noise that would hide a table of counts leaves it readable. Aydore and others (2021), McKenna
 and others (2022, AIM) choose what to measure by the same distance.
 
-Columns that are independent have a distance as well, for records fall where they fall: the mean absolute deviation of a Poisson law of each
-cell. What is left above it says how much is lost where the pair is not counted.
+Independent columns have a positive distance too, by chance: the mean absolute deviation of a Poisson distribution of each
+cell. What exceeds it measures what is lost if the pair is not counted.
 """
 
 import itertools
@@ -24,18 +24,19 @@ import torch
 from scipy.special import gammaln
 
 from core.synthesis.stages import AnchorPlan
-from models.anchor import GRID, SCREENING, Pair, on_grid, questions_of
+from models.anchor import SCREENING, Pair, questions_of
 from models.counting.memory import counter_of
 from models.counting.question import Counter
+from models.dp.count_noise import GRID, on_grid
 from models.encoding import PrivateTable
 from models.grouping import Groups, group_codes, sums_of_groups
 from models.randomness import KeyedStreams, Purpose
 
 RECORDS_PER_CELL = 8.0
-"""Declared units that a cell of a pair is to hold on average, so that what falls by chance does not hide what depends."""
+"""Declared units per cell of a pair on average, so that chance does not hide dependence."""
 FEWEST_GROUPS, MOST_GROUPS = 4, 64
 MOST_CELLS = 2**25
-"""Cells of all pairs together: what counting them holds in memory, eight bytes each."""
+"""Cells of all pairs together, which are held in memory at eight bytes each."""
 WORTH = 1.0
 """Least distance, as a share of all records, of a pair that is counted, over the root of the noise of a cell as a share of them.
 Groups grow with the root of the signal (`models.grouping`), so what counting a pair leaves wrong falls with that root."""
@@ -79,7 +80,7 @@ def exact_distances(
     """Sum every pair's absolute differences from independence, exact on the grid. Private: only `noisy_distances` may read it.
 
     Args:
-        records: the rows, or who reads them.
+        records: the rows, or a counter that reads them.
         laws: of every column (codes,) noisy shares.
         groups: of every column (codes,) the group of each code.
         size: records that are expected in all.
@@ -111,15 +112,15 @@ def noisy_distances(
     """Release every pair's distance from independence with Gaussian noise; (pairs,) in records.
 
     Args:
-        records: the rows, or who reads them.
+        records: the rows, or a counter that reads them.
         laws: of every column (codes,) noisy shares.
-        groups: of every column (codes,) the group of each code, chosen without sight of private rows.
+        groups: of every column (codes,) the group of each code, chosen without reading private rows.
         anchor: of the plan.
         streams: of the job.
         size: records that are expected in all, likewise.
 
     Raises:
-        ValueError: the plan pays for no distances.
+        ValueError: the plan has no screening.
     """
     if not anchor.screening_sensitivity:
         raise ValueError("the plan pays for no distances")
@@ -179,7 +180,9 @@ def worth_counting(
     tables = always + np.arange(1, len(order) + 1)
     worth = shares[order] > WORTH * np.sqrt(cell_std * np.sqrt(tables) / declared_size)
     many = len(order) if worth.all() else int(np.argmin(worth))
-    chosen = order[: max(many, 0 if always else 1)]  # what is planned is released
+    chosen = order[
+        : max(many, 0 if always else 1)
+    ]  # a planned release is always made, so at least one table is counted
     return tuple(pairs[place] for place in sorted(chosen.tolist()))
 
 

@@ -1,4 +1,4 @@
-"""Smoothing of the noisy counts of a column, where the noise hides more than the counts show.
+"""Smoothing of the noisy counts of a column where the noise is large beside the counts.
 
 The counts are `y_i = level_i + N(0, s^2)` with known `s`. They are replaced by the posterior mean of the levels:
 
@@ -45,7 +45,7 @@ class CodeOrder:
 
     Args:
         ordered: of every column, whether neighbouring codes are alike.
-        alone: of every column, the codes that have no place in its order, such as missing values.
+        alone: of every column, the codes outside its order, such as missing values.
     """
 
     ordered: Sequence[bool]

@@ -1,8 +1,8 @@
-"""What took part in a training, by version and hash, for its certificate.
+"""The software that took part in a training, by version and hash, for its certificate.
 
 A distribution's hash is the SHA-256 of its RECORD's rows that carry a hash, sorted, without the files that an installer
-makes (scripts, `.dist-info`, byte code): two installations of one wheel have the same, whatever installed them. Where
-an installer left no RECORD it is null. Our own hash is over our source files, since they may run without being installed.
+creates (scripts, `.dist-info`, byte code). So two installations of one wheel have the same hash, whatever installed them.
+It is null where the installer left no RECORD. The hash of this project is over its source files, which may run uninstalled.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from core.synthesis.spec import GRAPHICAL
 TAKING_PART: Final = (
     "cryptography", "numpy", "onnx", "onnxscript", "pyarrow", "pydantic", "safetensors", "scikit-learn", "scipy", "torch",
 )  # fmt: skip
-"""What reads rows, draws, trains, accounts or exports in a training; not what carries messages or logs."""
+"""Distributions that read rows, draw, train, account or export in a training; not those for messages or logs."""
 
 
 FITTING_GRAPHS: Final = ("jax", "jaxlib", "mbi", "networkx", "opt_einsum", "optax")
-"""What takes part besides where a graphical model is fitted."""
+"""Distributions that also take part where a graphical model is fitted."""
 
 
 @cache
@@ -30,7 +30,7 @@ def software_of(*packages: ModuleType, synthesizers: tuple[str, ...] = ()) -> di
     """Return the certificate's member `software`.
 
     Args:
-        packages: Ours that took part.
+        packages: This project's packages that took part.
         synthesizers: That were run; the libraries of all of them are listed.
     """
     graphs = FITTING_GRAPHS if set(synthesizers) & set(GRAPHICAL) else ()
@@ -47,7 +47,7 @@ def software_of(*packages: ModuleType, synthesizers: tuple[str, ...] = ()) -> di
 
 
 def files_digest(name: str) -> str | None:
-    """Return the hash of an installed distribution's files; None where the installer noted none.
+    """Return the hash of an installed distribution's files; None if the installer recorded none.
 
     Args:
         name: Of the distribution.

@@ -1,5 +1,6 @@
-"""What every synthesizer is, what trains it, and what it leaves behind."""
+"""The interface of a synthesizer, of the host that runs its training, and of the generator that it returns."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol, overload
 
@@ -15,7 +16,7 @@ from models.randomness import KeyedStreams
 
 
 class TrainingHost(Protocol):
-    """Who runs a training: keeps its durable progress and its checkpoints."""
+    """Runs a training: stores its durable progress and its checkpoints."""
 
     def advance(self, *, stage: str, step: int, total: int) -> None:
         """Mark durably that private rows are about to be touched for all steps below `step`; may raise to abort."""
@@ -71,7 +72,7 @@ class NoisyVariety:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrainedGenerator:
-    """All that leaves a training; everything in it is differentially private.
+    """Everything that leaves a training; all of it is differentially private.
 
     Args:
         network: (latent (rows, latent_dimension), label one-hot (rows, classes)) to logits (rows, cells); the
@@ -80,7 +81,7 @@ class TrainedGenerator:
         label_index: the target's column, or None.
         label_probabilities: (classes,) noisy law of the target, or None.
         cardinalities: codes of every column.
-        variety: what the anchor knows of it, or None without an anchor.
+        variety: what the anchor knows of the variety, or None without an anchor.
         counts: the anchor's noisy counts, or None without an anchor.
     """
 
@@ -95,7 +96,7 @@ class TrainedGenerator:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrainedImageGenerator:
-    """All that leaves a training on images; everything in it is differentially private.
+    """Everything that leaves a training on images; all of it is differentially private.
 
     Args:
         network: (latent (rows, latent_dimension), label one-hot (rows, classes)) to images (rows, channels, height,
@@ -115,7 +116,7 @@ class TrainedImageGenerator:
     spread_within: npt.NDArray[np.float64] | None = None
 
 
-class Synthesizer(Protocol):
+class Synthesizer(ABC):
     """A way to learn a generator from private records within a plan."""
 
     @overload
@@ -135,5 +136,21 @@ class Synthesizer(Protocol):
         streams: KeyedStreams,
         host: TrainingHost,
     ) -> TrainedGenerator | TrainedImageGenerator:
-        """Run the plan, resuming from the host's checkpoint with byte-identical results."""
-        ...
+        """Run the plan, resuming from the host's checkpoint with byte-identical results.
+
+        Raises:
+            InvalidSpec: the records are images and this synthesizer makes tables only.
+        """
+        if isinstance(records, PrivateImages):
+            return self._fit_images(records, plan, streams, host)
+        return self._fit_table(records, plan, streams, host)
+
+    @abstractmethod
+    def _fit_table(
+        self, records: PrivateTable | Counter, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedGenerator: ...
+
+    @abstractmethod
+    def _fit_images(
+        self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedImageGenerator: ...

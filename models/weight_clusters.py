@@ -1,7 +1,7 @@
-"""WC: blocks of weights with like thresholds are clipped and noised as one group.
+"""Weight clustering (WC): blocks of weights with similar clipping thresholds are clipped and noised as one group.
 
-DBSCAN (Ester et al. 1996, scikit-learn) runs on the logarithms of noisy thresholds, so the clusters are post-processing
-and the noise allocation makes their number free of cost. Biases stay one group of their own. The paper leaves DBSCAN's
+DBSCAN (Ester et al. 1996, scikit-learn) runs on the logarithms of noisy thresholds, so the clusters are post-processing,
+and with this noise allocation their number costs nothing. Biases stay one group of their own. The paper leaves DBSCAN's
 outliers in no cluster, which would let their coordinates out unclipped; here every outlier is a group of its own.
 """
 
@@ -32,7 +32,7 @@ def cluster_blocks(thresholds: Tensor, *, radius: float, min_blocks: int) -> tup
 
 
 def merged_thresholds(thresholds: Tensor, group_of_block: tuple[int, ...]) -> tuple[float, ...]:
-    """Per group the root of the sum of its blocks' squared thresholds: its norm if every block were clipped alone."""
+    """The threshold of every group: the norm it has if every block is at its own threshold."""
     groups = max(group_of_block) + 1
     squares = torch.zeros(groups, dtype=torch.float64).index_add_(
         0, torch.tensor(group_of_block), thresholds.square()

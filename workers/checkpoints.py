@@ -21,7 +21,7 @@ from core.logs import get_logger
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.objects import ObjectStore
 from core.storage.sealing import open_bytes, seal_bytes
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from workers.object_keys import checkpoint_key
 from workers.outcomes import AttemptEnded, ExitCode, machinery
 from workers.recording import SelectionRecord
@@ -89,7 +89,7 @@ class JobHost:
         *,
         database: Database,
         checkpoints: Checkpoints,
-        record: Record | SelectionRecord,
+        record: CertificateRecorder | SelectionRecord,
         checkpoint_seconds: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -23,9 +23,10 @@ from core.releases.errors import BundleInvalid, ExecutionDiffers
 from core.releases.execution import SCHEMA
 from core.storage.objects import ObjectStore
 from core.synthesis.report_plan import ReportPlan
+from models.dp.count_noise import GRID
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
-from models.reports.charged import GRID, noisy_terms
+from models.reports.charged import noisy_terms
 from models.reports.public_side import PublicSide, public_side
 from workers.assignment import Assignment
 from workers.outcomes import AttemptEnded, ExitCode, machinery
@@ -39,7 +40,7 @@ _TOLERANCE: Final = 1e-9
 
 
 class UtilityRecord:
-    """A `models.releases.Releases` that checks the one release of a report against its plan, which is what was charged."""
+    """A `models.releases.ReleaseRecorder` that checks the one release of a report against its plan, which is what was charged."""
 
     def __init__(self, plan: ReportPlan) -> None:
         self._plan = plan

@@ -19,7 +19,7 @@ from core.releases.selection_execution import SelectionExecuted
 from core.synthesis.plan import Plan
 from core.synthesis.selection import SelectionPlan
 from models.grids import noise_grid
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from models.software import software_of
 from workers.assignment import Assignment
 
@@ -27,17 +27,17 @@ _MAGIC: Final = b"understudy.selection-attempt/1\n"
 
 
 class SelectionRecord:
-    """A `models.selection.selecting.Listening` that keeps a record of each training; ``plan`` is what was charged."""
+    """A `models.selection.selecting.SelectionRecorder` that keeps a record of each training; ``plan`` is what was charged."""
 
     def __init__(self, plan: SelectionPlan) -> None:
         self.plan = plan
-        self._candidates: dict[int, Record] = {}
-        self._final: Record | None = None
+        self._candidates: dict[int, CertificateRecorder] = {}
+        self._final: CertificateRecorder | None = None
         self._winner = -1
 
-    def candidate(self, number: int) -> Record:
+    def candidate(self, number: int) -> CertificateRecorder:
         """The record of a candidate's training, continued if it was begun."""
-        return self._candidates.setdefault(number, Record(self.plan.candidates[number]))
+        return self._candidates.setdefault(number, CertificateRecorder(self.plan.candidates[number]))
 
     def choosing(self, errors: Sequence[int], *, epsilon: float) -> None:  # noqa: ARG002 - errors are private
         """Compare the choice with what was charged; the private errors are not looked at.
@@ -53,10 +53,10 @@ class SelectionRecord:
         self._winner = number
         return number
 
-    def final(self, number: int) -> Record:
+    def final(self, number: int) -> CertificateRecorder:
         """The record of the winner's training, continued if it was begun."""
         if self._final is None:
-            self._final = Record(self.plan.finals[number])
+            self._final = CertificateRecorder(self.plan.finals[number])
         return self._final
 
     def executed(self) -> SelectionExecuted:
@@ -101,23 +101,23 @@ class SelectionRecord:
         return state
 
 
-def _kept(record: Record) -> str:
+def _kept(record: CertificateRecorder) -> str:
     return record.beside(b"").decode()
 
 
-def _restored(plan: Plan, kept: str) -> Record:
-    record = Record(plan)
+def _restored(plan: Plan, kept: str) -> CertificateRecorder:
+    record = CertificateRecorder(plan)
     record.restored(kept.encode())
     return record
 
 
-def record_of(plan: Plan | SelectionPlan) -> Record | SelectionRecord:
+def record_of(plan: Plan | SelectionPlan) -> CertificateRecorder | SelectionRecord:
     """An empty record of what this plan will release."""
-    return SelectionRecord(plan) if isinstance(plan, SelectionPlan) else Record(plan)
+    return SelectionRecord(plan) if isinstance(plan, SelectionPlan) else CertificateRecorder(plan)
 
 
 def report_of(
-    work: Assignment, record: Record | SelectionRecord, generator_check: GeneratorCheck
+    work: Assignment, record: CertificateRecorder | SelectionRecord, generator_check: GeneratorCheck
 ) -> dict[str, Any]:
     """Report what ran to its end; in the staged bundle it stands where the signed certificate will.
 
@@ -152,10 +152,10 @@ def software(*synthesizers: str) -> dict[str, Any]:
 
 
 def _executed(
-    work: Assignment, record: Record | SelectionRecord
+    work: Assignment, record: CertificateRecorder | SelectionRecord
 ) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
     """Noise grids, synthesizers and execution of a training, or of all trainings of a selection."""
-    if isinstance(record, Record):
+    if isinstance(record, CertificateRecorder):
         plan = work.claim.plan
         assert isinstance(plan, Plan), "a selection has a record of its own"
         return noise_grid(plan), [plan.synthesizer], record.executed().to_json()

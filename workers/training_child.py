@@ -50,8 +50,8 @@ from models.idpgan.reuse import require_usable
 from models.learning import learnt_records
 from models.learnt_records import noise_of_learnt_records
 from models.randomness import KeyedStreams, Purpose
-from models.recording import Record
 from models.registry import make_synthesizer
+from models.release_recorder import CertificateRecorder
 from models.selection.selecting import Selection
 from models.synthesizer import TrainedGenerator, TrainedImageGenerator
 from workers import measuring
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 def run(settings: Settings, *, database: Database, store: ObjectStore, claimed: UUID, fence: int) -> None:
     """Make this process ready for the claim's training or measuring, and attempt it (workers.runner.Work)."""
     placement = placed(settings.training_device, settings.training_precision)
-    if not placement.spread:
+    if not placement.data_parallel:
         # CUDA maps far more memory than it uses; there the parent's limit on resident memory has to do.
         limit_memory(settings.training_memory_bytes)
     repeatable(settings.training_threads)
@@ -176,7 +176,7 @@ def _trained(
     work: Assignment,
     store: ObjectStore,
     host: JobHost,
-    record: Record | SelectionRecord,
+    record: CertificateRecorder | SelectionRecord,
     placement: Placement = HOST,
     earlier: Sequence[ReleasedCounts] = (),
 ) -> tuple[Domain, TrainedGenerator | TrainedImageGenerator]:

@@ -13,9 +13,9 @@ from benchmarks.baselines.auxiliary_form import AuxiliaryForm
 from benchmarks.baselines.public_threshold import PUBLIC_STREAM, PublicImages, PublicThreshold
 from core.synthesis.groups import critic_channels
 from core.synthesis.plan import Plan
-from models.dp.private_step import PrivateCritic
 from models.encoding import PrivateImages
 from models.idpgan.image_training import ImageTraining
+from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainingHost
 

@@ -74,8 +74,8 @@ def idpgan(images: ImageSet, plan: Plan, *, seed: int, placement: Placement = HO
     )
 
 
-def grain_of(plan: Plan) -> str:
-    """Which grain the made pictures have (`models/images/texture.py`): entries from before it could fall do not say."""
+def texture_of(plan: Plan) -> str:
+    """Which texture ("grain" in the results) the images have; entries older than the power law do not say. See `models/images/texture.py`."""
     if plan.idpgan_options.critic_asks == "labels":
         return "falling"
     return "none" if plan.steps else "even"
@@ -122,7 +122,7 @@ def main() -> None:
                     "options": options | more,
                     "steps": plan.steps,
                     "spent_epsilon": plan.epsilons.reported,
-                    "grain": grain_of(plan),
+                    "grain": texture_of(plan),
                 }
                 if placement.data_parallel:
                     facts["device"] = placement.kind

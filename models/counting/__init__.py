@@ -1,1 +1,1 @@
-"""Exact counts of private rows, in whatever way the rows are held: the anchor's only sight of them."""
+"""Exact counts of private rows, in memory or in storage: the anchor's only access to them."""

@@ -37,12 +37,12 @@ class MemoryCounter:
 
 
 def counter_of(records: PrivateTable | Counter) -> Counter:
-    """Who counts these records: they themselves, where they can do nothing else."""
+    """The counter of these records; a table in memory gets a `MemoryCounter`."""
     return MemoryCounter(records) if isinstance(records, PrivateTable) else records
 
 
 def average_weights(unit_of_record: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(records,) what every record counts, in whole units of the grid: its unit's records count one together at most."""
+    """(records,) the weight of every record, in whole units of the grid: the records of a unit together count at most one."""
     if not len(unit_of_record):
         return np.zeros(0)
     weight_of_unit = WHOLE_RECORD // np.maximum(np.bincount(unit_of_record), 1)

@@ -1,4 +1,4 @@
-"""What an anchor may ask of private rows: tables of counts over one to three columns, and who answers."""
+"""The queries that an anchor may ask of private rows, tables of counts over one to three columns, and who answers them."""
 
 import math
 from collections.abc import Sequence
@@ -62,16 +62,16 @@ class CountQuestion:
 
 
 class Counter(Protocol):
-    """Who answers questions about private rows: the only place where the anchor's counts read them.
+    """Answers count queries about private rows: the only place where the anchor reads them.
 
     Args:
         cardinalities: codes of every column; public.
         target_index: the column that is predicted from the others, or None; public.
         ordered: whether the codes of each column stand in an order in which neighbours are alike; public.
         alone: codes of each column that are never merged with others; public.
-        forbidden: works out which cells of two columns the declared rules leave empty; public.
-        most_records: how many records of a unit count fully at most; public. One unit more or less moves every answer as
-            much as so many records do at most: 1 where the records of a unit count one together.
+        forbidden: computes the cells of two columns that the declared rules leave empty; public.
+        most_records: the most records of a unit that count fully; public. One unit more or less moves every answer by at
+            most as much as so many records: 1 where the records of a unit together count one.
     """
 
     cardinalities: tuple[int, ...]
@@ -84,10 +84,10 @@ class Counter(Protocol):
     def count(self, questions: Sequence[CountQuestion]) -> list[Counts]:
         """Count the records of every cell of every table.
 
-        A record counts as much as its unit's weighting says, in whole units of the public grid. Sums of integers are
-        exact, so they depend on no order, no batch and no shard.
+        A record counts by its unit's weighting, in whole units of the public grid. Sums of integers are exact, so they do
+        not depend on the order of the rows, the batches or the shards.
 
         Returns:
-            One int64 array for each question, of its `shape`. Private: it may leave with noise only.
+            One int64 array for each question, of its `shape`. Private: it may only leave with noise.
         """
         ...

@@ -1,4 +1,4 @@
-"""Counts of stored rows, read batch by batch: memory depends on the tables asked for and not on the rows."""
+"""Counts of stored rows, read batch by batch: memory depends on the tables asked for, not on the number of rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -19,9 +19,9 @@ from models.encoding import Forbidden
 
 
 def only_counts(plan: Plan) -> bool:
-    """Whether a plan for a table asks for counts and never looks at a row: it has an anchor and no critic.
+    """Whether a plan for a table needs counts only and never a row: it has an anchor and no critic.
 
-    A plan that learns its domain looks at rows first, and counts by a domain that nobody knows before.
+    A plan that learns its domain reads rows first, because the domain is not known before.
     """
     declared = plan.learning is None
     return (
@@ -38,8 +38,8 @@ class StreamedCounter:
     Args:
         shards: the stored rows.
         domain: the declared domain.
-        key: tells units apart; of the job.
-        bound: how many records of a unit count, each fully; None: all count, and one together at most.
+        key: of the job, for the hashes that tell units apart.
+        bound: how many records of a unit count, each fully; None: all count, together at most one.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ def count_shard(
         batches: rows of the part with `storage_schema(domain)`.
         domain: the declared domain.
         questions: what is asked.
-        weights: (records,) what each of them counts, in whole units of the grid; None where every record counts fully.
+        weights: (records,) their weights, in whole units of the grid; None where every record counts fully.
 
     Returns:
         One int64 array for each question. Private.
@@ -103,7 +103,7 @@ def count_shard(
 
 
 def add_counts(sums: list[Counts], part: Sequence[Counts]) -> None:
-    """Add the counts of a part to what is there, in place."""
+    """Add the counts of a part to the sums, in place."""
     for place, counts in enumerate(part):
         sums[place] += counts
 

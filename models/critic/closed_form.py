@@ -15,15 +15,18 @@ mixes records.
 import itertools
 from collections.abc import Iterator
 
+import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 
 from models.critic.clipped_form import ClippedForm
 from models.critic.factors import BETWEEN, GENERATED, PLANES, REAL, Factoring, Factors
 from models.critic.microbatch import MICROBATCH_SIZE, Microbatch, Workspace
 from models.critic.network import Critic
-from models.critic.scatter import CellSum
 from models.dp.clipping import CANCELLATION_SHARE, Layout
+
+_INT16_CELLS = 1 << 15
 
 
 class ClosedForm(ClippedForm[Microbatch, Factors]):
@@ -147,6 +150,45 @@ class ClosedForm(ClippedForm[Microbatch, Factors]):
     def _weights(self, total: Tensor, layer: int) -> Tensor:
         """The (outputs, inputs) piece of a flat sum that belongs to a layer's weights."""
         return total[self._first_row[layer] : self._first_row[layer + 1]].view(self._layout.shapes[layer])
+
+
+class CellSum:
+    """The real plane of the first layer's clipped sum, for records that come as cells: rows are added instead of multiplied.
+
+    It adds `S^T X` to a weight matrix, X the one-hot form of records known by their cells.
+
+    It mixes records, so the last bits of the sum may depend on all of them; the rounding allowance covers this.
+
+    Args:
+        inputs: of the first layer.
+        device: the critic's.
+        fixed: see `models.critic.clipped_form.ClippedForm`.
+    """
+
+    def __init__(self, inputs: int, *, device: torch.device | None = None, fixed: bool = False) -> None:
+        self._inputs = inputs
+        self._fixed = fixed
+        self._numbers = torch.arange(inputs, device=device)
+
+    def add(self, cells: Tensor, S: Tensor, weights: Tensor) -> None:
+        """Add a microbatch's records to the (outputs, inputs) weights.
+
+        Args:
+            cells: (n, columns) int64.
+            S: (n, outputs) float64 left factors.
+            weights: (outputs, inputs) float64.
+        """
+        count, columns = cells.shape
+        if self._fixed:
+            narrow = cells.reshape(-1).to(torch.int16 if self._inputs <= _INT16_CELLS else torch.int64)
+            ordered, order = torch.sort(narrow, stable=True)
+            first = torch.searchsorted(ordered.to(torch.int64), self._numbers)
+            weights += torch.nn.functional.embedding_bag(order // columns, S, first, mode="sum").T
+            return
+        firsts = np.arange(0, count * columns + 1, columns)
+        ones = np.ones(count * columns)
+        one_hot = sparse.csr_array((ones, cells.numpy().reshape(-1), firsts), shape=(count, self._inputs))
+        weights += torch.from_numpy(one_hot.T @ S.numpy()).T
 
 
 def _squared(gradients: Tensor) -> Tensor:

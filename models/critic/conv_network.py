@@ -1,4 +1,4 @@
-"""The critic of images: strided convolutions with a piecewise-linear activation and nothing that mixes records."""
+"""The critic of images: strided convolutions with a piecewise-linear activation and no layer that mixes records."""
 
 from typing import Final
 
@@ -27,10 +27,10 @@ class ConvCritic(nn.Module):
         widths: channels of the convolution layers, at least one layer, multiples of `WIDTH_UNIT`.
         classes: of the labels; 0 where images have none.
         convolution: kernel, stride and padding of all layers.
-        activation: piecewise linear; LeakyReLU(0.2) unless told.
+        activation: piecewise linear; LeakyReLU(0.2) by default.
 
     Raises:
-        ValueError: there is no such critic; a kernel does not fit its image, for one.
+        ValueError: the sizes make no critic, for example because a kernel does not fit its image.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ConvCritic(nn.Module):
         return scores.squeeze(1) if labels is None else scores.gather(1, labels[:, None]).squeeze(1)
 
     def answers(self, x: Tensor) -> Tensor:
-        """What every row of the last layer gives, (batch, rows), for images (batch, channels, height, width)."""
+        """The outputs of the last layer, (batch, rows), for images (batch, channels, height, width)."""
         *hidden, last = self.linear_layers()
         for geometry, layer in zip(self.geometries, hidden, strict=True):
             x = self.activation(geometry.convolved(x, layer.weight, layer.bias))

@@ -1,8 +1,8 @@
 """Convolutions as matrices: sizes, patches of images, and sums of patches, over images with their channels last.
 
 A convolution is the matrix product of a (outputs, kernel kernel channels) matrix with the patches of an image; its
-columns are ordered by row of the kernel, column of the kernel, channel, so that a row of a patch is one contiguous piece
-of the image.
+columns are ordered by row of the kernel, column of the kernel, channel, so that a row of a patch is contiguous in
+the image.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Convolution:
         padding: rows of zeros around an image, fewer than the kernel has.
 
     Raises:
-        ValueError: there is no such convolution.
+        ValueError: the sizes make no convolution.
     """
 
     kernel: int = 4
@@ -81,7 +81,7 @@ class Geometry:
 
     @property
     def beyond(self) -> tuple[int, int]:
-        """Rows and columns of pixels that no patch covers any more, for the transposed convolution."""
+        """Rows and columns of pixels that no patch covers, for the transposed convolution."""
         kernel, stride = self.convolution.kernel, self.convolution.stride
         return (self._padded_height - kernel) % stride, (self._padded_width - kernel) % stride
 

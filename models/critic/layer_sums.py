@@ -1,10 +1,10 @@
-"""Norms and clipped sums of one convolution layer: by materialised gradients or by Gram matrices, whichever costs less.
+"""Norms and clipped sums of one convolution layer: by materialised per-example gradients or by Gram matrices, as is cheaper.
 
 A record has `J = 3 positions` factor pairs, rows of `S` (J, outputs) and `A` (J, inputs); its gradient is `S^T A`.
 
-*Materialised*: `S^T A` of a chunk is made once, in the critic's precision or float32 where that is finer. These very numbers are measured, scaled and
-summed, so it does not matter how they were rounded, only that their norm is not underestimated; and no record of a
-batch but those of one chunk has a gradient in memory. *Products*: the squared norm is the sum of `(S S^T) * (A A^T)`,
+*Materialised*: `S^T A` of a microbatch is made once, in the critic's precision or float32 where that is finer. The same
+numbers are measured, scaled and summed, so it does not matter how they were rounded, only that their norm is not
+underestimated. Only the records of one microbatch have a gradient in memory. *Products*: the squared norm is the sum of `(S S^T) * (A A^T)`,
 the sum over records one product over all rows, all in float64; cheaper where positions are few.
 """
 
@@ -20,19 +20,19 @@ from models.critic.microbatch import Workspace
 from models.dp.clipping import CANCELLATION_SHARE
 
 PIECE: Final = 1 << 13
-"""Numbers of a record that are widened to float64 at a time, so that a chunk of them stays in the cache."""
+"""Numbers of a record that are widened to float64 at a time, so that a microbatch of them stays in the cache."""
 PIECE_THERE: Final = 1 << 17
-"""The same on a GPU, where fewer and larger kernels are faster and a chunk stays in no cache."""
+"""The same on a GPU, where fewer and larger kernels are faster and nothing stays in a cache."""
 RUN: Final = 64
-"""Squares that are added in the precision of the gradients at most."""
+"""The most squares that are added in the precision of the gradients."""
 _PASSES: Final = 24
-"""Measuring, widening and summing a number costs as much as so many multiplications of the critic's precision."""
+"""Cost of measuring, widening and summing a number, in multiplications of the critic's precision."""
 _WIDE: Final = 3
-"""So much more a multiplication in float64 costs, with the widening of the factors."""
+"""Cost of a multiplication in float64 with the widening of its factors, in multiplications of the critic's precision."""
 
 
 class LayerSum(Protocol):
-    """One layer's part of a chunk."""
+    """One layer's part of a microbatch."""
 
     @property
     def terms(self) -> int:
@@ -40,7 +40,7 @@ class LayerSum(Protocol):
         ...
 
     def made(self) -> tuple[Tensor, ...]:
-        """What `measure` made for each record alone, as tensors (n, ...), valid until the next."""
+        """Everything that `measure` made for each record alone, as tensors (n, ...), valid until the next call."""
         ...
 
     def measure(self, S: Tensor, A: Tensor, squares: Tensor) -> None:
@@ -58,7 +58,7 @@ class LayerSum(Protocol):
 
         Args:
             clips: (n, blocks of the layer) float64.
-            spoiled: (n,) bool, records whose numbers may be no numbers and count nothing; None without any.
+            spoiled: (n,) bool, records whose numbers may not be finite and that count nothing; None if there are none.
             total: (outputs, inputs) float64, added to.
         """
         ...
@@ -78,7 +78,7 @@ def layer_sum(
     Args:
         geometry: of the layer.
         rows_of_blocks: rows of the layer's matrix in each of its blocks.
-        microbatch_size: records of a chunk.
+        microbatch_size: records of a microbatch.
         dtype: the critic's precision.
         planes: factor pairs of a record at every position.
         device: the critic's.
@@ -192,7 +192,7 @@ class Products:
 
 
 def rounding_of_squares(count: int, dtype: torch.dtype) -> tuple[float, float]:
-    """By what factor and by how much the square of a computed norm of `count` numbers may fall short, with room."""
+    """The factor and the amount by which the square of a computed norm of `count` numbers may be too small, with room."""
     numbers = torch.finfo(dtype)
     return 1.0 + 0.5 * (count + 8) * numbers.eps + 2.0**-30, 2.0 * count * numbers.tiny
 

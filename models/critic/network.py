@@ -1,4 +1,4 @@
-"""The critic: a multilayer perceptron with a piecewise-linear activation and nothing that mixes records."""
+"""The critic of tables: a multilayer perceptron with a piecewise-linear activation and no layer that mixes records."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ _aten = torch.ops.aten
 
 
 class Activation(Protocol):
-    """A piecewise-linear function whose slope can be told from its value."""
+    """A piecewise-linear function whose slope follows from its value."""
 
     def apply_(self, z: Tensor) -> Tensor:
         """phi(z), written over z."""
@@ -83,7 +83,7 @@ class Critic(nn.Module):
     Args:
         inputs: cells of one record.
         widths: units of the hidden layers, at least one layer.
-        activation: piecewise linear; LeakyReLU(0.2) unless told.
+        activation: piecewise linear; LeakyReLU(0.2) by default.
     """
 
     def __init__(self, *, inputs: int, widths: tuple[int, ...], activation: Activation | None = None) -> None:

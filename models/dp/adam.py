@@ -1,4 +1,4 @@
-"""Adam on one flat vector (Kingma and Ba 2015), post-processing of the noisy gradient."""
+"""Adam on one flat vector (Kingma and Ba 2015): post-processing of the noisy gradient."""
 
 import math
 

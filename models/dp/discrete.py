@@ -1,7 +1,7 @@
 """Exact discrete Gaussian noise in integer arithmetic.
 
 The sampler of Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020), Algorithms 1 to 3:
-no floating point takes part, so the law is the one that the accountant assumes.
+no floating point is involved, so the distribution is exactly the one that the accountant assumes.
 """
 
 import math
@@ -22,7 +22,7 @@ def discrete_gaussians(
         streams: randomness.
         purpose: what the noise is for.
         step: the step it belongs to.
-        noise_std: parameter of the law, positive and finite; taken as the exact rational number that the float is.
+        noise_std: parameter of the law, positive and finite; the float is taken as an exact rational number.
         count: how many.
     """
     if not 0.0 < noise_std < float("inf"):

@@ -1,4 +1,4 @@
-"""What can go wrong around a private step. The messages are constants: nothing here depends on private rows."""
+"""Errors of a private step. Their messages are constants and depend on no private row."""
 
 from core.errors import UnderstudyError
 
@@ -6,8 +6,8 @@ from core.errors import UnderstudyError
 class BatchOverCap(UnderstudyError):
     """A Poisson batch came out larger than the plan's public cap.
 
-    The event has a probability below 1e-12 a step where the declared size is right. It depends on the data, so the job
-    fails, its reservation stays spent in full, and the message never says how large the batch was.
+    If the declared size is right, the probability is below 1e-12 a step. The event depends on the data, so the job fails,
+    its reservation stays spent in full, and the message does not say how large the batch was.
     """
 
     code = "batch-over-cap"
@@ -22,10 +22,10 @@ class BatchOverCap(UnderstudyError):
 
 
 class UnevenRounding(UnderstudyError):
-    """This machine's matrix products round a record differently by its place in a chunk.
+    """This machine's matrix products round a record differently by its place in a microbatch.
 
-    Then one record more or less could move what the others contribute, before clipping. Found with public numbers when the
-    critic is made.
+    Then one record more or less could change what the others contribute, before clipping. Detected with public numbers
+    when the critic is made.
     """
 
     code = "uneven-rounding"

@@ -1,4 +1,4 @@
-"""Gaussian noise on groups: how much, and on which grid of numbers.
+"""Gaussian noise on groups of coordinates: its allocation, and its grid.
 
 The stacked release of all groups is one Gaussian mechanism with the step's noise multiplier, however many groups there
 are (shared design, section 3). Sum and noise are rounded to the same public power-of-two grid and added as integers, so
@@ -22,7 +22,7 @@ _EXACT_BITS = 52
 
 
 def group_noise_stds(noise_multiplier: float, partition: Partition) -> tuple[float, ...]:
-    """The K-invariant allocation: the least noise energy `sum d_j s_j^2` with `sum c_j^2 / s_j^2 = 1 / sigma^2`.
+    """The allocation that does not depend on the number K of groups: the least noise energy `sum d_j s_j^2` with `sum c_j^2 / s_j^2 = 1 / sigma^2`.
 
         s_j^2 = sigma^2 (c_j / sqrt(d_j)) sum_k c_k sqrt(d_k)
 

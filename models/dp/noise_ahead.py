@@ -1,11 +1,11 @@
-"""One background thread that makes a step's noise while the step's matrix products run.
+"""A background thread that draws a step's noise while the step's matrix products run.
 
-The noise of a step depends on the key, the step's number and public constants alone, never on the records: it is the
-same, bit for bit, whichever thread makes it and whenever. So it is asked for as soon as the step begins, on a second
-core where there is one, and fetched once the clipped sum is there. Nothing is made for a step that has not begun.
+The noise of a step depends on the key, the step's number and public constants, never on the records: its bits are the
+same whichever thread draws it, and when. So it is requested when the step begins, on a second core if there is one, and
+fetched once the clipped sum is ready. Nothing is drawn for a step that has not begun.
 
-The thread touches no setting of torch. Its tensors are at most `models.randomness.PIECE` long, which torch works on
-without a team of threads.
+The thread changes no setting of torch. Its tensors have at most `models.randomness.PIECE` numbers, which torch processes
+in one thread.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class NoiseAhead:
         self._drawn: Future[Tensor] | None = None
 
     def begin(self, draw: Callable[[], Tensor]) -> None:
-        """Start a draw. One begun before and never taken, because its step failed, is finished first and forgotten.
+        """Start a draw. An earlier draw that was never taken, because its step failed, is finished first and discarded.
 
         Args:
             draw: called once on the thread; no draw runs beside another, so draws may share buffers.
@@ -34,7 +34,7 @@ class NoiseAhead:
         self._drawn = self._thread.submit(draw)
 
     def take(self) -> Tensor:
-        """Wait for the draw begun last and hand it out, once.
+        """Wait for the latest draw and return it, once.
 
         Raises:
             Exception: whatever the draw raised.
@@ -44,5 +44,5 @@ class NoiseAhead:
         return drawn.result()
 
     def close(self) -> None:
-        """End the thread, after the draw that it may be at; no draw can be begun any more."""
+        """End the thread after its current draw; no draw can be started afterwards."""
         self._thread.shutdown(wait=True)

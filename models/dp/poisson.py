@@ -1,4 +1,4 @@
-"""True Poisson sampling over privacy units, with exact coins from the keyed stream."""
+"""Poisson sampling over privacy units, with exact coins from the keyed stream."""
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ class UnitSampler:
         """Indices of the records of this step's batch, possibly none.
 
         Raises:
-            BatchOverCap: more units than the cap came up; a constant error, because it depends on the data.
+            BatchOverCap: more units than the cap were drawn; a constant error, because it depends on the data.
         """
         units = self._counts.size
         heads = streams.coins(Purpose.POISSON, step, self._sampling_rate, units)
@@ -55,7 +55,7 @@ class UnitSampler:
         streams: KeyedStreams,
         step: int,
     ) -> None:
-        """Redraw, after everybody's words, where a word lies in the incomplete last round of its count."""
+        """Rejection sampling: redraw, after the words of all units, where a word is in the incomplete last round of its count."""
         limits = np.array([_WORDS - _WORDS % int(count) - 1 for count in np.unique(counts)], dtype=np.uint64)
         over = np.flatnonzero(words > limits[np.searchsorted(np.unique(counts), counts)])
         if over.size:

@@ -2,8 +2,8 @@
 
 A junction tree gives an order of the columns in which every column depends on few that come before it, its parents. The
 network turns latent numbers into uniforms by the normal distribution function and draws the columns in this order, each by
-inversion of its law given its parents' codes. A column that others depend on leaves as logits of the drawn code alone; a
-column that nothing depends on leaves as the logarithm of its law, and whoever samples draws it. So codes that are drawn
+inversion of its law given its parents' codes. A column that others depend on is output as logits of the drawn code alone. A
+column that nothing depends on is output as the logarithm of its law, and the sampler draws it. So codes that are drawn
 from the softmax of the logits, as from any generator's, have exactly the model's joint law, up to the digits of float32.
 The target, if there is one, comes first and is given.
 """
@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 EXCLUDED = -200.0
-"""Logit of a code that cannot be: its exponential is zero in float32."""
+"""Logit of an impossible code: its exponential is zero in float32."""
 ALMOST_ONE = 1.0 - 2.0**-24
-"""Largest uniform number: a code with no probability is never drawn."""
+"""Largest uniform number: a code of probability zero is never drawn."""
 
 Floats = npt.NDArray[np.float64]
 Clique = tuple[int, ...]
@@ -82,7 +82,7 @@ def _of_node(
     axes, counts = node
     given = sorted(column for column in axes if column in placed)
     for column in sorted(set(axes) - placed, key=lambda one: (one != target_index, one)):
-        # A column of one code says nothing.
+        # A column of one code carries no information.
         parents = [one for one in given if cardinalities[one] > 1]
         yield Conditional(
             column=column, parents=tuple(parents), law=_law(counts, axes, parents, column, cardinalities)
@@ -101,7 +101,7 @@ def _law(
     whole = rows.sum(axis=0)
     alone = whole / whole.sum() if whole.sum() > 0 else np.full(len(whole), 1.0 / len(whole))
     totals = rows.sum(axis=1, keepdims=True)
-    # Codes of parents that the model has not: any law will do.
+    # Codes of parents that do not occur in the model: any law will do.
     law: Floats = np.where(totals > 0, rows / np.where(totals > 0, totals, 1.0), alone)
     return law
 
@@ -124,7 +124,7 @@ class AncestralNetwork(nn.Module):
         self.order = tuple(one.column for one in laws)
         inner = {parent for one in laws for parent in one.parents}
         self.inner = tuple(column for column in self.order if column in inner and column != target_index)
-        """Columns that the network draws itself; the others' laws leave."""
+        """Columns that the network draws itself; of the others it outputs the law."""
         for one in laws:
             if one.column == target_index:
                 continue

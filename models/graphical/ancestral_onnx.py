@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from models.graphical.ancestral import ALMOST_ONE, EXCLUDED, AncestralNetwork
 
 IR_VERSION: Final = 10
-"""Of the file format; that of every bundle."""
+"""Version of the file format; the same in every bundle."""
 ROWS: Final = "rows"
 
 

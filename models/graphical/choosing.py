@@ -1,6 +1,6 @@
-"""Which marginals are measured, from noisy scores: post-processing.
+"""The choice of marginals to measure, from noisy scores: post-processing.
 
-A measurement of a marginal brings noise to every cell. The expected sum of the positive parts of that noise is
+Measuring a marginal adds noise to every cell. The expected sum of the positive parts of that noise is
 `cells * std / sqrt(2 pi)`. A candidate's gain is its noisy score less this.
 """
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 def gains(
     scores: Floats, candidates: Sequence[Clique], cardinalities: Sequence[int], *, noise_std: float
 ) -> dict[Clique, float]:
-    """Noisy scores less the noise that a measurement would bring, by candidate.
+    """Noisy scores less the expected noise of a measurement, by candidate.
 
     Args:
         scores: (candidates,) noisy, in records.
@@ -56,7 +56,7 @@ def best_affordable(
         gained: gain by candidate.
         before: marginals that were measured already.
         cardinalities: codes of every column.
-        most: so many at most.
+        most: the most candidates to choose.
         largest_model: cells of the junction tree at most.
     """
     chosen: list[Clique] = []

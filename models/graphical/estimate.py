@@ -1,6 +1,6 @@
-"""What follows from noisy marginals: one table for every marginal, their total, and a graphical model. Post-processing.
+"""From noisy marginals to a graphical model: one table for every marginal, their total, the fit. Post-processing.
 
-mbi and JAX are imported here, when a model is fitted and not before.
+mbi and JAX are imported only when a model is fitted.
 """
 
 import os
@@ -79,7 +79,7 @@ def independent_counts(one_way: Combined, cliques: Sequence[Clique]) -> dict[Cli
 
 
 def nearest_law(counts: Floats, total: float) -> Floats:
-    """The law whose counts are nearest to noisy ones by least squares (projection onto the simplex).
+    """The distribution whose counts are closest to noisy ones by least squares (projection onto the simplex).
 
     Args:
         counts: (codes,) noisy.
@@ -144,11 +144,11 @@ def fitted_model(
 
 @contextmanager
 def repeatable_jax() -> Iterator[None]:
-    """Have JAX count in float64 on the CPU, with sums that do not depend on the number of threads.
+    """Run JAX in float64 on the CPU, with sums that do not depend on the number of threads.
 
-    What a caller of the local library had set comes back afterwards. Nothing compiled is written to a disk.
+    The settings of a caller of the local library are restored afterwards. No compiled code is written to disk.
     """
-    # Read when JAX first computes something; where it has already, its own settings hold.
+    # JAX reads these at its first computation; if it has computed before, its settings stay.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     import jax

@@ -1,12 +1,12 @@
-"""The private side of "aim" and "mst": the only code of theirs that reads rows.
+"""The private side of "aim" and "mst": their only code that reads rows.
 
-A unit with `m` records weighs `floor(2^20 / m) / 2^20` in each of them, at most 1 in all. So adding it adds at most 1 to the
-counts of any marginal, spread over its cells, and to each of them a number that is not negative. Three kinds of vectors are
+A unit with `m` records weighs `floor(2^20 / m) / 2^20` in each of them, at most 1 in all. So adding it adds at most 1 in all to the
+cells of any marginal, and no cell decreases. Three kinds of vectors are
 released, each with Gaussian noise on the public grid 2^-20:
 
 * the one-way counts of all `d` columns: L2 sensitivity `sqrt(d)`;
-* the scores of `c` candidates. The score of a marginal is the sum over its cells of what the count exceeds a public count by,
-  that of the model so far. Adding a unit raises the positive parts by between 0 and 1 in sum: `sqrt(c)`;
+* the scores of `c` candidates. The score of a marginal is the sum over its cells of the excess of the count over a public count,
+  that of the current model. Adding a unit raises the positive parts by between 0 and 1 in sum: `sqrt(c)`;
 * the counts of `k` marginals that were chosen by what had been released before: `sqrt(k)`.
 
 Counts, model and scores are whole numbers of the grid, so sums depend on no order. docs/mechanisms/graphical.md has the proofs.
@@ -22,11 +22,10 @@ import torch
 from torch import Tensor
 
 from core.synthesis.marginals import Clique, MarginalsPlan
+from models.dp.count_noise import GRID, release_counts
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
 
-GRID = 2.0**-20
-"""Public grid of sums and noise, in records."""
 _LARGEST_COUNT = 2.0**62
 
 Floats = npt.NDArray[np.float64]
@@ -47,7 +46,7 @@ class Marginals:
 
 
 class Measuring:
-    """Releases what the plan of a graphical model says.
+    """Makes the releases of a graphical model's plan.
 
     Args:
         table: private rows.
@@ -78,7 +77,7 @@ class Measuring:
         return self._counted(Purpose.ONE_WAY_NOISE, 0, columns, std)
 
     def scores(self, number: int, expected: Mapping[Clique, Floats]) -> Floats:
-        """Release how far the counts of candidates exceed those of a model, in records.
+        """Release by how much the counts of candidates exceed those of a model, in records.
 
         Args:
             number: of the round.
@@ -89,10 +88,8 @@ class Measuring:
         """
         assert len(expected) == self._plan.candidates, "one score a candidate"
         std = self._plan.scores_noise_multiplier * self._plan.scores_sensitivity
-        stated = math.sqrt(len(expected)) / std
-        return self._released(
-            Purpose.SCORE_NOISE, number, lambda: self._excesses(expected), len(expected), std, stated
-        )
+        sensitivity = math.sqrt(len(expected))
+        return self._released(Purpose.SCORE_NOISE, number, lambda: self._excesses(expected), std, sensitivity)
 
     def marginals(self, number: int, chosen: Sequence[Clique]) -> Marginals:
         """Release the counts of the marginals that a round chose."""
@@ -108,8 +105,7 @@ class Measuring:
         def exact() -> Floats:
             return np.concatenate([np.zeros(0), *(self._counts(clique) * GRID for clique in cliques)])
 
-        stated = math.sqrt(len(cliques)) / std
-        noisy = self._released(purpose, number, exact, sum(sizes), std, stated)
+        noisy = self._released(purpose, number, exact, std, math.sqrt(len(cliques)))
         parts = np.split(noisy, np.cumsum(sizes)[:-1]) if sizes else []
         tables = {
             clique: part.reshape(shape) for clique, part, shape in zip(cliques, parts, shapes, strict=True)
@@ -128,24 +124,19 @@ class Measuring:
         """Exact scores; private."""
         found = []
         for clique, counts in expected.items():
-            # Rounded before anything private is near, so that the score is exact.
+            # The public counts are rounded first, so that the score is exact.
             public: Integers = np.rint(np.clip(counts.ravel() / GRID, 0, _LARGEST_COUNT)).astype(np.int64)
             found.append(int(np.maximum(self._counts(clique).astype(np.int64) - public, 0).sum()) * GRID)
         return np.array(found)
 
     def _released(
-        self, purpose: Purpose, number: int, exact: Callable[[], Floats], size: int, std: float, stated: float
+        self, purpose: Purpose, number: int, exact: Callable[[], Floats], std: float, sensitivity: float
     ) -> Floats:
         """Release a vector once, or take it from an earlier attempt."""
         kept = self.released.get((purpose, number))
         if kept is None:
-            values = exact()
-            self._streams.releases.exact(
-                purpose, number, [(torch.from_numpy(values), std)], sensitivity=stated
-            )
-            noise = np.rint(self._streams.normals(purpose, number, size) * (std / GRID)) * GRID
-            kept = torch.from_numpy(values + noise)
-            self._streams.releases.noisy(purpose, number, kept)
+            noisy = release_counts(exact(), std, self._streams, purpose, number, sensitivity=sensitivity)
+            kept = torch.from_numpy(noisy)
             self.released[purpose, number] = kept
-        noisy: Floats = kept.numpy()
-        return noisy
+        released: Floats = kept.numpy()
+        return released

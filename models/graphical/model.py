@@ -1,7 +1,7 @@
 """A graphical model fitted to noisy marginals by mbi, and exact marginals of what was fitted.
 
-Imports JAX, which only the extra `graphical` installs: nothing may import this module but where a model is fitted. Whoever
-fits sets JAX to float64, because counts of 10^5 rows with a step of 10^-3 need more digits than float32 has.
+Imports JAX, which only the extra `graphical` installs: import this module only where a model is fitted. The
+caller sets JAX to float64, because counts of 10^5 rows with a step of 10^-3 need more digits than float32 has.
 
 Columns are attributes 0, 1, ...; a marginal is named by its tuple of columns and is a table of counts.
 """
@@ -192,7 +192,7 @@ def fit(
         cardinalities: codes of every column.
         total: rows of the model.
         before: a model to start from, or None.
-        steps: at most so many.
+        steps: the most iterations.
         tolerance: stop when 50 steps gain a smaller share of the loss, twice.
     """
     model = SearchingMirrorDescent().estimate(

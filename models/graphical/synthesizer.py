@@ -1,15 +1,14 @@
-"""The synthesizers "aim" and "mst" on one page: measure columns, choose marginals by noisy scores, measure them, fit a model.
+"""The synthesizers "aim" and "mst": measure columns, choose marginals by noisy scores, measure them, fit a graphical model.
 
 McKenna, Miklau and Sheldon 2021 (MST, arXiv 2108.04978) and McKenna, Mullins, Sheldon and Miklau 2022 (AIM, arXiv 2201.12677),
 with Gaussian noise on scores instead of the exponential mechanism, and several marginals a round. Rounds and noise are fixed
 before a row is read. The estimator is mbi's, on JAX; it sees noisy counts alone.
 """
 
-from typing import overload
-
 import numpy as np
 from torch import Tensor
 
+from core.releases.counts import CountTable, ReleasedCounts, in_steps, step_for
 from core.synthesis.errors import InvalidSpec
 from core.synthesis.marginals import Clique, GraphicalOptions, MarginalsPlan, marginal_shape
 from core.synthesis.plan import Plan
@@ -19,49 +18,40 @@ from models.encoding import PrivateImages, PrivateTable
 from models.graphical.ancestral import AncestralNetwork
 from models.graphical.choosing import best_affordable, gains, spanning_forest
 from models.graphical.estimate import Combined, Floats, Model, combined, fitted_model, independent_counts
-from models.graphical.leaving import noisy_variety, released_counts
 from models.graphical.measuring import Marginals, Measuring
 from models.idpgan.checkpoint import pack, unpack
+from models.idpgan.variety import DRAWS, OPEN, SURE
 from models.randomness import KeyedStreams
-from models.synthesizer import TrainedGenerator, TrainedImageGenerator, TrainingHost
+from models.synthesizer import (
+    NoisyVariety,
+    Synthesizer,
+    TrainedGenerator,
+    TrainedImageGenerator,
+    TrainingHost,
+)
 
 
-class GraphicalSynthesizer:
-    """See `models.synthesizer.Synthesizer`.
+class GraphicalSynthesizer(Synthesizer):
+    """Private graphical models of tables.
 
     Args:
-        placement: where a training would run; a graphical model is fitted on the CPU whatever it says.
+        placement: ignored; a graphical model is always fitted on the CPU.
     """
 
     def __init__(self, placement: Placement = HOST) -> None:
         del placement
 
-    @overload
-    def fit(
+    def _fit_table(
         self, records: PrivateTable | Counter, plan: Plan, streams: KeyedStreams, host: TrainingHost
-    ) -> TrainedGenerator: ...
-
-    @overload
-    def fit(
-        self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
-    ) -> TrainedImageGenerator: ...
-
-    def fit(
-        self,
-        records: PrivateTable | Counter | PrivateImages,
-        plan: Plan,
-        streams: KeyedStreams,
-        host: TrainingHost,
-    ) -> TrainedGenerator | TrainedImageGenerator:
-        """Run the plan on the records; resumes from the host's checkpoint.
-
-        Raises:
-            InvalidSpec: the records are images.
-        """
-        if isinstance(records, PrivateImages):
-            raise InvalidSpec("this synthesizer makes tables only", remedy="choose idpgan for images")
-        assert isinstance(records, PrivateTable), "scores are of rows in memory"
+    ) -> TrainedGenerator:
+        assert isinstance(records, PrivateTable), "scores need the rows in memory"
         return _Job(records, plan, streams, host).run()
+
+    def _fit_images(
+        self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedImageGenerator:
+        del records, plan, streams, host
+        raise InvalidSpec("this synthesizer makes tables only", remedy="choose idpgan for images")
 
 
 class _Job:
@@ -91,7 +81,7 @@ class _Job:
         self._measuring = Measuring(table, plan.anchor, streams, _addressed(kept))
 
     def run(self) -> TrainedGenerator:
-        """Run the plan. What an earlier attempt released is not released again; fits are repeated, and end the same."""
+        """Run the plan. Releases of an earlier attempt are not made again; fits are repeated with the same result."""
         measured = [self._measured_columns()]
         model: Model | None = None
         for number in range(self._anchor.rounds):
@@ -112,7 +102,7 @@ class _Job:
         return one_way
 
     def _choice(self, number: int, expected: dict[Clique, Floats]) -> list[Clique]:
-        """The marginals of a round: from noisy scores, or as an earlier attempt chose."""
+        """The marginals of a round, from noisy scores or from an earlier attempt's checkpoint."""
         if number < len(self._chosen):
             return self._chosen[number]
         self._begin(1 + 2 * number)
@@ -143,7 +133,7 @@ class _Job:
         return fitted_model(combined(measured), self._cardinalities, before=before, last=last)
 
     def _begin(self, release: int) -> None:
-        """Mark durably that private rows are about to be touched for a release of the plan, by its place."""
+        """Mark durably that private rows are about to be read for the plan's release of this index."""
         self._host.advance(stage="measure", step=release + 1, total=len(self._anchor.parts))
 
     def _keep(self) -> None:
@@ -175,3 +165,48 @@ def _addressed(kept: dict[str, Tensor]) -> dict[tuple[int, int], Tensor]:
         purpose, number = name.split(".")
         addressed[int(purpose), int(number)] = tensor
     return addressed
+
+
+def released_counts(
+    measured: Combined, cardinalities: tuple[int, ...], *, declared_size: int
+) -> ReleasedCounts:
+    """All measurements as tables of counts, unbiased.
+
+    Args:
+        measured: one entry a marginal.
+        cardinalities: codes of every column.
+        declared_size: declared number of privacy units.
+    """
+    tables = sorted(measured.tables.items(), key=lambda entry: (entry[1][1], len(entry[0]), entry[0]))
+    step = step_for(smallest_std=min(std for _, (_, std) in tables), declared_size=declared_size)
+    return ReleasedCounts(
+        cardinalities=cardinalities,
+        step=step,
+        tables=tuple(
+            CountTable(columns=columns, noise_std=std, cells=in_steps(counts, step))
+            for columns, (counts, std) in tables
+        ),
+        groups=tuple(np.arange(codes) for codes in cardinalities),
+    )
+
+
+def noisy_variety(one_way: Marginals, cardinalities: tuple[int, ...]) -> NoisyVariety:
+    """The variety that the one-way counts are sure of.
+
+    Args:
+        one_way: noisy counts of every column.
+        cardinalities: codes of every column.
+    """
+    columns = len(cardinalities)
+    spread, is_open, different = np.zeros(columns), np.zeros(columns, dtype=np.bool_), np.zeros(columns)
+    for (column,), counts in one_way.tables.items():
+        total = max(float(counts.sum()), 1.0)
+        std = one_way.noise_std / total
+        shares = counts / total
+        spread[column] = max(0.0, 1.0 - float(shares.max()) - SURE * std)
+        is_open[column] = std >= OPEN
+        sure = np.where(shares > SURE * std, shares, 0.0)
+        different[column] = -np.expm1(-DRAWS * sure).sum()
+    return NoisyVariety(
+        spread=spread, is_open=is_open, spread_within=None, combinations=float(different.max())
+    )

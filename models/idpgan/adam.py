@@ -1,6 +1,6 @@
-"""Adam (Kingma and Ba 2015) on the tensors of a network, with the operations of torch's own in its order: the same bits.
+"""Adam (Kingma and Ba 2015) on the tensors of a network: torch's own operations in its order, so the same bits.
 
-That of torch imports its compiler for the first step it takes, which costs a second of every training.
+Torch's own Adam imports the compiler in its first step, which costs every training a second.
 """
 
 import math

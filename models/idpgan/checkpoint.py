@@ -1,4 +1,4 @@
-"""Checkpoints: tensors as safetensors, facts as JSON; no pickle, so opening one runs no code."""
+"""Checkpoints: tensors as safetensors, facts as JSON. No pickle, so loading one executes no code."""
 
 import json
 from collections.abc import Mapping

@@ -21,11 +21,11 @@ Floats = npt.NDArray[np.float64]
 def released_counts(
     measured: Measurement, table: PrivateTable | Counter, plan: Plan
 ) -> ReleasedCounts | None:
-    """Write the noisy counts down as tables; only public facts of the private table are read.
+    """The noisy counts as tables; only public facts of the private table are read.
 
     Returns:
-        The counts as they were released, unbiased, and combined with those that the plan reuses; None where the plan has
-        no anchor of a table.
+        The counts as released, unbiased, combined with those that the plan reuses; None where the plan has no anchor of a
+        table.
     """
     if measured.counted is None or plan.known is None:
         return None
@@ -36,7 +36,7 @@ def released_counts(
 def count_tables(
     counted: Counted, layout: MomentLayout, anchor: AnchorPlan, *, declared_size: int
 ) -> ReleasedCounts:
-    """Write noisy counts down as tables.
+    """Noisy counts as tables.
 
     Args:
         counted: what the anchor released.
@@ -73,13 +73,11 @@ def _columns(counted: Counted, anchor: AnchorPlan) -> Iterator[Table]:
 
 def _tables(moments: Moments, layout: MomentLayout, anchor: AnchorPlan) -> Iterator[Table]:
     """Every table of the second round once: its columns, the standard deviation of its noise, its counts with one axis a column."""
-    target = layout.target_index
-    sliced = (target,) if layout.by_class and target is not None else ()
     blocks = dict(zip(layout.features, layout.blocks, strict=True))
     for columns, weight in layout.weights.items():
         first = blocks[columns[0]]
         counts = moments.ones[:, first] if len(columns) == 1 else moments.pairs[:, first, blocks[columns[1]]]
-        yield _sorted((*sliced, *columns), anchor.noise_std / weight, counts, layout)
+        yield _sorted((*layout.class_column, *columns), anchor.noise_std / weight, counts, layout)
 
 
 def _sorted(columns: tuple[int, ...], noise_std: float, counts: Floats, layout: MomentLayout) -> Table:

@@ -123,7 +123,7 @@ def probabilities(logits: Tensor, cardinalities: tuple[int, ...]) -> Tensor:
 
 
 def _running_sums(block: Tensor) -> Tensor:
-    """(rows, codes) cumulative sums; on a GPU as a product, for torch has no repeatable ones there."""
+    """(rows, codes) cumulative sums; on a GPU as a product, because torch's own are not deterministic there."""
     if block.device.type == "cpu":
         return torch.cumsum(block, dim=1)
     codes = block.shape[1]

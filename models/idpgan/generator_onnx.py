@@ -17,7 +17,7 @@ from models.idpgan.generator import SLOPE, Generator, ResidualBlock
 from models.idpgan.grouped_logits import EXCLUDED, GIVEN
 
 IR_VERSION: Final = 10
-"""Of the file format; what PyTorch's exporter writes."""
+"""Version of the file format; the one that PyTorch's exporter writes."""
 ROWS: Final = "rows"
 
 Matrix = npt.NDArray[np.float64]
@@ -104,7 +104,7 @@ def _one_after_the_other(
     """The layer that computes what a second one does on the output of a first."""
     both = np.column_stack(first)
     product = np.zeros((len(second[0]), both.shape[1]))
-    # In a fixed order, for the same weights give the same bytes on every machine; a library's product may not.
+    # In a fixed order, so that the same weights give the same bytes on every machine; a library's product may not.
     for column, row in zip(second[0].T, both, strict=True):
         product += np.outer(column, row)
     return product[:, :-1], product[:, -1] + second[1]

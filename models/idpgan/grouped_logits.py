@@ -1,4 +1,4 @@
-"""What generators of rows share: a logit for every group of codes (`models.grouping`), and the given label's block among them.
+"""Shared by all generators of rows: a logit for every group of codes (`models.grouping`), and the block of the given label.
 
 The codes of a group share its logit, each raised by the logarithm of its share in the group, so they keep their shares whatever
 the generator gives.
@@ -51,7 +51,7 @@ class GroupedLogits(nn.Module):
         return grouped.index_select(1, self.group_of_code) + self.within_group
 
     def keep_shares(self, columns: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-        """Let codes have their shares within their groups.
+        """Set the shares of codes within their groups.
 
         Args:
             columns: of every column (codes,) shares.
@@ -60,7 +60,7 @@ class GroupedLogits(nn.Module):
             (group cells,) shares of the groups.
         """
         groups = self.group_of_code.numpy()
-        # Of very many codes each has less, so that together they do not have more than what was counted.
+        # With very many codes the floor of each is lower, so that the floors together do not exceed what was counted.
         shares = np.concatenate([np.maximum(law, min(_SMALLEST_SHARE, 1e-2 / len(law))) for law in columns])
         of_groups = sums_of_groups(shares, groups)
         self.within_group.copy_(torch.from_numpy(np.log(shares / of_groups[groups])))

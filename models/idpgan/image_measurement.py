@@ -1,4 +1,4 @@
-"""The stage "measure" on images: everything that is released before training, made ready for use."""
+"""The stage "measure" on images: the noisy releases made before training, and what follows from them."""
 
 from dataclasses import dataclass, replace
 
@@ -14,10 +14,9 @@ from models.idpgan.checkpoint import inside, under
 from models.idpgan.labels import noisy_law
 from models.images.anchor import noisy_image_moments
 from models.images.generator import ImageGenerator
-from models.images.mixture import mixture_of, spread_within
+from models.images.mixture import mixture_of, plain_mixture, spread_within
 from models.images.moment_loss import ImageMomentLoss
 from models.images.moments import ImageMoments
-from models.images.plain import plain_mixture
 from models.images.texture import white_texture
 from models.randomness import KeyedStreams
 
@@ -40,7 +39,7 @@ class ImageMeasurement:
         return self.moments is not None
 
     def tensors(self) -> dict[str, Tensor]:
-        """For a checkpoint; never empty, for an empty one would be measured again."""
+        """For a checkpoint. Never empty: the loop takes a checkpoint without tensors for a new job."""
         made = {"measured": torch.ones(1)}
         if self.moments is not None:
             made |= under("moments", self.moments.tensors())
@@ -59,7 +58,7 @@ class ImageMeasurement:
 
 
 def measure_images(images: PrivateImages, plan: Plan, streams: KeyedStreams) -> ImageMeasurement:
-    """Release what the plan says: the anchor's moments, or the label histogram."""
+    """Make the plan's releases: the anchor's moments, or the label histogram."""
     moments = law = None
     if isinstance(plan.anchor, ImageAnchorPlan):
         moments = noisy_image_moments(images, plan.anchor, streams)
@@ -75,7 +74,7 @@ class ImageStart:
     """What the training of a generator of images begins with.
 
     Args:
-        generator: draws what the anchor knows, or grey where there is none.
+        generator: draws the anchor's law, or grey images without an anchor.
         law: (classes,) shares of the labels, or None where images have none.
         loss: the distance to the anchor's moments, or None.
         spread_within: see `models.synthesizer.TrainedImageGenerator`.
@@ -88,7 +87,7 @@ class ImageStart:
 
 
 def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int], classes: int) -> ImageStart:
-    """Make what was released ready for the generator; nothing private is read.
+    """Prepare what was released for the generator; nothing private is read.
 
     Args:
         measured: what was released.
@@ -102,10 +101,10 @@ def ready(measured: ImageMeasurement, plan: Plan, *, shape: tuple[int, int, int]
     else:
         mixture = mixture_of(measured.moments, plan.anchor, shape)
         if not plan.steps:
-            mixture = replace(mixture, grain=white_texture(*shape[:2]))
+            mixture = replace(mixture, texture=white_texture(*shape[:2]))
         elif options.critic_asks == "real":
-            # A critic of real images would see grain as what tells made ones apart.
-            mixture = replace(mixture, grain=np.zeros(shape[:2]))
+            # A critic of real images would tell generated ones apart by their texture.
+            mixture = replace(mixture, texture=np.zeros(shape[:2]))
         loss = ImageMomentLoss(measured.moments, plan.anchor, shape)
         law = mixture.law if classes else None
         spread = spread_within(mixture)

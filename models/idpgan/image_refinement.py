@@ -28,7 +28,7 @@ class ImageRefinement(Refiner):
         streams: of the job.
         law: noisy shares of the labels, or None where images have none.
         moment_loss: distance to the anchor, or None without one.
-        before: what a critic of labels was before its first real image, kept with the generator; None without one.
+        before: a copy of the critic of labels from before its first real image, stored with the generator; None without one.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class ImageRefinement(Refiner):
     def fakes(self, step: int, labels: Tensor) -> Tensor:
         """Images (count, channels, height, width) of the labels (count,), for the critic's step.
 
-        Made in groups of a constant size, so that the image at a place is the same to the bit however many follow it:
-        one real image more or less must not change what the others are compared with.
+        Generated in groups of a constant size, so that the image at a place has the same bits however many follow it:
+        one real image more or less must not change what the other real images are compared with.
         """
         reader = self._streams.reader(Purpose.CRITIC_LATENT, step)
         classes = 0 if self._law is None else len(self._law)

@@ -1,4 +1,4 @@
-"""The training of IDPGAN on images: what the loop (`models.idpgan.loop`) does with them."""
+"""IDPGAN on images: the parts of the training loop (`models.idpgan.loop`) that depend on the kind of records."""
 
 import numpy as np
 import torch
@@ -95,7 +95,7 @@ class ImageTraining(Loop[ImageMeasurement, TrainedImageGenerator]):
         chosen = self._sampler.draw(self._streams, step)
         real = torch.from_numpy(self._images.pixels[chosen].transpose(0, 3, 1, 2).astype(np.float32)) / 255.0
         labels = torch.from_numpy(self._images.labels[chosen].astype(np.int64))
-        # A critic of labels compares a real image with no made one: the real one stands in its place, unread.
+        # A critic of labels takes no generated image; the real one is passed in its place and ignored.
         fakes = real if self._labels is not None else self._refinement.fakes(step, labels)
         self._critic.step(step, real, fakes, labels if self._images.classes else None)
 

@@ -1,7 +1,7 @@
-"""What a critic of labels learns before it sees a real image: the anchor's own pictures. Free of charge.
+"""Warm-up: a critic of labels learns from the anchor's images before it sees a real one. Free of charge.
 
-The anchor is released already, so its pictures cost nothing, however many. A critic that has learnt from them has
-what the anchor knows; its noisy steps on real images are left for what the anchor does not.
+The anchor is already released, so any number of its images costs nothing. After the warm-up the critic knows what the
+anchor knows, and its noisy steps on real images add what the anchor does not know.
 """
 
 import numpy as np
@@ -17,9 +17,9 @@ from models.images.generator import ImageGenerator
 from models.randomness import KeyedStreams, Purpose
 
 BATCHES, BATCH = 160, 128
-"""Different batches of pictures at most, which are passed over again and again, and pictures of each."""
+"""The most distinct batches, which are used in turn, and the images of each."""
 LEARNING_RATE = 2e-3
-"""Of the first step; it falls linearly to zero."""
+"""Learning rate of the first step; it falls linearly to zero."""
 
 
 def warm_up(
@@ -30,11 +30,11 @@ def warm_up(
     *,
     steps: int,
 ) -> None:
-    """Train the critic on pictures of the generator, in place.
+    """Train the critic on generated images, in place.
 
     Args:
         critic: initialised; its parameters keep their memory.
-        generator: draws what the anchor knows, on the critic's device.
+        generator: draws from the anchor's law, on the critic's device.
         law: (classes,) shares of the labels.
         streams: of the job.
         steps: how many; one batch each.

@@ -37,7 +37,7 @@ class LabelledBatch:
 
 
 def stratified_batch(law: npt.NDArray[np.float64] | None, rows: int) -> LabelledBatch:
-    """The batch that holds each class in its share, small classes in more rows of less weight.
+    """A batch stratified by class; small classes get more rows of less weight.
 
     Args:
         law: (classes,) shares, or None without a target.
@@ -66,7 +66,7 @@ def drawn_labels(law: npt.NDArray[np.float64] | None, uniforms: npt.NDArray[np.f
 
 
 def noisy_label_law(table: PrivateTable, plan: LabelPlan, streams: KeyedStreams) -> npt.NDArray[np.float64]:
-    """Release the law of the target: the only place where labels of a table are counted without an anchor.
+    """Release the distribution of the target: the only place that counts a table's labels without an anchor.
 
     A unit counts once, in the class of its first record.
     """
@@ -79,7 +79,7 @@ def noisy_label_law(table: PrivateTable, plan: LabelPlan, streams: KeyedStreams)
 def noisy_law(
     labels: npt.NDArray[np.int64], classes: int, plan: LabelPlan, streams: KeyedStreams
 ) -> npt.NDArray[np.float64]:
-    """Release the law of labels, one of each unit, so that the counts have sensitivity 1.
+    """Release the distribution of labels, one label per unit, so that the counts have sensitivity 1.
 
     Exact discrete Gaussian noise (Canonne, Kamath and Steinke 2020) on integers.
 

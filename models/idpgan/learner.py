@@ -1,4 +1,4 @@
-"""A generator that learns: its optimiser, its rates, its exponential average. Sees no private record."""
+"""Training of a generator: optimiser, learning rates, exponential average. Reads no private record."""
 
 import copy
 import math
@@ -13,7 +13,7 @@ from models.idpgan.adam import Adam
 from models.idpgan.checkpoint import inside, load_module, under
 
 LOWEST_RATE = 0.02
-"""Of the learning rate, at the end of its cosine."""
+"""Share of the learning rate at the end of its cosine schedule."""
 
 
 class Learner(ABC):
@@ -22,7 +22,7 @@ class Learner(ABC):
     Args:
         generator: initialised.
         options: of the plan.
-        learning_rate: at its highest; None for that of the options.
+        learning_rate: the highest; the options' if None.
         betas: of Adam.
     """
 
@@ -43,7 +43,7 @@ class Learner(ABC):
         self._adam = Adam(generator.parameters(), betas=betas)
 
     def move(self, device: torch.device) -> None:
-        """Learn on a device from now on; call before the first step, and before `restore`."""
+        """Move to a device; call before the first step, and before `restore`."""
         self._device = device
         self._module.to(device)
         self.average.to(device)
@@ -66,7 +66,7 @@ class Learner(ABC):
         return self._updates
 
     def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
-        """Take over what `tensors` and `updates` gave."""
+        """Restore what `tensors` and `updates` gave."""
         load_module(self._module, "generator", tensors)
         load_module(self.average, "average", tensors)
         self._adam.restore(inside("adam", tensors))
@@ -83,7 +83,7 @@ class Learner(ABC):
 
 
 class Refiner(Learner):
-    """A generator that learns from a critic as well."""
+    """A generator that is also trained against a critic."""
 
     @abstractmethod
     def refine(self, step: int, critic: nn.Module, *, progress: float) -> Tensor:
@@ -91,5 +91,5 @@ class Refiner(Learner):
 
 
 def cosine(progress: float) -> float:
-    """The share of the learning rate at a share of the training."""
+    """The cosine schedule: the share of the learning rate at a share of the training."""
     return LOWEST_RATE + (1.0 - LOWEST_RATE) * 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))

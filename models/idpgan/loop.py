@@ -1,4 +1,4 @@
-"""The training loop of IDPGAN on one page, whatever the records are: measure, pre-train, train, export.
+"""The training loop of IDPGAN for tables and images, on one page: measure, pre-train, train, export.
 
 "measure" and "train" touch private records and are charged; "pretrain" and "export" are post-processing. All
 randomness is addressed by (purpose, step), so a training resumed from any checkpoint gives the same bytes.
@@ -30,7 +30,7 @@ MARK_INTERVAL: Final = 25
 
 
 class Measured(Protocol):
-    """What was released before training; all of it may leave."""
+    """The noisy releases made before training; all of it may leave."""
 
     @property
     def anchored(self) -> bool:
@@ -43,7 +43,7 @@ class Measured(Protocol):
 
 
 CriticNetwork = Critic | ConvCritic
-"""What a plan's critic may be."""
+"""The critics that a plan may have."""
 
 Released = TypeVar("Released", bound=Measured)
 Made = TypeVar("Made")
@@ -58,7 +58,7 @@ class Loop(ABC, Generic[Released, Made]):
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
-        placement: where it runs; on the CPU where its critic has no form for devices.
+        placement: where it runs; a critic without a form for devices runs on the CPU.
     """
 
     _refinement: Learner
@@ -85,11 +85,11 @@ class Loop(ABC, Generic[Released, Made]):
 
     @abstractmethod
     def _measure(self) -> Released:
-        """Release what the plan says of all records: one of the two places that see private ones."""
+        """Make the plan's releases on all records: one of the two places that read private records."""
 
     @abstractmethod
     def _private_step(self, step: int) -> None:
-        """A Poisson batch for one private critic step: the other place that sees private records."""
+        """Draw a Poisson batch and take one private critic step: the other place that reads private records."""
 
     @abstractmethod
     def _restored(self, tensors: dict[str, Tensor]) -> Released:
@@ -97,10 +97,10 @@ class Loop(ABC, Generic[Released, Made]):
 
     @abstractmethod
     def _prepare(self) -> Learner:
-        """Make the generator ready from what was released."""
+        """Build the generator from what was released."""
 
     def _move(self, step: int, *, progress: float) -> None:
-        """Move the generator against the critic, after a private step."""
+        """Take a generator step against the critic, after a private step."""
         assert self._network is not None, "a plan with steps has a critic"
         assert isinstance(self._refinement, Refiner), "a plan with steps has a generator for it"
         self._pace.observe(self._refinement.refine(step, self._network, progress=progress))
@@ -140,7 +140,7 @@ class Loop(ABC, Generic[Released, Made]):
     def _train(self, first: int) -> None:
         total = self._plan.steps
         if self._placement.data_parallel and first == 0 and total:
-            # No private step is taken on a GPU before it is on record which kind of it takes them all.
+            # The kind of device is stored before the first private step on it: all steps must be taken on the same kind.
             self._save(pretrained=self._options.pretraining_steps, trained=0)
         for step in range(first, total):
             if step == first or step % MARK_INTERVAL == 0:
@@ -173,7 +173,7 @@ class Loop(ABC, Generic[Released, Made]):
 
     @property
     def _device_kind(self) -> str:
-        """What decides how sums round; empty on the CPU."""
+        """Everything that decides how sums round; empty on the CPU."""
         size = 0 if self._critic is None else self._critic.microbatch_size
         # "units" is the word in checkpoints written so far.
         return self._placement.kind + (f", units of {size}" if size else "")

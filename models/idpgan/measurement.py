@@ -1,4 +1,4 @@
-"""The stage "measure": everything that is released before training, made ready for use."""
+"""The stage "measure": the noisy releases made before training, and what follows from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,13 +109,13 @@ def measure(
     *,
     earlier: Sequence[ReleasedCounts] = (),
 ) -> Measurement:
-    """Release what the plan says: the anchor's counts, or the label histogram.
+    """Make the plan's releases: the anchor's counts, or the label histogram.
 
     Args:
-        table: the rows, or who counts them.
+        table: the rows, or a counter of them.
         plan: what is released.
         streams: of the job.
-        earlier: counts of releases that the plan takes over, in its order; public.
+        earlier: counts of the releases that the plan reuses, in its order; public.
     """
     counted = law = None
     if isinstance(plan.anchor, AnchorPlan):
@@ -164,7 +164,7 @@ def _screen(
     anchor: AnchorPlan,
     streams: KeyedStreams,
 ) -> tuple[Pair, ...]:
-    """Release how far every pair is from independence, and choose the pairs beside the target that are worth counting."""
+    """Release every pair's distance from independence, and choose the pairs without the target that are worth counting."""
     laws, size = _first_laws(columns, counter, plan), first_size(columns)
     groups = screening_groups(
         laws, declared_size=plan.declared_size, ordered=counter.ordered, alone=counter.alone
@@ -203,7 +203,7 @@ def groups_of(
         columns: noisy counts of the codes of every column.
         table: whose public facts are read.
         plan: of the job.
-        pairs: of columns beside the target that are counted; None if all are.
+        pairs: the pairs of columns other than the target that are counted; None if all are.
     """
     assert isinstance(plan.anchor, AnchorPlan), "only an anchor of tables has groups"
     by_class = _by_class(table, plan, plan.anchor)
@@ -276,7 +276,7 @@ def _noise_of_a_table(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Anchor:
-    """What the generator takes from the noisy counts.
+    """What the generator uses of the noisy counts.
 
     Args:
         layout: which counts of groups there are.
@@ -284,7 +284,7 @@ class Anchor:
         groups: of every column (codes,) the group of each code.
         loss: the distance to the targets.
         law: shares of the target's classes, or None without a target.
-        variety: how much of it must vary.
+        variety: how much the generator's draws must vary.
     """
 
     layout: MomentLayout
@@ -296,7 +296,7 @@ class Anchor:
 
 
 def make_anchor(counted: Counted, table: PrivateTable | Counter, plan: Plan) -> Anchor:
-    """Make the noisy counts consistent and ready for the generator; only public facts of the table are read."""
+    """Prepare the noisy counts for the generator and make them consistent; only public facts of the table are read."""
     assert plan.known is not None, "counts come from an anchor of tables"
     layout = layout_of(counted.groups, table, plan, pairs=counted.pairs)
     targets = moment_targets(counted, layout, plan.known, order=_order_of(table), forbidden=table.forbidden())

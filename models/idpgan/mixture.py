@@ -1,4 +1,4 @@
-"""A generator without a network: a mixture of product laws, fitted to the noisy counts in seconds.
+"""A generator without a network: a mixture of product distributions, fitted to the noisy counts in seconds.
 
 Every component has its own law of each column, over groups of codes (`models.grouping`), and all components have the same weight. The
 two-way shares of the mixture are the mean over the components of products of their laws, so its distance to the counts is
@@ -90,12 +90,12 @@ class Mixture(GroupedLogits):
 
 
 class MixtureFit(Learner):
-    """A mixture with its optimiser and exponential average. Sees no private row.
+    """A mixture with its optimiser and exponential average. Reads no private row.
 
     Args:
         mixture: initialised.
         options: of the plan.
-        anchor: what the noisy counts ask of it.
+        anchor: the noisy counts to fit.
     """
 
     latent_dimension = LATENT_DIMENSION

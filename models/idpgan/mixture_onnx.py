@@ -1,4 +1,4 @@
-"""A mixture of product laws as an ONNX model: the latent number chooses a component, whose logits are looked up."""
+"""A mixture of product distributions as an ONNX model: the latent number chooses a component, whose logits are looked up."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""How far a generated batch is from the noisy counts: the generator's warm start and permanent loss."""
+"""The distance of a generated batch from the noisy counts: the loss of pre-training, kept in the generator's loss for good."""
 
 import itertools
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from models.idpgan.targets import MomentTargets
 _COLUMN_WEIGHT = 30.0
 _COLUMN_FLOOR = 1e-3
 _EMPTY_WEIGHT = 0.1
-"""Of the share of records on cells that rules leave empty. It is not squared, or its pull would vanish before the share does."""
+"""Weight of the share of records on cells that rules leave empty. The share is not squared: its gradient would vanish too early."""
 
 
 class MomentLoss:
@@ -27,7 +27,7 @@ class MomentLoss:
 
     Args:
         layout: which counts there are.
-        targets: what they should be.
+        targets: of the counts.
     """
 
     def __init__(self, layout: MomentLayout, targets: MomentTargets) -> None:

@@ -1,4 +1,4 @@
-"""How many critic steps go to one generator step: fixed, or raised when the critic lags behind, seen on fakes only.
+"""Critic steps per generator step: fixed, or raised when the critic lags behind, judged on fakes only.
 
 The adaptive rule (Bie, Kamath and Zhang 2023) reads the critic's accuracy on fakes. A WGAN critic has no absolute
 threshold, so the accuracy is the share of the fakes at hand that the critic scores lower after its steps than the
@@ -47,7 +47,7 @@ class Pace:
         return True
 
     def observe(self, scores: Tensor) -> None:
-        """Take in the critic's scores of the generator step's records; a fixed pace does not care."""
+        """Update the accuracy from the critic's scores of the generator step's records; a fixed pace ignores it."""
         accuracy = float((scores < self._reference).double().mean())
         self._reference = float(scores.double().mean())
         self._accuracy = SMOOTHING * self._accuracy + (1.0 - SMOOTHING) * accuracy
@@ -58,11 +58,11 @@ class Pace:
             self._accuracy = 1.0
 
     def state(self) -> Tensor:
-        """All state, (5,) float64: as long whatever it holds, for how long a checkpoint is tells nothing."""
+        """All state, (5,) float64. Its size is constant, so that the size of a checkpoint reveals nothing."""
         numbers = (self._rung, self._since, self._moves_on_rung, self._accuracy, self._reference)
         return torch.tensor(numbers, dtype=torch.float64)
 
     def restore(self, state: Tensor) -> None:
-        """Take over what `state` gave."""
+        """Restore what `state` gave."""
         rung, since, moves_on_rung, self._accuracy, self._reference = state.tolist()
         self._rung, self._since, self._moves_on_rung = int(rung), int(since), int(moves_on_rung)

@@ -29,7 +29,7 @@ class Refinement(Refiner):
         streams: of the job.
         cardinalities: codes of every column.
         law: noisy shares of the target's classes, or None without a target.
-        anchor: what the noisy moments ask of the generator, or None without them.
+        anchor: what the generator uses of the noisy moments, or None without them.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Refinement(Refiner):
             move_tensors(self._anchor.loss, device)
 
     def pretrain(self, step: int) -> None:
-        """One step towards the noisy counts alone, with a rate that falls to the end of them."""
+        """One pre-training step towards the noisy counts alone; the learning rate falls until the last one."""
         assert self._anchor is not None, "only an anchor can be pre-trained on"
         batch = stratified_batch(self._law, self._options.generator_batch_size).to(self._device)
         latent = self._latent(Purpose.PRETRAINING, step, len(batch.weights))
@@ -97,8 +97,8 @@ class Refinement(Refiner):
     def fakes(self, step: int, count: int) -> Tensor:
         """One-hot records for the critic's step; shape (count, cells).
 
-        Made in groups of a constant size, so that the record at a place is the same to the bit however many follow it:
-        one real record more or less must not change what the others are compared with.
+        Generated in groups of a constant size, so that the record at a place has the same bits however many follow it:
+        one real record more or less must not change what the other real records are compared with.
         """
         labels = drawn_labels(self._law, self._streams.uniforms(Purpose.CRITIC_LABELS, step, _padded(count)))
         uniforms = self._streams.torch_uniforms(

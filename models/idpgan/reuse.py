@@ -1,7 +1,7 @@
 """Combining the anchor's counts with those of earlier releases. Post-processing of releases, free of charge.
 
-Earlier counts are public and were fixed when the job was ordered. Each cell becomes the mean of its noisy counts weighted by
-inverse variance. Within one round all tables of a release share one noise multiplier, so one weight a release is enough.
+Earlier counts are public and were fixed when the job was ordered. Each cell becomes the inverse-variance weighted mean of its
+noisy counts. Within one round all tables of a release share one noise multiplier, so one weight per release is enough.
 """
 
 import math
@@ -14,12 +14,12 @@ from core.releases.counts import ReleasedCounts
 from core.synthesis.counting_rules import column_weights
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
-from models.anchor import MomentLayout, Moments, Pair
+from models.anchor import MomentLayout, Moments, Pair, in_order, moments_of
 from models.grouping import Groups, group_counts
 
 _PAIR = 2
 _ROUNDED = 1e-6
-"""Relative, of standard deviations."""
+"""Relative difference of standard deviations that rounding may cause."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -30,7 +30,7 @@ def require_usable(
     cardinalities: tuple[int, ...],
     target_index: int | None,
 ) -> None:
-    """Check, before a row is read, that the counts are those that the plan takes over.
+    """Check, before a row is read, that the counts are those that the plan reuses.
 
     Args:
         plan: names them.
@@ -67,9 +67,8 @@ def require_usable(
         pairs=pairs,
         squares=None if pairs is None else (own.table_sensitivity / most_records) ** 2,
     )
-    sliced = (target_index,) if layout.by_class and target_index is not None else ()
     of_tables = {
-        tuple(sorted((*sliced, *columns))): own.table_sensitivity / weight
+        tuple(sorted((*layout.class_column, *columns))): own.table_sensitivity / weight
         for columns, weight in layout.weights.items()
     }
     for noise, counts in _with_tables(plan, earlier):
@@ -80,10 +79,10 @@ def require_usable(
 def _require_precision(
     counts: ReleasedCounts, units: Mapping[tuple[int, ...], float], noise_multiplier: float
 ) -> None:
-    """Hold the stated noise of tables against what the plan says of it; the units are the noise of a multiplier of one.
+    """Compare the stated noise of tables with the plan; `units` is the noise at a noise multiplier of one.
 
     Raises:
-        ValueError: a table has another.
+        ValueError: a table has another noise.
     """
     for table in counts.tables:
         wanted = units.get(table.columns)
@@ -101,7 +100,7 @@ def with_columns(
     Args:
         columns: of the plan's first round, in records.
         plan: says how precise all of them are.
-        earlier: the counts that the plan takes over, in its order.
+        earlier: the counts that the plan reuses, in its order.
     """
     if not plan.reused:
         return tuple(columns)
@@ -114,10 +113,10 @@ def with_columns(
 
 
 def kept_groups(plan: Plan, earlier: Sequence[ReleasedCounts]) -> tuple[Groups, ...] | None:
-    """Return the groups of the earlier pairs that the plan takes over; None where it makes its own.
+    """Return the groups of the earlier pairs that the plan reuses; None where it makes its own.
 
     Raises:
-        ValueError: pairs that are taken over together are of different groups.
+        ValueError: pairs that are reused together have different groups.
     """
     kept = [counts.groups for _noise, counts in _with_tables(plan, earlier)]
     if any(not np.array_equal(a, b) for one in kept[1:] for a, b in zip(kept[0], one, strict=True)):
@@ -128,7 +127,7 @@ def kept_groups(plan: Plan, earlier: Sequence[ReleasedCounts]) -> tuple[Groups, 
 def kept_pairs(
     plan: Plan, earlier: Sequence[ReleasedCounts], *, target_index: int | None
 ) -> tuple[Pair, ...] | None:
-    """Return the earlier pairs beside the target that the plan takes over; None where they are all, or it takes over none.
+    """Return the earlier pairs without the target that the plan reuses; None if these are all pairs, or none is reused.
 
     Args:
         plan: says whether a screening chose them.
@@ -154,7 +153,7 @@ def with_tables(
         moments: of the plan's second round.
         layout: of it, over the groups that are kept.
         plan: says how precise all of them are.
-        earlier: the counts that the plan takes over, in its order.
+        earlier: the counts that the plan reuses, in its order.
     """
     taken = list(_with_tables(plan, earlier))
     if not taken:
@@ -195,24 +194,13 @@ def _by_columns(counts: ReleasedCounts) -> dict[tuple[int, ...], Floats]:
 
 
 def _moments(counts: ReleasedCounts, layout: MomentLayout) -> Moments:
-    """Read tables as the second round of a layout."""
+    """Read tables as the second round of a layout.
+
+    Raises:
+        ValueError: a table is missing.
+    """
     tables = _by_columns(counts)
-    sliced = (layout.target_index,) if layout.by_class and layout.target_index is not None else ()
-    blocks = dict(zip(layout.features, layout.blocks, strict=True))
-    pairs = np.zeros((layout.slices, layout.cells, layout.cells))
-    ones = np.zeros((layout.slices if layout.by_class else 0, layout.cells))
-    for columns in layout.weights:
-        named = (*sliced, *columns)
-        places = tuple(sorted(named))
-        if places not in tables:
-            raise ValueError("the earlier counts lack a table")
-        table = tables[places].transpose([places.index(column) for column in named])
-        block = blocks[columns[0]]
-        if len(columns) == 1:
-            ones[:, block] = table
-            continue
-        other = blocks[columns[1]]
-        pair = table.reshape(layout.slices, block.stop - block.start, -1)
-        pairs[:, block, other] = pair
-        pairs[:, other, block] = pair.transpose(0, 2, 1)
-    return Moments(pairs=pairs, ones=ones)
+    asked = [(*layout.class_column, *columns) for columns in layout.weights]
+    if any(tuple(sorted(columns)) not in tables for columns in asked):
+        raise ValueError("the earlier counts lack a table")
+    return moments_of(layout, (in_order(tables[tuple(sorted(columns))], columns) for columns in asked))

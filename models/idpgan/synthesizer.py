@@ -1,7 +1,6 @@
 """The synthesizer "idpgan": a generator held by a moment anchor and refined by a private WGAN-GP critic."""
 
 from collections.abc import Sequence
-from typing import overload
 
 from core.releases.counts import ReleasedCounts
 from core.synthesis.plan import Plan
@@ -11,11 +10,11 @@ from models.encoding import PrivateImages, PrivateTable
 from models.idpgan.image_training import ImageTraining
 from models.idpgan.training import Training
 from models.randomness import KeyedStreams
-from models.synthesizer import TrainedGenerator, TrainedImageGenerator, TrainingHost
+from models.synthesizer import Synthesizer, TrainedGenerator, TrainedImageGenerator, TrainingHost
 
 
-class IdpganSynthesizer:
-    """See `models.synthesizer.Synthesizer`.
+class IdpganSynthesizer(Synthesizer):
+    """IDPGAN on tables and on images.
 
     Args:
         placement: where trainings run.
@@ -25,24 +24,12 @@ class IdpganSynthesizer:
     def __init__(self, placement: Placement = HOST, *, earlier: Sequence[ReleasedCounts] = ()) -> None:
         self._placement, self._earlier = placement, earlier
 
-    @overload
-    def fit(
+    def _fit_table(
         self, records: PrivateTable | Counter, plan: Plan, streams: KeyedStreams, host: TrainingHost
-    ) -> TrainedGenerator: ...
-
-    @overload
-    def fit(
-        self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
-    ) -> TrainedImageGenerator: ...
-
-    def fit(
-        self,
-        records: PrivateTable | Counter | PrivateImages,
-        plan: Plan,
-        streams: KeyedStreams,
-        host: TrainingHost,
-    ) -> TrainedGenerator | TrainedImageGenerator:
-        """Run the plan on the records; resumes from the host's checkpoint."""
-        if isinstance(records, PrivateImages):
-            return ImageTraining(records, plan, streams, host, placement=self._placement).run()
+    ) -> TrainedGenerator:
         return Training(records, plan, streams, host, placement=self._placement, earlier=self._earlier).run()
+
+    def _fit_images(
+        self, records: PrivateImages, plan: Plan, streams: KeyedStreams, host: TrainingHost
+    ) -> TrainedImageGenerator:
+        return ImageTraining(records, plan, streams, host, placement=self._placement).run()

@@ -1,4 +1,4 @@
-"""What the generator is held to: noisy counts made consistent and shrunk. Post-processing of a release, free of charge.
+"""The generator's targets: noisy counts made consistent and shrunk. Post-processing of a release, free of charge.
 
 The noise is known, so what it explains is taken off. The residual of a pair of columns is its noisy shares less the product of its
 columns' shares. By the positive-part rule of James and Stein (Efron and Morris 1973) the residual is multiplied with
@@ -33,19 +33,19 @@ _SMALLEST_SHARE = 1e-6
 _SCALINGS = 20
 _SMALLEST_KEPT = 1e-3
 _SURE = 1.0
-"""Standard deviations above what noise alone explains from which on a residual is kept."""
+"""A residual is kept from this many standard deviations above what noise alone explains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counted:
-    """All that an anchor released of a table.
+    """Everything that an anchor released of a table.
 
     Args:
         columns: noisy counts of the codes of every column, in records.
         groups: of every column (codes,) the group of each code.
         moments: noisy counts of groups.
         most_records: how many records of a unit counted fully.
-        pairs: of columns beside the target that were counted; None if all were.
+        pairs: the pairs of columns other than the target that were counted; None if all were.
     """
 
     columns: tuple[Floats, ...]
@@ -86,7 +86,7 @@ def moment_targets(
     order: CodeOrder | None = None,
     forbidden: Forbidden = MappingProxyType({}),
 ) -> MomentTargets:
-    """Combine all estimates of every one-way count by inverse variance, smooth them, make them laws, and shrink the pairs.
+    """Combine all estimates of every one-way count by inverse variance, smooth and normalise them, and shrink the pairs.
 
     Args:
         counted: what was released.
@@ -163,7 +163,7 @@ def column_stds(columns: Sequence[Floats], anchor: AnchorPlan, *, most_records: 
 
 
 def project_to_simplex(values: Floats, *, total: float) -> Floats:
-    """The nearest vector of numbers that are not negative and have the sum `total` (Duchi et al. 2008, figure 1)."""
+    """The nearest non-negative vector with the sum `total` (Duchi et al. 2008, figure 1)."""
     ordered = np.sort(values)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
     last = np.flatnonzero(ordered > excess)[-1]
@@ -172,7 +172,7 @@ def project_to_simplex(values: Floats, *, total: float) -> Floats:
 
 
 def positive_law(shares: Floats) -> Floats:
-    """Shares as a law in which everything is possible: no share below 1e-6, or a thousandth of an even one, sum one."""
+    """Shares as a distribution with sum one and no zero: no share is below 1e-6, or a thousandth of an even one."""
     kept: Floats = np.maximum(shares, min(_SMALLEST_SHARE, 1e-3 / len(shares)))
     kept /= kept.sum()
     return kept
@@ -246,7 +246,7 @@ def _std_of_codes(variance: float, of_sums: Floats, groups: Groups) -> float:
 
 
 def _with_margins(shares: Floats, law: Floats, whole: Floats) -> Floats:
-    """Scale rows and columns in turn until they sum to what is known better (Deming and Stephan 1940)."""
+    """Iterative proportional fitting: scale rows and columns in turn to their better known sums (Deming and Stephan 1940)."""
     fitted: Floats = shares + _SMALLEST_SHARE * np.outer(law, whole)
     for _ in range(_SCALINGS):
         fitted = fitted * (whole / fitted.sum(axis=0))
@@ -325,7 +325,7 @@ def _shrunk_on(
 
 
 def _kept(residual: Floats, variance: float, free: float) -> float:
-    """Return what is kept of a residual with so many free cells, each of that variance."""
+    """Return the share of a residual that is kept, by its free cells and the variance of each."""
     energy = float((residual**2).sum())
     if free <= 0 or energy - free * variance <= _SURE * variance * np.sqrt(2 * free):
         return 0.0
@@ -333,7 +333,7 @@ def _kept(residual: Floats, variance: float, free: float) -> float:
 
 
 def _centred(tables: Floats) -> Floats:
-    """Take the means of rows and columns off every table; (slices, rows, columns)."""
+    """Subtract the means of rows and columns from every table; (slices, rows, columns)."""
     centred: Floats = tables - tables.mean(axis=1, keepdims=True)
     centred -= centred.mean(axis=2, keepdims=True)
     return centred

@@ -1,4 +1,4 @@
-"""The training of IDPGAN on tables: what the loop (`models.idpgan.loop`) does with rows."""
+"""IDPGAN on tables: the parts of the training loop (`models.idpgan.loop`) that depend on the kind of records."""
 
 from collections.abc import Sequence
 
@@ -25,12 +25,12 @@ class Training(Loop[Measurement, TrainedGenerator]):
     """One job of one plan.
 
     Args:
-        table: private rows, or who counts them where the plan has no critic.
+        table: private rows; a counter of them is enough where the plan has no critic.
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
         placement: where it runs.
-        earlier: counts of releases that the plan takes over, in its order.
+        earlier: counts of the releases that the plan reuses, in its order.
     """
 
     _refinement: Refinement | MixtureFit
@@ -48,7 +48,7 @@ class Training(Loop[Measurement, TrainedGenerator]):
         network: Critic | None = None
         units = np.zeros(0, np.int64)
         if plan.steps:
-            assert isinstance(table, PrivateTable), "a critic looks at rows"
+            assert isinstance(table, PrivateTable), "a critic reads rows"
             units = table.unit_of_record
             widths = (plan.idpgan_options.critic_width,) * plan.idpgan_options.critic_layers
             network = Critic(inputs=table.cells, widths=widths).initialise(streams)
@@ -85,8 +85,8 @@ class Training(Loop[Measurement, TrainedGenerator]):
 
     def _private_step(self, step: int) -> None:
         assert self._critic is not None, "a plan with steps has a critic"
-        assert isinstance(self._refinement, Refinement), "a critic looks at what a network makes"
-        assert isinstance(self._table, PrivateTable), "a critic looks at rows"
+        assert isinstance(self._refinement, Refinement), "a critic is given what a network draws"
+        assert isinstance(self._table, PrivateTable), "a critic reads rows"
         chosen = self._sampler.draw(self._streams, step)
         real = cells_of(self._table.codes[chosen], self._table.cardinalities)
         self._critic.step(step, real, self._refinement.fakes(step, len(real)))

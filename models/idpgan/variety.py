@@ -1,4 +1,4 @@
-"""How much the records of a table must vary by its noisy moments. Post-processing of a release, free of charge."""
+"""How much the records of a table must vary, according to its noisy moments. Post-processing, free of charge."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,15 +9,15 @@ from models.synthesizer import NoisyVariety
 
 Floats = npt.NDArray[np.float64]
 DRAWS = 5000
-"""Records that a new generator is looked at by (`models.generator_check`)."""
+"""Records drawn to check a new generator (`models.generator_check`)."""
 SURE = 6.0
-"""Standard deviations of the noise above which a share is there."""
+"""A share is certain if it exceeds this many standard deviations of its noise."""
 OPEN = 0.1
-"""Standard deviation of the noise on the share of one value from which on the counts say nothing of it."""
+"""From this standard deviation of the noise on the share of a value on, the counts say nothing about it."""
 
 
 def noisy_variety(targets: MomentTargets, layout: MomentLayout) -> NoisyVariety:
-    """Say what the moments are sure of.
+    """The variety that the moments are sure of.
 
     Args:
         targets: the noisy moments, made consistent.
@@ -31,7 +31,7 @@ def noisy_variety(targets: MomentTargets, layout: MomentLayout) -> NoisyVariety:
         spread[column] = _sure(1.0 - shares[block][most], stds[block][most])
         is_open[column] = stds[block][most] >= OPEN
     if layout.by_class and layout.target_index is not None:
-        # The law of the target is drawn as it is measured.
+        # The target is drawn by its measured law.
         spread[layout.target_index] = 1.0 - float(targets.law.max())
     return NoisyVariety(
         spread=spread,
@@ -46,7 +46,7 @@ def _sure(share: float, std: float) -> float:
 
 
 def _within(targets: MomentTargets, layout: MomentLayout, columns: int) -> Floats:
-    """Of every label: the one-way counts of its class where there are some, else its pairs with every column."""
+    """The variety within every label: from the one-way counts of its class, else from its pairs with every column."""
     target = layout.target_index
     assert target is not None, "labels come from a target"
     if layout.by_class:
@@ -60,14 +60,17 @@ def _within(targets: MomentTargets, layout: MomentLayout, columns: int) -> Float
         for column, block in zip(layout.features, layout.blocks, strict=True):
             if column != target and total > 0:
                 most = int(np.argmax(rows[label, block]))
-                # Pairs are not projected: what the second value surely has is a bound that needs no sum.
+                # Pairs are not projected to sum up, so bound the rest by the certain share of the second most common value.
                 rest = np.delete(rows[label, block] - SURE * std[label, block], most)
                 within[label, column] = max(0.0, float(rest.max(initial=0.0))) / total
     return within
 
 
 def _combinations(targets: MomentTargets, layout: MomentLayout) -> float:
-    """Of the two columns, with the label where counts are by class, that surely have the most among so many draws."""
+    """The certain number of distinct combinations among `DRAWS` draws, for the pair of columns that has the most.
+
+    Where counts are by class, the label is part of a combination.
+    """
     shares = np.where(targets.pairs > SURE * targets.pair_std, targets.pairs, 0.0)
     found = -np.expm1(-DRAWS * shares)
     starts = [block.start for block in layout.blocks]

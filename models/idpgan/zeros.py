@@ -1,4 +1,4 @@
-"""Cells of pairs that the declared rules between columns leave empty, in what the generator is held to. Public, so free of charge.
+"""Structural zeros: cells of pairs that the declared rules between columns leave empty, in the targets. Public, free of charge.
 
 What the noise says of such a cell is known to be noise, so it is dropped. Independence becomes quasi-independence: the law of the
 form `a_g b_h` on the cells that are possible that has the margins of the columns (Bishop, Fienberg and Holland 1975, chapter 5). It is
@@ -28,9 +28,9 @@ _SCALINGS = 200
 _TOLERANCE = 1e-9
 """Distance from the margins, as a share of all records, at which scaling stops."""
 _SWEEPS = 5
-"""Times that all pairs change the margins that they share."""
+"""Rounds in which all pairs adjust their shared margins."""
 _SMALLEST_EIGENVALUE = 1e-9
-"""Of the largest: below it a sum of rows follows from the others."""
+"""Relative to the largest eigenvalue: below it a sum of rows follows from the others."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,7 +92,7 @@ class Pattern:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Zeros:
-    """All that declared rules say of the tables of a layout.
+    """The possible cells of a layout's tables, by the declared rules.
 
     Args:
         ones: (slices, cells) which groups are possible within each class.
@@ -130,7 +130,7 @@ class Zeros:
                 by_rows, by_columns = pattern.fitted(product, made[:, block], made[:, other])
                 trust = _trust(variances[:, block], variances[:, other])
                 law_of_both = trust * by_rows + (1.0 - trust) * by_columns
-                # A class that the rules leave no record with keeps what it has: nobody can make it right.
+                # A class for which the rules leave no possible record keeps its shares; nothing can satisfy them.
                 some = law_of_both.sum(axis=(1, 2)) > 0
                 made[some, block] = law_of_both[some].sum(axis=2)
                 made[some, other] = law_of_both[some].sum(axis=1)
@@ -141,7 +141,7 @@ class Zeros:
 
 
 def zeros_of(forbidden: Forbidden, groups: Sequence[Groups], layout: MomentLayout) -> Zeros | None:
-    """Read what rules forbid as empty cells of a layout's tables; None where they empty none.
+    """The empty cells of a layout's tables by what rules forbid; None where they leave none empty.
 
     Args:
         forbidden: by two columns, (codes, codes) the cells that are forbidden.
@@ -195,5 +195,5 @@ def _rescale(ones: Floats, law: Floats, blocks: Sequence[slice]) -> None:
 
 
 def _trust(rows: Floats, columns: Floats) -> float:
-    """How much the margins of the rows weigh against those of the columns: by inverse variance."""
+    """The weight of the row margins against the column margins: by inverse variance."""
     return float(columns.mean() / (rows.mean() + columns.mean()))

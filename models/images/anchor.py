@@ -2,7 +2,7 @@
 
 Releases, in order, each a Gaussian mechanism on all units: class counts and sums of pixels; second moments of what is
 left after the noisy class mean, in low frequencies; rounds of counts and sums of the cells of every class (k-means with
-noise); counts, means and second moments of every cell in the noisy basis. Between them stands post-processing alone
+noise); counts, means and second moments of every cell in the noisy basis. Between them there is only post-processing
 (`models/images/basis.py`, `models/images/centres.py`).
 
 Sensitivity under adding or removing one unit. A unit's `m` records count one `m`-th each, so by convexity of the norm it
@@ -30,7 +30,7 @@ from models.randomness import KeyedStreams, Purpose
 
 
 def noisy_image_moments(images: PrivateImages, plan: ImageAnchorPlan, streams: KeyedStreams) -> ImageMoments:
-    """Release everything the plan says, each release after the ones before it."""
+    """Make all releases of the plan, each depending on the ones before it."""
     private = ImageSums(images, plan)
     means = _release_sums(
         private.mean_sums(),

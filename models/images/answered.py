@@ -1,4 +1,4 @@
-"""Pictures by a critic's answer: of a few draws of whatever label, the first that a critic of labels takes for the one wanted.
+"""Rejection by a critic's answer: of a few draws of any label, the first that a critic of labels assigns the wanted label.
 
 Where labels are few, draws of any label are tried. So a made picture has the label that real images taught, not the one it
 was drawn for, and what sets the anchor's laws of two labels apart (noise, for one) says nothing of it: a classifier that
@@ -18,7 +18,7 @@ from models.critic.label_network import LabelCritic
 from models.images.chosen import DRAWS
 
 ANSWERED_LABELS = 2
-"""Up to so many labels it pays (docs/rules-study.md)."""
+"""The most labels for which this helps (docs/rules-study.md)."""
 
 
 class AnsweredImages(nn.Module):
@@ -28,10 +28,10 @@ class AnsweredImages(nn.Module):
     the critic takes for it (with two labels and a critic that agrees with 9 of 10 pictures, one in a hundred).
 
     Args:
-        generator: what draws.
+        generator: makes the draws.
         critic: of the generator's labels, trained on real images.
         law: (classes,) shares of the labels, positive.
-        draw_dimension: numbers of the generator's latent vector, the last of which moves no picture: it draws the label.
+        draw_dimension: numbers of the generator's latent vector. The last one does not affect the image: it draws the label.
     """
 
     lead: Tensor
@@ -66,7 +66,7 @@ class AnsweredImages(nn.Module):
         shares = torch.softmax(self.critic.logits(pictures), dim=1).reshape(-1, DRAWS, classes)
         share = (shares * wanted).sum(dim=2)
         passes = (share >= shares.amax(dim=2)).to(share.dtype)
-        # Earlier draws lead by more than a share can make up for; where none passes the best is taken.
+        # Earlier draws rank higher than any difference in shares; if none passes, the best one is taken.
         merit = share + passes * (1.0 + self.lead)
         taken = nn.functional.one_hot(merit.argmax(dim=1), DRAWS).to(share.dtype)
         tried = pictures.reshape(-1, DRAWS, *pictures.shape[1:])

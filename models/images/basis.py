@@ -1,4 +1,4 @@
-"""What follows from noisy means and the noisy basis release: class means, directions, their variances. Free of charge."""
+"""Class means, directions and their variances, from the noisy means and the noisy basis release. Free of charge."""
 
 import numpy as np
 from scipy import fft
@@ -8,11 +8,11 @@ from models.images.exact import COSINE_BITS, RESIDUAL_BITS, Floats, cosines
 from models.images.moments import SecondMoments, Sums
 
 _FEWEST_STDS = 4.0
-"""A class whose noisy count is below so many standard deviations of its noise is taken to have that many records."""
+"""A class count is raised to at least this many standard deviations of its noise."""
 
 
 def class_sizes(means: Sums, plan: ImageAnchorPlan) -> Floats:
-    """Records of every class, positive: no fewer than their noise lets one see; shape (classes,)."""
+    """Records of every class, positive and at least what the noise allows to see; shape (classes,)."""
     std = plan.means_noise_multiplier * plan.means_sensitivity / (COUNT_WEIGHT * plan.image_norm)
     return np.maximum(means.counts, max(_FEWEST_STDS * std, 1.0))
 

@@ -1,4 +1,4 @@
-"""Centres of the cells that every class is divided into: k-means, first on made numbers, then by noisy sums."""
+"""Centres of the cells of every class: k-means, first on generated numbers, then by noisy sums."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def first_centres(basis: SecondMoments, means: Sums, plan: ImageAnchorPlan, stre
 
 
 def moved_centres(centres: Floats, cells: Sums) -> Floats:
-    """One step of k-means by noisy counts and sums; a cell with almost nothing in it stays where it is."""
+    """One step of k-means by noisy counts and sums; an almost empty cell does not move."""
     even = np.maximum(cells.counts.sum(axis=1, keepdims=True), 1.0) / centres.shape[1]
     moved = np.rint(cells.sums / np.maximum(cells.counts, 1.0)[..., None] * 2.0**RESIDUAL_BITS)
     moved = np.clip(moved, -(2.0**20), 2.0**20)

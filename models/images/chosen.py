@@ -1,4 +1,4 @@
-"""Pictures that a critic of labels lets pass: of a few draws of one label, the first that real images do not speak against.
+"""Rejection by a likelihood ratio: of a few draws of one label, the first that a critic of labels accepts.
 
 The anchor's cells overlap more than the classes do, so some of its pictures look like another class than the one they are
 made for, and a classifier learns from them what is wrong. A critic that has learnt the labels of real images, under
@@ -17,17 +17,17 @@ from torch import Tensor, nn
 from models.critic.label_network import LabelCritic
 
 DRAWS = 4
-"""Draws for one picture: where 11 % do not pass, 0.01 % of the pictures are of none that does."""
+"""Draws for one image: if 11 % are rejected, 0.01 % of the images come from a rejected draw."""
 
 
 class ChosenImages(nn.Module):
     """(latent, label one-hot) to images in [0, 1], each one of `DRAWS` draws of a generator.
 
     Args:
-        generator: what draws.
+        generator: makes the draws.
         critic: of the generator's labels, trained on real images.
-        before: the same critic, when it knew the generator's pictures alone.
-        draw_dimension: numbers of the generator's latent vector, the last of which moves no picture: it throws the coin.
+        before: the same critic, after it had seen the generator's images only.
+        draw_dimension: numbers of the generator's latent vector. The last one does not affect the image: it is the coin.
     """
 
     lead: Tensor
@@ -53,7 +53,7 @@ class ChosenImages(nn.Module):
         quotient = (after - before).reshape(-1, DRAWS)
         uniform = (0.5 + 0.5 * torch.erf(draws[:, -1] * math.sqrt(0.5))).reshape(-1, DRAWS)
         passes = (torch.exp(quotient) >= uniform).to(quotient.dtype)
-        # Earlier draws lead by more than a sigmoid can make up for; where none passes the best is taken.
+        # Earlier draws rank higher than any difference in sigmoids; if none passes, the best one is taken.
         merit = torch.sigmoid(quotient) + passes * (1.0 + self.lead)
         taken = nn.functional.one_hot(merit.argmax(dim=1), DRAWS).to(quotient.dtype)
         drawn = pictures.reshape(-1, DRAWS, *pictures.shape[1:])
@@ -61,7 +61,7 @@ class ChosenImages(nn.Module):
 
 
 def kept_copy(critic: LabelCritic) -> LabelCritic:
-    """The critic with parameters of their own, as they are now, never trained again."""
+    """A frozen copy of the critic with its present parameters."""
     copy = LabelCritic(
         image=critic.image,
         widths=tuple(geometry.outputs for geometry in critic.geometries),

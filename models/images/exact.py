@@ -1,8 +1,8 @@
-"""Exact arithmetic on images: every sum is one of integers below 2^53, so float64 gives it exactly in any order.
+"""Exact arithmetic on images: sums of integers below 2^53, which float64 adds exactly in any order.
 
-A record's numbers must not depend on which records stand beside it: a product of matrices in floating point may round a
-row differently when the number of rows changes, and then removing one unit would move the others. So all products of
-matrices here are of integers; what is not (a scale factor, a rounding) is done for every number alone.
+A record's numbers must not depend on the other records. A floating-point matrix product may round a row differently when
+the number of rows changes, and then removing one unit would change the others' contributions. So all matrix products here
+are of integers; everything else (scale factors, rounding) is elementwise.
 """
 
 import math
@@ -20,7 +20,7 @@ RECORD_BITS = 10
 """Clipped vectors are multiples of 2^-10; their products and sums of 2^-20."""
 _TO_PIXELS = 1.0 / 255.0
 BELOW = 1.0 - 2.0**-40
-"""Less than one by more than all roundings of a scale factor, so that clipped norms stay below their bound."""
+"""Below one by more than all rounding of a scale factor, so that clipped norms stay below their bound."""
 CHUNK = 4096  # images at a time, and fewer where they are large: float64 copies of a chunk stay below 64 MiB
 CHUNK_PIXELS = 1 << 22
 

@@ -1,9 +1,9 @@
 """The generator of images: it contains the anchor's law, and a convolutional decoder that adds nothing at first.
 
 The latent vector is standard normal. Its first number picks the cell of the class by thresholds, the next `d` make the
-Gaussian inside the cell, `e` more the tail outside its basis, six move the picture a little, eight make its grain, the rest feed
-the decoder. The decoder sees all of it and the moved picture, and its last layer starts at zero: an untrained generator draws
-exactly `moved(clamp(mean + basis (centre + factor z, tail y)))`, with grain.
+Gaussian inside the cell, `e` more the tail outside its basis, six move the image a little, eight make its high-frequency
+texture, and the rest feed the decoder. The decoder sees all of it and the moved image, and its last layer starts at zero:
+an untrained generator draws exactly `moved(clamp(mean + basis (centre + factor z, tail y)))`, with texture.
 """
 
 import math
@@ -57,9 +57,9 @@ class ImageGenerator(nn.Module):
         self.height, self.width, self.channels = mixture.shape
         self.classes, self.cells, self.dimensions = mixture.centres.shape
         self._moves_start = 1 + self.dimensions + len(mixture.tail)
-        self._grain_start = self._moves_start + MOVES
-        self._grained = bool(mixture.grain.any())
-        self.latent_dimension = self._grain_start + TEXTURE_DRAWS + extra
+        self._texture_start = self._moves_start + MOVES
+        self._textured = bool(mixture.texture.any())
+        self.latent_dimension = self._texture_start + TEXTURE_DRAWS + extra
         upper = np.cumsum(mixture.weights, axis=1)[:, :-1]
         self.register_buffer("thresholds", _float(np.clip(ndtri(upper), -_FAR, _FAR)))
         self.register_buffer("means", _float(mixture.means))
@@ -71,7 +71,8 @@ class ImageGenerator(nn.Module):
         self.register_buffer("factors", _float(mixture.factors.reshape(-1, self.dimensions, self.dimensions)))
         self.register_buffer("moves", _float(mixture.moves.reshape(-1, MOVES, MOVES)))
         self.register_buffer("phases", _float(texture_phases(len(mixture.basis))))
-        self.register_buffer("grain", _float(mixture.grain * math.sqrt(2.0)))
+        # The name is part of the bundle's format.
+        self.register_buffer("grain", _float(mixture.texture * math.sqrt(2.0)))
         self.register_buffer("down", _float(fft.idct(np.eye(self.height), axis=0, norm="ortho")))
         self.register_buffer("right", _float(fft.idct(np.eye(self.width), axis=0, norm="ortho").T))
         self.register_buffer("grid", _pixel_places(self.height, self.width))
@@ -87,14 +88,14 @@ class ImageGenerator(nn.Module):
             label = torch.cat([label, torch.ones_like(latent[:, :1])], dim=1)
         start = self.anchor(latent, label)
         images = torch.clamp(start + self._residual(latent, label, start), 0.0, 1.0)
-        if not self._grained:
+        if not self._textured:
             return images
-        waves = torch.sin(latent[:, self._grain_start : self._grain_start + TEXTURE_DRAWS] @ self.phases)
-        grain = torch.matmul(self.down, torch.matmul(self.grain * waves.reshape(images.shape), self.right))
-        return torch.clamp(images + grain, 0.0, 1.0)
+        waves = torch.sin(latent[:, self._texture_start : self._texture_start + TEXTURE_DRAWS] @ self.phases)
+        texture = torch.matmul(self.down, torch.matmul(self.grain * waves.reshape(images.shape), self.right))
+        return torch.clamp(images + texture, 0.0, 1.0)
 
     def anchor(self, latent: Tensor, label: Tensor) -> Tensor:
-        """What the generator draws before any training: a moved picture of the mixture."""
+        """What an untrained generator draws: a moved image of the mixture, without texture."""
         cell = (latent[:, :1] > label @ self.thresholds).sum(dim=1)
         index = label.argmax(dim=1) * self.cells + cell
         inside = latent[:, 1 : 1 + self.dimensions, None]

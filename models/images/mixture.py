@@ -1,4 +1,4 @@
-"""The law of images that the noisy releases describe: a Gaussian per cell of every class. Post-processing, free of charge."""
+"""The distribution of images that the noisy releases describe: a Gaussian mixture per class. Post-processing, free of charge."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ class Mixture:
         factors: (classes, cells, d, d), lower triangular.
         tail: (e,) standard deviations along the last directions, the same for all classes.
         moves: (classes, cells, 6, 6), lower triangular; see `models/images/moves.py`.
-        grain: (height, width) standard deviations of the grain by frequency; see `models/images/texture.py`.
+        texture: (height, width) standard deviations of the texture by frequency; see `models/images/texture.py`.
     """
 
     shape: tuple[int, int, int]
@@ -47,7 +47,29 @@ class Mixture:
     factors: Floats
     tail: Floats
     moves: Floats
-    grain: Floats
+    texture: Floats
+
+
+def plain_mixture(shape: tuple[int, int, int], classes: int) -> Mixture:
+    """The start of a generator without an anchor: one cell a class without any freedom, all of it grey. Public constants.
+
+    Args:
+        shape: height, width, channels.
+        classes: declared labels, 0 where images have none.
+    """
+    laws, pixels = max(classes, 1), int(np.prod(shape))
+    return Mixture(
+        shape=shape,
+        law=np.full(laws, 1.0 / laws),
+        means=np.full((laws, pixels), 0.5),
+        basis=np.zeros((pixels, 1)),
+        weights=np.ones((laws, 1)),
+        centres=np.zeros((laws, 1, 1)),
+        factors=np.zeros((laws, 1, 1, 1)),
+        tail=np.zeros(0),
+        moves=np.zeros((laws, 1, MOVES, MOVES)),
+        texture=np.zeros(shape[:2]),
+    )
 
 
 def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, int, int]) -> Mixture:
@@ -89,7 +111,7 @@ def mixture_of(moments: ImageMoments, plan: ImageAnchorPlan, shape: tuple[int, i
         factors=factors,
         tail=np.sqrt(spectrum[inside:last] * lost),
         moves=moves,
-        grain=power_law_texture(ring_energies(moments.basis, moments.means, plan) * lost, *shape[:2]),
+        texture=power_law_texture(ring_energies(moments.basis, moments.means, plan) * lost, *shape[:2]),
     )
 
 
@@ -132,7 +154,7 @@ def _cells_of(
     else:
         made = [pooled]
     covariances = np.stack(made)
-    # Clipping makes far records near: restore the mean squared distance, which was released beside the moments.
+    # Clipping moves distant records closer: restore the mean squared distance, which was released with the moments.
     reach = SPREAD_REACH * plan.cell_norm**2
     wanted = float(moments.moments.spread[index].sum()) * reach / float(counts.sum())
     have = float(shares @ (np.trace(covariances, axis1=1, axis2=2) + (moved**2).sum(axis=1)))
@@ -149,7 +171,7 @@ def _kept(moved: Floats, noise: Floats) -> Floats:
 
 
 def shrunk(seen: Floats, base: Floats, noise: float) -> Floats:
-    """A noisy covariance drawn towards a base, number by number, as far as noise hides the difference.
+    """A noisy covariance shrunk towards a base, entry by entry, as far as noise hides the difference.
 
     The difference at (i, j) is taken to have variance `g b_ii b_jj`; `g` is estimated from all numbers at once by
     weighted moments, and every number keeps the share `g b_ii b_jj / (g b_ii b_jj + noise variance)` of it.

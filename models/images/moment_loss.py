@@ -1,4 +1,4 @@
-"""How far a generated batch is from the noisy statistics of images: the generator's permanent loss."""
+"""The distance of a generated batch from the noisy statistics of images, kept in the generator's loss for good."""
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ class ImageMomentLoss:
 
     Every difference is divided by the standard deviation that it would have if the batch followed the private law: noise
     of the release and sampling of the batch together. Nothing is corrected for clipping, as both sides are clipped.
-    The cell of a record is taken as it is; gradients pass through its numbers alone.
+    The assignment of a record to a cell is constant; gradients pass through its numbers only.
 
     Args:
         moments: noisy.

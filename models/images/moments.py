@@ -1,4 +1,4 @@
-"""Noisy statistics of images, as values that may leave: what the releases of the anchor give."""
+"""The noisy statistics of images that the anchor releases; all of them may leave."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class SecondMoments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImageMoments:
-    """All that the anchor of images releases.
+    """Everything that the anchor of images releases.
 
     Args:
         means: class counts and sums of clipped images.

@@ -1,4 +1,4 @@
-"""Small linear maps and shifts of drawn pictures, as large as the noisy covariances say. Free of charge.
+"""Small linear maps and shifts of generated images, scaled by the noisy covariances. Free of charge.
 
 To first order a moved picture is the picture plus a combination of six tangent images. The variance that a cell's
 covariance has along these says how much its pictures differ by such moves: much for handwriting, little for pictures
@@ -14,7 +14,7 @@ from models.images.exact import Floats
 MOVES = 6
 """Four numbers of the linear map less the identity, row by row in the order x, y, and the shift; in half sides."""
 MOVED_SHARE = 1.0
-"""Of the variance along the tangents, how much becomes moves."""
+"""Share of the variance along the tangents that becomes moves."""
 _RIDGE = 0.02
 _LARGEST = 0.4
 """Largest standard deviation of a move."""

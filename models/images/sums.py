@@ -1,4 +1,4 @@
-"""Exact sums over private images, one pass for each release of the anchor; order of records and chunks change nothing."""
+"""Exact sums over private images, one pass for each release of the anchor; independent of the order of records and chunks."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ _SHARE_BITS = 20
 
 
 class ImageSums:
-    """Private images and exact sums over them. Private: nothing reads it but `models/images/anchor.py`.
+    """Private images and exact sums over them. Only `models/images/anchor.py` may use it.
 
     Args:
         images: private.

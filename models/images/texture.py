@@ -1,13 +1,14 @@
-"""Grain: a little noise on every frequency of a made picture, from a few latent numbers. Free of charge.
+"""High-frequency texture ("grain"): a little noise on the frequencies of a generated image. Post-processing, free of charge.
 
-The anchor knows low frequencies, so its pictures are smoother than real ones, and a classifier trained on them comes to
-rely on that. Grain stands in for what is missing: of one public standard deviation at all frequencies where the anchor is
-alone; beside a critic of labels, above the frequencies that the anchor knows, as strong as what it knows leads to expect. The energy of photographs falls with the cube of the
-frequency, about (faces: within 8 % from the 7th ring to the 13th; docs/rules-study.md).
+The anchor measures low frequencies only, so its images are smoother than real ones, and a classifier trained on them
+learns to rely on that. Texture replaces what is missing. Where the anchor is alone it is white noise, of one public
+standard deviation at all frequencies. Beside a critic of labels it lies above the measured frequencies and continues
+their energies by a power law: the energy of photographs falls about with the cube of the frequency (faces: within 8 %
+from the 7th ring to the 13th; docs/rules-study.md).
 
-A latent vector of one normal number per frequency would be as long as a picture; instead frequency `p` gets
-`sin(z . phase_p)` of `TEXTURE_DRAWS` normals `z`, with phase vectors so long and so different that waves have variance one
-half and hardly hang together (below 1e-4 for 3,072 of them).
+One normal number per frequency would make the latent vector as long as the image. Instead frequency `p` gets
+`sin(z . phase_p)` of `TEXTURE_DRAWS` normals `z`. The phase vectors are so long and so different that these waves have
+variance one half and are almost uncorrelated (below 1e-4 for 3,072 of them).
 """
 
 import numpy as np
@@ -16,19 +17,19 @@ from scipy.special import ndtri
 from models.images.exact import Floats
 
 WHITE_TEXTURE = 0.1
-"""Standard deviation of grain that is the same at all frequencies, of the range of a pixel."""
-FALL = 3.0
-"""With this power of the frequency the energy of a picture falls."""
+"""Standard deviation of white texture, as a share of the range of a pixel."""
+DECAY = 3.0
+"""The energy of an image falls with this power of the frequency."""
 TEXTURE_DRAWS = 8
-"""Latent numbers of one picture's grain."""
+"""Latent numbers of one image's texture."""
 _LENGTH = 12.0
 
 
 def texture_phases(pixels: int) -> Floats:
-    """Phase vectors of all pixels, public: normal quantiles of hashed places (SplitMix64, Steele and others 2014).
+    """Phase vectors of all pixels, public: normal quantiles of hashed indices (SplitMix64, Steele and others 2014).
 
     Returns:
-        (TEXTURE_DRAWS, pixels); the same on every machine, for the hash is of integers.
+        (TEXTURE_DRAWS, pixels); the same on every machine, because the hash is integer arithmetic.
     """
     places = np.arange(1, TEXTURE_DRAWS * pixels + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     places = (places ^ (places >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -44,20 +45,20 @@ def white_texture(height: int, width: int) -> Floats:
 
 
 def power_law_texture(energies: Floats, height: int, width: int) -> Floats:
-    """(height, width) standard deviations of the frequencies that the anchor does not know; zero for those that it does.
+    """(height, width) standard deviations for the frequencies that the anchor does not measure; zero for those that it does.
 
-    A ring holds the frequencies whose larger index is `k`. The rings from the middle of what is known on give the level
-    `mean of e_k k^FALL`, a ring of more numbers counting more; the law is continued from there.
+    A ring holds the frequencies whose larger index is `k`. The upper half of the measured rings gives the level
+    `mean of e_k k^DECAY`, weighted by the numbers in each ring; the power law continues from there.
 
     Args:
-        energies: (frequencies,) noisy mean squares of the numbers of every known ring.
+        energies: (frequencies,) noisy mean squares of the numbers of every measured ring.
         height: of the picture.
         width: of the picture.
     """
     known = len(energies)
     used = np.arange(known // 2, known, dtype=np.float64)
     numbers = 2.0 * used + 1.0
-    level = max(float((numbers * energies[known // 2 :] * used**FALL).sum() / numbers.sum()), 0.0)
+    level = max(float((numbers * energies[known // 2 :] * used**DECAY).sum() / numbers.sum()), 0.0)
     ring = np.maximum(np.arange(height)[:, None], np.arange(width)[None, :]).astype(np.float64)
-    made: Floats = np.where(ring < known, 0.0, np.sqrt(level) * np.maximum(ring, 1.0) ** (-FALL / 2.0))
+    made: Floats = np.where(ring < known, 0.0, np.sqrt(level) * np.maximum(ring, 1.0) ** (-DECAY / 2.0))
     return made

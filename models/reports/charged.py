@@ -21,18 +21,17 @@ import numpy.typing as npt
 import torch
 
 from core.synthesis.report_plan import ReportPlan
+from models.dp.count_noise import GRID, on_grid
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
 from models.reports.public_side import Counts, PublicSide
 from models.reports.records import Records
 
-GRID: Final = 2.0**-20
-"""Public grid of terms and noise, in records."""
 _WHOLE: Final = 2**20
 KINDS: Final = ("columns", "pairs", "score")
 
 Terms = Mapping[str, npt.NDArray[np.float64]]
-"""Of every kind that the plan has, its terms in records."""
+"""The terms of every kind in the plan, in records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,7 +65,7 @@ def exact_terms(private: PrivateTable | PrivateImages, public: PublicSide, decla
 
     Args:
         private: the records.
-        public: what they are compared with.
+        public: the release that they are compared with.
         declared_size: the public number of units.
     """
     shares, records = Shares.by_unit(private.unit_of_record), Records.of(private)
@@ -99,11 +98,11 @@ def _distance(counts: npt.NDArray[np.float64], synthetic: Counts, declared_size:
 def noisy_terms(
     private: PrivateTable | PrivateImages, public: PublicSide, plan: ReportPlan, streams: KeyedStreams
 ) -> Terms:
-    """Release all terms once: the only place where a report touches private records.
+    """Release all terms once: the only place where a report reads private records.
 
     Args:
         private: the records.
-        public: what they are compared with.
+        public: the release that they are compared with.
         plan: the noise.
         streams: of the job.
 
@@ -114,7 +113,7 @@ def noisy_terms(
 
 
 def with_noise(exact: Terms, plan: ReportPlan, streams: KeyedStreams) -> Terms:
-    """Release exact terms once, and say so to who listens.
+    """Release exact terms once.
 
     Args:
         exact: private.
@@ -135,10 +134,7 @@ def with_noise(exact: Terms, plan: ReportPlan, streams: KeyedStreams) -> Terms:
     )
     noisy = {
         kind: exact[kind]
-        + np.rint(
-            streams.normals(Purpose.REPORT_NOISE, KINDS.index(kind), len(exact[kind])) * stds[kind] / GRID
-        )
-        * GRID
+        + on_grid(streams.normals(Purpose.REPORT_NOISE, KINDS.index(kind), len(exact[kind])) * stds[kind])
         for kind in exact
     }
     streams.releases.noisy(Purpose.REPORT_NOISE, 0, *(torch.from_numpy(values) for values in noisy.values()))
@@ -146,5 +142,5 @@ def with_noise(exact: Terms, plan: ReportPlan, streams: KeyedStreams) -> Terms:
 
 
 def sensitivity(terms: Mapping[str, int], stds: Mapping[str, float]) -> float:
-    """How far one unit moves all terms together, each in units of its noise: every one moves by a record at most."""
+    """L2 sensitivity of all terms, each in units of its noise: one unit moves every term by at most one record."""
     return math.sqrt(math.fsum(count / stds[kind] ** 2 for kind, count in terms.items()))

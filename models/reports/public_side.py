@@ -1,7 +1,8 @@
-"""What a charged report compares a dataset with: everything about it that is public, made from the release alone.
+"""The public side of a charged report: everything that a dataset is compared with, computed from the release alone.
 
-Records are drawn from the released generator with a fixed public seed, so anybody who holds the release can make the same
-numbers; the classifier learns from one half of them. Nothing here has seen a private record but through that release.
+Records are drawn from the released generator with a fixed public seed, so anybody who has the release can compute the
+same numbers. The classifier learns from one half of them. Nothing here depends on a private record except through the
+release.
 """
 
 import itertools
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
 
 SEED: Final = 0
-"""Of the synthetic records and of the classifier; public."""
+"""Public seed of the synthetic records and of the classifier."""
 TREES: Final = 50
 _DRAWN_AT_ONCE: Final = 500
 FEWEST_IN_LEAF: Final = 5
@@ -101,11 +102,11 @@ class PublicSide:
 
         What it predicts for a record depends on that record alone.
         """
-        # Takes a second to import, and trainings have no use for it.
+        # Imported here because it takes a second, and trainings do not need it.
         from sklearn.ensemble import ExtraTreesClassifier
 
         assert self.target is not None, "a score has a target"
-        # One thread: several would add up the votes of the trees in any order, and a tie may hang on a last bit.
+        # One thread: several would add up the trees' votes in any order, and the last bit may decide a tie.
         trees = ExtraTreesClassifier(
             n_estimators=TREES, min_samples_leaf=FEWEST_IN_LEAF, random_state=SEED, n_jobs=1
         )
@@ -113,20 +114,20 @@ class PublicSide:
         return trees.fit(half.seen(self.target), half.codes[:, self.target])
 
     def right(self, records: Records) -> npt.NDArray[np.bool_]:
-        """Of which records the classifier predicts the target; (records,)."""
+        """Whether the classifier predicts the target of each record; (records,)."""
         target = self.target
         assert target is not None, "a score has a target"
-        # Without records there is no part: the library predicts for somebody at least.
+        # Without records there is no part: the library refuses to predict for none.
         found = [
             self.classifier.predict(part.seen(target)) == part.codes[:, target] for part in records.parts()
         ]
         return np.concatenate([np.zeros(0, dtype=np.bool_), *found])
 
     def references(self, declared_size: int) -> Mapping[str, list[float]]:
-        """What the noisy numbers are to be read against, in their order; public and free.
+        """Reference values for the noisy numbers, in their order; public and free.
 
-        Of columns and pairs: the distance that a perfect release would show on average, by chance alone, as both sides are
-        samples. Of the score: the share of right predictions on the second half of the synthetic rows, and the share of
+        For columns and pairs: the distance that a perfect release would show on average, by chance alone, as both sides are
+        samples. For the score: the share of right predictions on the second half of the synthetic rows, and the share of
         their most frequent class.
         """
         told = {
@@ -140,7 +141,7 @@ class PublicSide:
         return told
 
     def _by_chance(self, counts: Counts, declared_size: int) -> float:
-        """Mean total variation distance of two samples of one law, by the normal law of every cell's difference."""
+        """Mean total variation distance of two samples of one distribution, by the normal approximation of each cell."""
         shares = [int(count) / self.rows for count in counts]
         variance = 1 / declared_size + 1 / self.rows
         spread = math.fsum(math.sqrt(share * (1 - share)) for share in shares)
@@ -169,7 +170,7 @@ def public_side(bundle: Bundle, plan: ReportPlan) -> PublicSide:
 
 
 def _drawn(bundle: Bundle, domain: TableDomain | ImageDomain, rows: int) -> Records:
-    # They take the ONNX runtime with them, for which trainings have no use.
+    # They import the ONNX runtime, which trainings do not need.
     from core.releases.image_sampler import ImageSampler
     from core.releases.sampler import Sampler
 

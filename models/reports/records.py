@@ -1,12 +1,12 @@
-"""Records as a charged report sees them, synthetic and private alike: codes to be counted, and what a classifier looks at.
+"""Records in the form that a charged report compares: codes to be counted, and the features of a classifier.
 
-All of it belongs to one record alone and is made of whole numbers, so that no record moves what is said of another, in
-no bit. Of an image with values x from 0 to 255
+Private and synthetic records are treated alike. Everything is computed per record in integers, so no record changes a
+bit of another's numbers. For an image with values x from 0 to 255
 
     brightness   floor(32 mean(x) / 256)
     detail       floor(2 sqrt(mean of |x - the next x of the row, or of the column, in the same channel|))
 
-and a classifier looks at its values, added up over squares where a side is longer than 32.
+and the features are its values, added up over squares where a side is longer than 32.
 """
 
 import math
@@ -22,7 +22,7 @@ from core.synthesis.report_columns import STEPS
 from models.encoding import PrivateImages, PrivateTable
 
 LONGEST_SIDE: Final = 32
-"""Of what a classifier sees of an image; longer ones are made coarser by a whole factor."""
+"""Longest side of a classifier's image; longer ones are reduced by a whole factor."""
 _SHADES: Final = 256
 _AT_ONCE: Final = 1024
 _VALUES_AT_ONCE: Final = 2**22
@@ -46,7 +46,7 @@ class Records:
 
     @classmethod
     def of(cls, private: PrivateTable | PrivateImages) -> Self:
-        """Private records; nothing but the counting of `models.reports.charged` may read them."""
+        """Private records; only the counting of `models.reports.charged` may read them."""
         if isinstance(private, PrivateTable):
             return cls(codes=private.codes)
         return cls.of_images(private.pixels, private.labels, labelled=private.classes > 0)
@@ -72,7 +72,7 @@ class Records:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Records of one kind after each other; at least one part."""
+        """Concatenate at least one part of records of one kind."""
         pixels = [part.pixels for part in parts if part.pixels is not None]
         return cls(
             codes=np.concatenate([part.codes for part in parts]),
@@ -88,11 +88,11 @@ class Records:
         return Records(codes=self.codes[first:end], pixels=pixels)
 
     def parts(self) -> Iterable["Records"]:
-        """All of them, few at once."""
+        """All records, in small parts."""
         return (self.part(first, first + _AT_ONCE) for first in range(0, len(self), _AT_ONCE))
 
     def seen(self, target: int) -> npt.NDArray[np.float32]:
-        """What a classifier that predicts a column sees: all other columns, or the picture; (records, features)."""
+        """The features from which a column is predicted: all other columns, or the image; (records, features)."""
         if self.pixels is None:
             return np.delete(self.codes, target, axis=1).astype(np.float32)
         return self.pixels.reshape(len(self), math.prod(self.pixels.shape[1:])).astype(np.float32)

@@ -1,7 +1,7 @@
-"""Permute-and-flip, drawn exactly: integers and rationals only, so the law is the one that the accountant assumes.
+"""Permute-and-flip, sampled exactly in integers and rationals, so its distribution is the one that the accountant assumes.
 
-McKenna and Sheldon 2020, "Permute-and-Flip: A New Mechanism for Differentially Private Selection", algorithm 1; what may
-be counted, and why the exponent has no factor 1/2, is said where the cost is (`core.privacy.mechanism.PermuteAndFlip`).
+McKenna and Sheldon 2020, "Permute-and-Flip: A New Mechanism for Differentially Private Selection", algorithm 1.
+`core.privacy.mechanism.PermuteAndFlip` says what may be counted and why the exponent has no factor 1/2.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from models.randomness import KeyedStreams, KeystreamReader, Purpose
 
 
 def choose(errors: Sequence[int], *, epsilon: float, streams: KeyedStreams) -> int:
-    """The index of the chosen candidate: the same for the same errors and key.
+    """The index of the chosen candidate, determined by the errors and the key.
 
     Args:
         errors: of every candidate, on the same units; private.
@@ -23,9 +23,9 @@ def choose(errors: Sequence[int], *, epsilon: float, streams: KeyedStreams) -> i
 
 
 def permute_and_flip(reader: KeystreamReader, errors: Sequence[int], epsilon: Fraction) -> int:
-    """Meet the candidates in a random order, and take one with `z` errors with probability `exp(-epsilon (z - fewest))`.
+    """Visit the candidates in random order and accept one with `z` errors with probability `exp(-epsilon (z - fewest))`.
 
-    The first candidate with the fewest errors is taken at the latest.
+    A candidate with the fewest errors is always accepted, so the loop ends.
     """
     fewest = min(errors)
     waiting = list(range(len(errors)))

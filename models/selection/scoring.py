@@ -1,8 +1,8 @@
-"""How good a candidate is: the errors, on private units that no candidate saw, of a classifier trained on its sample.
+"""A candidate's score: the errors of a classifier trained on its sample, on private units that no candidate saw.
 
-The sample and the classifier are post-processing of a generator that is differentially private; only the counting sees
-private rows. One unit counts once, by its first record, so it adds 0 or 1 to the errors of each candidate, whatever the
-other units are: what `core.privacy.mechanism.PermuteAndFlip` asks for.
+The sample and the classifier are post-processing of a differentially private generator; only the counting reads private
+rows. A unit counts once, by its first record, so it adds 0 or 1 to the errors of each candidate, whatever the other units
+are, as `core.privacy.mechanism.PermuteAndFlip` requires.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SAMPLE_ROWS: Final = 5000
 """Synthetic records that a classifier is trained on."""
 TREES: Final = 50
 _SEED: Final = 0
-"""Of the classifier; public. With it the same sample always gives the same trees, and so the same count."""
+"""Public seed of the classifier: the same sample always gives the same trees, and so the same count."""
 _WHITE: Final = 255
 
 
@@ -42,19 +42,21 @@ class Labelled:
 def errors(
     generator: TrainedGenerator | TrainedImageGenerator, judged: Labelled, streams: KeyedStreams
 ) -> int:
-    """How many of the judged records a classifier that learnt from a sample of the generator gets wrong.
+    """Count the judged records that a classifier trained on a sample of the generator gets wrong.
 
     Args:
         generator: of a candidate.
         judged: one record of each unit; private.
         streams: of the candidate.
     """
-    from sklearn.ensemble import ExtraTreesClassifier  # a quarter of a child's start, and few jobs select
+    from sklearn.ensemble import (
+        ExtraTreesClassifier,
+    )  # costs a quarter of a training process's start, and few jobs select
 
     learnt = sample(generator, streams, rows=SAMPLE_ROWS)
     trees = ExtraTreesClassifier(n_estimators=TREES, random_state=_SEED, n_jobs=1)
     trees.fit(learnt.features, learnt.labels)
-    if not len(judged.labels):  # the library predicts for somebody at least
+    if not len(judged.labels):  # the library refuses to predict for no records
         return 0
     return int((trees.predict(judged.features) != judged.labels).sum())
 
@@ -73,7 +75,7 @@ def sample(
 
 
 def judged_by(private: PrivateTable | PrivateImages) -> Labelled:
-    """The first record of every unit, as records to be judged on."""
+    """The first record of every unit, to be judged on."""
     first = first_records(private.unit_of_record)
     if isinstance(private, PrivateTable):
         assert private.target_index is not None, "a selection has labels to judge by"

@@ -1,9 +1,9 @@
-"""A selection from beginning to end: candidates on their parts, the choice on its part, the winner on all units.
+"""A selection from beginning to end: candidates train on their parts, the last part chooses, the winner trains on all units.
 
-All randomness comes from keys that the job's key derives for each training, so a selection that is resumed from any
-checkpoint, or run again, makes the same candidates, counts the same errors, chooses the same winner and gives the same
-bytes. The candidates' generators and their errors stay inside (checkpoints are sealed): only the winner's number leaves,
-and the generator that the winner's plan makes of all units.
+Every training has its own key, derived from the job's key. So a selection that is resumed from any checkpoint, or run
+again, makes the same candidates, counts the same errors, chooses the same winner and gives the same bytes. The
+candidates' generators and their errors never leave (checkpoints are sealed). Only the winner's number leaves, and the
+generator that the winner's plan trains on all units.
 """
 
 import json
@@ -24,37 +24,37 @@ from models.synthesizer import Synthesizer, TrainedGenerator, TrainedImageGenera
 
 _MAGIC: Final = b"understudy.selection/1\n"
 _DIGITS: Final = 19
-"""Of a count of units, in a checkpoint."""
+"""Digits of a count of units in a checkpoint."""
 SELECTING: Final = "measure"
-"""The stage whose marks tell how many candidates have begun."""
+"""The stage whose marks count the candidates that have begun."""
 TRAINING: Final = "train"
 
 
-class Listening(Protocol):
-    """Who listens where noise meets private values, training by training."""
+class SelectionRecorder(Protocol):
+    """Records the releases of a selection, training by training."""
 
     def candidate(self, number: int) -> ReleaseRecorder:
-        """Of a candidate's training on its part."""
+        """The recorder of a candidate's training on its part."""
         ...
 
     def choosing(self, errors: Sequence[int], *, epsilon: float) -> None:
-        """Meet what is about to be chosen by; private."""
+        """See the private errors that the choice is about to use."""
         ...
 
     def chosen(self, number: int) -> int:
-        """Meet the winner; returns the one that everything after this will see."""
+        """See the winner; returns the one that everything afterwards uses."""
         ...
 
     def final(self, number: int) -> ReleaseRecorder:
-        """Of the winner's training on all units."""
+        """The recorder of the winner's training on all units."""
         ...
 
 
-class Nobody:
-    """Nobody listens."""
+class NullSelectionRecorder:
+    """Records nothing."""
 
-    def candidate(self, number: int) -> ReleaseRecorder:  # noqa: ARG002 - to everybody alike
-        """NullRecorder."""
+    def candidate(self, number: int) -> ReleaseRecorder:  # noqa: ARG002 - the same for every candidate
+        """A recorder that records nothing."""
         return NullRecorder()
 
     def choosing(self, errors: Sequence[int], *, epsilon: float) -> None:
@@ -65,7 +65,7 @@ class Nobody:
         return number
 
     def final(self, number: int) -> ReleaseRecorder:  # noqa: ARG002 - as above
-        """NullRecorder."""
+        """A recorder that records nothing."""
         return NullRecorder()
 
 
@@ -75,7 +75,7 @@ class Selected:
 
     Args:
         winner: number of the chosen candidate; released by the choice.
-        generator: what the winner's plan made of all units.
+        generator: trained by the winner's plan on all units.
     """
 
     winner: int
@@ -84,24 +84,24 @@ class Selected:
 
 @dataclass(slots=True, kw_only=True)
 class _Progress:
-    """How far a selection is; private, because errors are.
+    """The progress of a selection; private, because the errors are.
 
     Args:
         errors: of the candidates that are judged, in their order.
-        training: the checkpoint of the training that runs; empty at its beginning.
+        training: the checkpoint of the current training; empty when it begins.
     """
 
     errors: list[int] = field(default_factory=list)
     training: bytes = b""
 
     def pack(self) -> bytes:
-        # All counts are equally long: how long a sealed checkpoint is can be seen, and must not tell of them.
+        # Counts are padded to one length: the size of a sealed checkpoint can be observed and must not depend on them.
         counts = [f"{count:0{_DIGITS}d}" for count in self.errors]
         return _MAGIC + json.dumps({"errors": counts}).encode() + b"\n" + self.training
 
     @classmethod
     def unpack(cls, state: bytes | None) -> Self:
-        """The progress kept in a checkpoint; the beginning where there is none of this version."""
+        """The progress stored in a checkpoint; the beginning if there is no checkpoint of this version."""
         if state is None or not state.startswith(_MAGIC):
             return cls()
         line, _, training = state.removeprefix(_MAGIC).partition(b"\n")
@@ -110,12 +110,12 @@ class _Progress:
 
 
 class _Stage:
-    """The host of one training inside a selection: its checkpoints travel inside the selection's.
+    """The host of one training inside a selection: its checkpoints are stored inside the selection's.
 
     Args:
         host: of the selection.
         progress: of the selection.
-        mark: translates a mark of the training into one of the selection.
+        mark: translates a progress mark of the training into one of the selection.
     """
 
     def __init__(
@@ -124,20 +124,20 @@ class _Stage:
         self._host, self._progress, self._mark = host, progress, mark
 
     def advance(self, *, stage: str, step: int, total: int) -> None:
-        """Mark it in the selection's terms."""
+        """Translate the mark and pass it on."""
         stage, step, total = self._mark(stage, step, total)
         self._host.advance(stage=stage, step=step, total=total)
 
     def load_checkpoint(self) -> bytes | None:
-        """What this training kept, if it had begun."""
+        """This training's checkpoint, if it has one."""
         return self._progress.training or None
 
     def checkpoint_due(self) -> bool:
-        """When the selection's is."""
+        """Whether the selection's checkpoint is due."""
         return self._host.checkpoint_due()
 
     def save_checkpoint(self, state: bytes) -> None:
-        """Keep it inside the selection's."""
+        """Store it inside the selection's checkpoint."""
         self._progress.training = state
         self._host.save_checkpoint(self._progress.pack())
 
@@ -150,7 +150,7 @@ class Selection:
         plan: what to do.
         streams: all randomness of the job.
         host: durable progress and checkpoints.
-        listening: who listens; nobody where not given.
+        listening: records the releases; nothing by default.
         make: a synthesizer by name.
     """
 
@@ -161,11 +161,11 @@ class Selection:
         streams: KeyedStreams,
         host: TrainingHost,
         *,
-        listening: Listening | None = None,
+        listening: SelectionRecorder | None = None,
         make: Callable[[str], Synthesizer] = make_synthesizer,
     ) -> None:
         self._private, self._plan, self._streams, self._host = private, plan, streams, host
-        self._listening = listening or Nobody()
+        self._listening = listening or NullSelectionRecorder()
         self._make = make
 
     def run(self) -> Selected:
@@ -182,7 +182,7 @@ class Selection:
         )
 
     def _judge_candidates(self, progress: _Progress) -> None:
-        """Train each candidate on its part, and count what it gets wrong on the last part."""
+        """Train each candidate on its part, and count its errors on the last part."""
         parts = self._plan.parts
         part = part_of_unit(self._private.units, parts=parts, streams=self._streams)
         judged = judged_by(part_of(self._private, part == parts - 1))
@@ -203,9 +203,9 @@ class Selection:
         return self._make(plan.synthesizer).fit(private, plan, streams, host)
 
     def _streams_of(self, number: int, releases: ReleaseRecorder) -> KeyedStreams:
-        """The streams of one training: a key of its own, because every training has a step 0."""
+        """The streams of one training. Each has its own key, because every training has a step 0."""
         return KeyedStreams(self._streams.bytes(Purpose.SELECTION_KEY, number, KEY_BYTES), releases=releases)
 
     def _final_mark(self, stage: str, step: int, total: int) -> tuple[str, int, int]:
-        """Steps are told of the longest final plan's, so that marks do not depend on the winner's length."""
+        """Count steps of the longest final plan, so that marks do not depend on the winner's length."""
         return (stage, step, self._plan.steps) if stage == TRAINING else (stage, step, total)

@@ -1,8 +1,8 @@
-"""Disjoint parts of the units: every unit falls into a part by itself, by the keyed stream's word at its place.
+"""Disjoint parts of the units: every unit is assigned to a part independently, by its own word of the keyed stream.
 
-A unit's part depends on nothing but its own word, so one unit more or less changes one part and moves nobody else. The
-sizes that come out are binomial and private; what plans are made from is the public share of the declared size. Parts
-of exactly equal sizes would not do: one unit more would move others between parts.
+Because a unit's part depends on its own word alone, adding or removing one unit changes one part and moves no other unit.
+The sizes of the parts are binomial and private; plans use the public share of the declared size. Parts of exactly equal
+sizes would be wrong: one unit more would move others between parts.
 """
 
 from dataclasses import replace
@@ -22,7 +22,8 @@ _WORD = 2**64
 def part_of_unit(units: int, *, parts: int, streams: KeyedStreams) -> npt.NDArray[np.int64]:
     """The part of every unit, uniform on 0..parts-1 and independent; shape (units,).
 
-    The word at the unit's index decides; on the rare words that would favour a part, later words of the unit's own do.
+    The word at the unit's index decides. The rare words that would favour a part are replaced by later words of the same
+    unit (rejection sampling).
 
     Args:
         units: how many units there are; private.
@@ -42,11 +43,11 @@ def part_of_unit(units: int, *, parts: int, streams: KeyedStreams) -> npt.NDArra
 
 
 def part_of(private: Private, belongs: npt.NDArray[np.bool_]) -> Private:
-    """The records of the units that belong to a part, the units numbered anew in their order.
+    """The records of the units that belong to a part, with the units renumbered in their order.
 
     Args:
         private: all records.
-        belongs: for every unit, whether it does; shape (units,).
+        belongs: (units,) whether each unit belongs to the part.
     """
     kept = belongs[private.unit_of_record]
     unit_of_record = (np.cumsum(belongs) - 1)[private.unit_of_record[kept]].astype(np.int64)
@@ -58,6 +59,6 @@ def part_of(private: Private, belongs: npt.NDArray[np.bool_]) -> Private:
 
 
 def first_records(unit_of_record: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The first record of every unit: the one by which a unit counts where it may count once."""
+    """The first record of every unit, which stands for a unit that may count once."""
     _, first = np.unique(unit_of_record, return_index=True)
     return first.astype(np.int64)

@@ -224,9 +224,9 @@ def test_the_gpu_page_states_the_whole_range_of_each_ratio() -> None:
 
     for kind, ratio, words in (
         ("of images", "private_over_ordinary", "{:.2f} to {:.2f} of an ordinary one's time"),
-        ("of images", "private_over_played", "{:.2f} to {:.2f} of one that is recorded"),
+        ("of images", "private_over_played", "{:.2f} to {:.2f} of one that is captured"),
         ("linear", "private_over_ordinary", "of tables {:.2f} to {:.2f}, and"),
-        ("linear", "private_over_played", "{:.1f} to {:.0f} times a recorded one"),
+        ("linear", "private_over_played", "{:.1f} to {:.0f} times a captured one"),
         ("labels", "private_over_ordinary", "labels {:.1f} to {:.1f} times a classifier"),
     ):
         assert words.format(*ends(kind, ratio)) in page, (kind, ratio)

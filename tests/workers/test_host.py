@@ -9,7 +9,7 @@ from core.db.session import Database
 from core.db.tables import Job
 from core.storage.errors import ObjectMissing, SealBroken
 from core.storage.objects import open_store
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from workers.checkpoints import Checkpoints, JobHost
 from workers.outcomes import AttemptEnded, ExitCode, machinery
 
@@ -29,7 +29,7 @@ def host(workshop, job_id, seconds, *, database=None):
         checkpoints=Checkpoints(
             open_store("memory://"), job_id=job_id, fence=claim.fence, randomness_key=bytes(32)
         ),
-        record=Record(claim.plan),
+        record=CertificateRecorder(claim.plan),
         checkpoint_seconds=30.0,
         monotonic=lambda: seconds[0],
     )

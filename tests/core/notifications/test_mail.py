@@ -12,7 +12,7 @@ from core.notifications.errors import TargetRefused
 from core.notifications.kinds import Kind
 from core.notifications.mail import MailServer, MailTransport, parse_address, written
 from tests.core.notifications.mailbox import mailbox
-from tests.core.notifications.test_webhook import NOW, SECRET, certificate, batch
+from tests.core.notifications.test_webhook import NOW, SECRET, batch, certificate
 
 SENDER = "understudy@example.org"
 

@@ -19,9 +19,9 @@ from core.notifications.attempts import FIRST_WAIT, LONGEST_WAIT, wait_after
 from core.notifications.details import Details, shown_secret
 from core.notifications.dispatch import SENDING_SECONDS
 from core.notifications.kinds import Kind
-from core.notifications.messages import Message, Batch
+from core.notifications.messages import Batch, Message
 from core.notifications.signature import headers, mark_of
-from core.notifications.webhook import CONNECT_SECONDS, BATCH_SECONDS, WHOLE_SECONDS, WebhookTransport
+from core.notifications.webhook import BATCH_SECONDS, CONNECT_SECONDS, WHOLE_SECONDS, WebhookTransport
 from tests.core.notifications.receiver import receiving
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)

@@ -19,8 +19,8 @@ from models.bundle import write_bundle
 from models.encoding import PrivateTable
 from models.graphical.ancestral import AncestralNetwork, conditionals
 from models.graphical.estimate import combined
-from models.graphical.leaving import released_counts
 from models.graphical.measuring import Measuring
+from models.graphical.synthesizer import released_counts
 from models.randomness import KeyedStreams
 from models.synthesizer import TrainedGenerator
 from tests.core.releases.certified import SIGNER, Certified, statement

@@ -4,10 +4,9 @@ import torch
 from hypothesis import given, settings
 from torch import Tensor
 
-from models.critic.closed_form import ClosedForm
+from models.critic.closed_form import CellSum, ClosedForm
 from models.critic.factors import PLANES
 from models.critic.network import Activation, Critic, HardTanh, LeakyReLU
-from models.critic.scatter import CellSum
 from models.dp.clipping import CANCELLATION_SHARE, Layout, Partition, each_block_alone
 from models.randomness import KeyedStreams, Purpose
 from tests.models.critic.reference import Reference

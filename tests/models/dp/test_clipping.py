@@ -90,9 +90,9 @@ def test_one_bad_norm_removes_the_whole_record(bad: float) -> None:
     assert bool((factors[1] > 0.99).all())
 
 
-def test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition() -> None:
+def test_the_graph_rule_has_the_bits_of_the_rule_of_each_partition() -> None:
     """One after the other, so that nothing of a partition stays for the next."""
-    standing = GraphClipRule(4, max_batch=500, terms=7)
+    graph_rule = GraphClipRule(4, max_batch=500, terms=7)
     bounds = torch.exp(
         3.0 * torch.randn(200, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(8))
     )
@@ -106,15 +106,15 @@ def test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition() -> None:
         ((0, 1, 2, 3), (1e9, 1e9, 1e9, 1e9)),
     ):
         partition = Partition(sizes=(2, 3, 4, 5), group_of_block=groups, thresholds=thresholds)
-        standing.adopt(partition)
+        graph_rule.adopt(partition)
         factors = ClipRule(partition, max_batch=500, terms=7).factors(bounds)
-        assert torch.equal(standing.factors(bounds), factors)
+        assert torch.equal(graph_rule.factors(bounds), factors)
         assert not bool(factors[3:5].any())
         assert bool((factors[5] > 0.0).all())
     assert torch.equal(bounds.nan_to_num(-1.0), given.nan_to_num(-1.0)), "bounds are only read"
 
 
-def test_a_standing_rule_without_a_partition_lets_nothing_through() -> None:
+def test_the_graph_rule_without_a_partition_lets_nothing_through() -> None:
     bounds = torch.tensor([[1e-12, 0.5], [4.0, 1e9]], dtype=torch.float64)
     assert not bool(GraphClipRule(2, max_batch=10).factors(bounds).any())
 

@@ -14,7 +14,7 @@ from models.idpgan.synthesizer import IdpganSynthesizer
 from models.images.answered import AnsweredImages
 from models.images.chosen import DRAWS, ChosenImages, kept_copy
 from models.images.generator import ImageGenerator
-from models.images.plain import plain_mixture
+from models.images.mixture import plain_mixture
 from models.synthesizer import NullHost, TrainedImageGenerator
 from tests.models.idpgan.image_jobs import domain, image_plan, small_images
 from tests.models.images.test_chosen import CLASSES, SIDE, bright_is_one

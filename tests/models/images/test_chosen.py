@@ -11,7 +11,7 @@ from models.critic.label_network import LabelCritic
 from models.idpgan.label_warm_up import warm_up
 from models.images.chosen import DRAWS, ChosenImages, kept_copy
 from models.images.generator import ImageGenerator
-from models.images.plain import plain_mixture
+from models.images.mixture import plain_mixture
 from models.synthesizer import TrainedImageGenerator
 from tests.models.tables import streams
 

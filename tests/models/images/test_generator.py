@@ -37,7 +37,7 @@ def inputs(made: ImageGenerator, rows: int, classes: int) -> tuple[torch.Tensor,
 
 
 def still_and_plain(law: Mixture) -> Mixture:
-    return replace(law, moves=np.zeros_like(law.moves), grain=np.zeros_like(law.grain))
+    return replace(law, moves=np.zeros_like(law.moves), texture=np.zeros_like(law.texture))
 
 
 @pytest.mark.parametrize("cells", [1, 2])

@@ -1,4 +1,4 @@
-"""Grain: of the stated deviation, independent between pixels and pictures, and left out where a critic would see it."""
+"""Texture: of the stated deviation, independent between pixels and images, and left out where a critic would see it."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from scipy import fft
 
 from models.idpgan.synthesizer import IdpganSynthesizer
 from models.images.generator import ImageGenerator
-from models.images.plain import plain_mixture
+from models.images.mixture import plain_mixture
 from models.images.texture import (
     TEXTURE_DRAWS,
     WHITE_TEXTURE,
@@ -39,7 +39,7 @@ def test_phases_are_the_same_on_every_machine():
     assert texture_phases(2)[0].tolist() == pytest.approx([14.300415740033559, -8.257427024795584], rel=1e-14)
 
 
-def test_a_falling_grain_continues_what_the_anchor_knows():
+def test_texture_continues_the_power_law_of_the_measured_rings():
     """Energies `5 k^-3` go on as `5 k^-3`, whatever the lowest rings hold, and nothing is added to what is known."""
     ring = np.maximum(np.arange(12)[:, None], np.arange(10)[None, :])
     energies = 5.0 * np.maximum(np.arange(8), 1.0) ** -3.0
@@ -47,24 +47,24 @@ def test_a_falling_grain_continues_what_the_anchor_knows():
     made = power_law_texture(energies, 12, 10)
     assert (made[ring < 8] == 0.0).all()
     assert made[ring >= 8] ** 2 == pytest.approx(5.0 * ring[ring >= 8] ** -3.0)
-    assert (power_law_texture(-energies, 12, 10) == 0.0).all(), "noise below zero is no grain"
+    assert (power_law_texture(-energies, 12, 10) == 0.0).all(), "noise below zero is no texture"
     assert not power_law_texture(energies, 8, 8).any(), "nothing is missing"
 
 
-def test_a_generator_s_grain_has_the_deviations_by_frequency_and_an_even_one_is_white():
+def test_the_texture_of_a_generator_has_the_stated_deviations_by_frequency():
     falling = power_law_texture(0.02 * np.maximum(np.arange(4), 1.0) ** -3.0, 9, 8)
-    for grain in (falling, white_texture(9, 8)):
-        made = ImageGenerator(replace(plain_mixture((9, 8, 1), 0), grain=grain), width=4, extra=0)
+    for texture in (falling, white_texture(9, 8)):
+        made = ImageGenerator(replace(plain_mixture((9, 8, 1), 0), texture=texture), width=4, extra=0)
         made.initialise(streams())
         latent = torch.randn(20_000, made.latent_dimension, generator=torch.Generator().manual_seed(2))
         with torch.no_grad():
             images = made(latent, torch.zeros(20_000, 0))[:, 0].numpy() - 0.5
         seen = fft.dctn(images, axes=(1, 2), norm="ortho").std(axis=0)
-        assert np.abs(seen - grain).max() < 0.03 * grain.max()
+        assert np.abs(seen - texture).max() < 0.03 * texture.max()
     assert images.std(axis=0) == pytest.approx(np.full((9, 8), WHITE_TEXTURE), rel=0.03)
 
 
-def test_a_generator_of_the_anchor_alone_has_grain_and_one_with_a_critic_has_none():
+def test_a_generator_of_the_anchor_alone_has_texture_and_one_with_a_critic_has_none():
     for options, expected in (({"critic": False}, WHITE_TEXTURE), ({}, 0.0)):
         made = IdpganSynthesizer().fit(
             small_images(), image_plan(epsilon=300.0, **options), streams(), NullHost()

@@ -116,7 +116,7 @@ MUTANTS = (
     ),
     Mutant(
         name="realised-batch-divisor",
-        module="models.dp.private_step",
+        module="models.private_step",
         function="PrivateCritic.step",
         before="self._mean.write(total, noise, drawn, divisor=self._plan.expected_batch_size, into=self._gradient)",
         after="self._mean.write(total, noise, drawn, divisor=max(1, real.shape[0]), into=self._gradient)",

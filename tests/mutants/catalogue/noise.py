@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Mutant
 
 NOISE = "models.dp.noise"
-STEP = "models.dp.private_step"
+STEP = "models.private_step"
 RANDOM = "models.randomness"
 LAW = "tests/models/dp/test_noise.py::test_noise_law_per_group"
 

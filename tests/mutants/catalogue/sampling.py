@@ -69,7 +69,7 @@ MUTANTS = (
     ),
     Mutant(
         name="empty-batch-skipped",
-        module="models.dp.private_step",
+        module="models.private_step",
         function="PrivateCritic.step",
         before='assert real.shape[0] == fake.shape[0], "one generated record per real one"',
         after="""
