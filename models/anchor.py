@@ -6,8 +6,8 @@ of every column and of every pair of columns within each class. Each table of co
 standard deviation `noise_std` over that weight. A record touches one cell of every table, so the squared L2 sensitivity is the sum of
 the squared weights:
 
-    w^2 k            first round, k columns: shared out by codes, for wide columns have more cells to get wrong
-    k (k - 1) / 2    second round, as many tables: shared out by cells, and pairs with the target count more
+    w^2 k            first round, k columns: allocated by codes, because wide columns have more cells to get wrong
+    k (k - 1) / 2    second round, as many tables: allocated by cells, and pairs with the target count more
 
 The second round depends on the noisy answers of the first. Its weights are normalised, so it has the planned sensitivity whatever
 they are. The composition of Gaussian mechanisms of fixed `mu` is `sqrt(mu_1^2 + mu_2^2)`-Gaussian private even if the

@@ -156,7 +156,7 @@ class PrivateCritic:
         }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Restore what `state_dict` gave; the next step is then bit for bit what it would have been."""
+        """Restore the result of `state_dict`; the next step then has the bits of an uninterrupted training."""
         self._flat.copy_(state["parameters"])
         self._adopt(state["thresholds"].clone(), state["group_of_block"].tolist())
         self._adam.load_state_dict(state)

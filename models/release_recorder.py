@@ -40,7 +40,7 @@ class CertificateRecorder:
         self,
         purpose: int,
         step: int,
-        parts: Iterable[tuple[Tensor, float]],  # noqa: ARG002 - private, and never looked at
+        parts: Iterable[tuple[Tensor, float]],  # noqa: ARG002 - private, and never read
         *,
         sensitivity: float,
     ) -> None:

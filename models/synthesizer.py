@@ -61,7 +61,7 @@ class NoisyVariety:
         spread: (columns,) least share of records that do not have their column's most common value.
         is_open: (columns,) whether the noise leaves that share open altogether.
         spread_within: (classes, columns) `spread` among the records of each label; None without a target.
-        combinations: how many combinations of two columns are sure to be found among so many draws as are looked at.
+        combinations: combinations of two columns that are certain to occur among the draws of the check.
     """
 
     spread: npt.NDArray[np.float64]

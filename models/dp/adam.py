@@ -48,7 +48,7 @@ class FlatAdam:
         }
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Restore what `state_dict` gave; other members are ignored."""
+        """Restore the result of `state_dict`; other members are ignored."""
         self._steps = int(state["adam.steps"])
         self._mean.copy_(state["adam.mean"])
         self._square.copy_(state["adam.square"])

@@ -58,7 +58,7 @@ class Adam:
         }
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `tensors` gave."""
+        """Restore the result of `tensors`."""
         self._steps, self._means, self._squares = 0, [], []
         if tensors:
             self._steps = int(tensors["0.step"])

@@ -49,7 +49,7 @@ class ImageMeasurement:
 
     @classmethod
     def restore(cls, tensors: dict[str, Tensor]) -> "ImageMeasurement":
-        """Read what `tensors` gave."""
+        """Read the result of `tensors`."""
         moments = inside("moments", tensors)
         return cls(
             moments=ImageMoments.restore(moments) if moments else None,

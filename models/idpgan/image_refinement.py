@@ -54,7 +54,7 @@ class ImageRefinement(Refiner):
         return super().tensors() | kept
 
     def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
-        """Take over what `tensors` and `updates` gave."""
+        """Restore the results of `tensors` and `updates`."""
         super().restore(tensors, updates=updates)
         if self._before is not None:
             load_module(self._before, "before", tensors)

@@ -66,7 +66,7 @@ class Learner(ABC):
         return self._updates
 
     def restore(self, tensors: dict[str, Tensor], *, updates: int) -> None:
-        """Restore what `tensors` and `updates` gave."""
+        """Restore the results of `tensors` and `updates`."""
         load_module(self._module, "generator", tensors)
         load_module(self.average, "average", tensors)
         self._adam.restore(inside("adam", tensors))

@@ -93,7 +93,7 @@ class Loop(ABC, Generic[Released, Made]):
 
     @abstractmethod
     def _restored(self, tensors: dict[str, Tensor]) -> Released:
-        """Read what `Measured.tensors` gave."""
+        """Read the result of `Measured.tensors`."""
 
     @abstractmethod
     def _prepare(self) -> Learner:

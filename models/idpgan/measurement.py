@@ -83,7 +83,7 @@ class Measurement:
 
     @classmethod
     def restore(cls, tensors: dict[str, Tensor], table: PrivateTable | Counter) -> "Measurement":
-        """Read what `tensors` gave.
+        """Read the result of `tensors`.
 
         Args:
             tensors: of a checkpoint.

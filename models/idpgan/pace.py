@@ -63,6 +63,6 @@ class Pace:
         return torch.tensor(numbers, dtype=torch.float64)
 
     def restore(self, state: Tensor) -> None:
-        """Restore what `state` gave."""
+        """Restore the result of `state`."""
         rung, since, moves_on_rung, self._accuracy, self._reference = state.tolist()
         self._rung, self._since, self._moves_on_rung = int(rung), int(since), int(moves_on_rung)

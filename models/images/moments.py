@@ -66,7 +66,7 @@ class ImageMoments:
 
     @classmethod
     def restore(cls, tensors: dict[str, Tensor]) -> "ImageMoments":
-        """Read what `tensors` gave."""
+        """Read the result of `tensors`."""
         parts = {name: tensor.numpy() for name, tensor in tensors.items()}
         return cls(
             means=Sums(counts=parts["counts"], sums=parts["sums"]),

@@ -1,4 +1,4 @@
-"""Small critics of every kind that devices have a form for, with batches for them."""
+"""Small critics of every kind that can be trained on devices, with batches for them."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.gpu.places import data_parallel_over
 
 STREAMS = KeyedStreams(bytes(range(32)))
 IMAGE, CELLS, CLASSES = (1, 8, 8), 12, 2
-MAX_BATCH = 70  # units of 16 records
+MAX_BATCH = 70  # microbatches of 16 records
 KINDS = ("images", "labels", "cells", "vectors")
 kinds = pytest.mark.parametrize("kind", KINDS)
 

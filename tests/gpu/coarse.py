@@ -1,4 +1,4 @@
-"""Products of float32 as TF32 makes them: of factors rounded to ten bits after the first."""
+"""TF32 products emulated on the CPU: factors are rounded to ten bits after the first."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ PRODUCTS = {_aten.mm, _aten.addmm, _aten.bmm, _aten.baddbmm, _aten.convolution, 
 
 
 class CoarseProducts(TorchDispatchMode):
-    """While it is on, every product of float32 numbers in this thread is coarse."""
+    """While active, every product of float32 numbers in this thread is rounded as in TF32."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -22,7 +22,7 @@ class CoarseProducts(TorchDispatchMode):
 
 
 def coarse(numbers: Tensor) -> Tensor:
-    """Rounded to the nearest of TF32, where they are float32."""
+    """Round float32 numbers to the nearest TF32 number."""
     if numbers.dtype != torch.float32:
         return numbers
     return ((numbers.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)

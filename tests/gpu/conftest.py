@@ -1,4 +1,4 @@
-"""The tests of this folder run as a training child does: what is not repeatable on a device is refused."""
+"""The tests of this folder run as a training process does: operations that are not deterministic on a device are refused."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The devices that the tests of this folder run on: several that are all the CPU, and the GPU where there is one."""
+"""The devices that the tests of this folder run on: several that are all the CPU, and the GPU if there is one."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ on_every_device = pytest.mark.parametrize(
 
 
 def data_parallel_over(device: torch.device, count: int = 1, precision: Precision = "tf32") -> Placement:
-    """So many devices that are all this one; a GPU's products are made as a training child has them made."""
+    """`count` devices that are all this one, with the products of a training process on a GPU."""
     placement = Placement(devices=(device,) * count, data_parallel=True, precision=precision)
     if torch.cuda.is_available():
         settle(placement)

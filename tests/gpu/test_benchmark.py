@@ -36,7 +36,7 @@ def test_its_steps_and_its_file_at_a_tiny_size(tiny: None, tmp_path: Path) -> No
     assert [shape["critic"] for shape in written["shapes"]] == ["linear 16", image, f"labels {image}"]
     assert {shape["precision"] for shape in written["shapes"]} == {"bf16"}
     for shape in written["shapes"]:
-        assert not shape["recorded"], "the CPU has no recordings"
+        assert not shape["recorded"], "the CPU has no CUDA graphs"
         assert (shape["batch"], shape["records_of_a_unit"], shape["steps"]) == (20, 16, 5)
         assert shape["private_over_ordinary"] > 0.0
         assert shape["private_over_played"] > 0.0

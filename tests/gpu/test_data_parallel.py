@@ -62,7 +62,7 @@ def test_it_is_the_sum_of_the_cpus_own_path(kind: str, device: torch.device) -> 
 def test_at_the_shapes_of_a_job_it_is_the_sum_of_the_cpus_own_path(
     kind: type[ConvCritic], device: torch.device
 ) -> None:
-    """Digits, in units of 256 images and more than one: other kernels than small images get."""
+    """Digits, in several microbatches of 256 images: other kernels than small images get."""
     critic = kind(image=(1, 28, 28), widths=(16, 32), classes=10).initialise(STREAMS)
     layout = layout_of(critic)
     batch = {
@@ -132,10 +132,10 @@ def test_short_memory_changes_no_bit(
 
 
 @pytest.mark.parametrize("call", [1, 2, 5])
-def test_a_unit_that_is_broken_off_leaves_nothing_to_be_added(
+def test_a_microbatch_that_is_broken_off_leaves_nothing_to_be_added(
     call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was added of a unit that found no memory then must not be counted twice."""
+    """Partial sums of a microbatch that ran out of memory must not be counted twice."""
     roomy, partition = form_of("cells", CPU)
     expected = worked(roomy, partition, batch_of("cells", MAX_BATCH))
     tight, _ = form_of("cells", CPU)
@@ -190,7 +190,7 @@ def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
     assert set(taken) == {0}
 
 
-def test_memory_that_holds_one_unit_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_holds_one_microbatch_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     roomy, partition = form_of("images", CPU)
     expected = worked(roomy, partition, batch_of("images", MAX_BATCH))
     tight, _ = form_of("images", CPU)
@@ -206,7 +206,7 @@ def test_memory_that_holds_one_unit_is_enough(monkeypatch: pytest.MonkeyPatch) -
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
 
 
-def test_memory_that_holds_not_one_unit_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_does_not_hold_one_microbatch_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     form, partition = form_of("cells", CPU)
     memory = ShortMemory(form._replicas[0].runner.add, lambda call: True)
     monkeypatch.setattr(form._replicas[0].runner, "add", memory)
@@ -214,7 +214,7 @@ def test_memory_that_holds_not_one_unit_ends_it(monkeypatch: pytest.MonkeyPatch)
         worked(form, partition, batch_of("cells", MAX_BATCH))
 
 
-def test_units_shrink_before_a_row_is_read_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_microbatches_shrink_before_a_row_is_read_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     critic = critic_of("images")
     tried: list[int] = []
     whole = data_parallel.replica_of
@@ -266,7 +266,7 @@ def test_a_subclass_does_not_pass_for_its_base() -> None:
     assert not supports_data_parallel(Other(image=IMAGE, widths=(16,)))
 
 
-def test_units_are_public_and_bounded() -> None:
+def test_microbatch_sizes_are_public_and_bounded() -> None:
     critic = critic_of("images")
     assert [data_parallel_microbatch_size(critic, batch) for batch in (1, 100, 700, 9000, 10**6)] == [
         16,

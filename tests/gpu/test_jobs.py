@@ -91,7 +91,7 @@ def test_the_cpus_own_checkpoints_name_no_device() -> None:
     assert "device" not in unpack(killed_at("table", HOST, 1))[1]
 
 
-def test_another_size_of_units_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_microbatch_size_is_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     state = killed_at("table", data_parallel_over(CPU), 3)
     monkeypatch.setattr("models.devices.data_parallel.data_parallel_microbatch_size", lambda *_: 32)
     with pytest.raises(OtherDevice):

@@ -22,7 +22,7 @@ groupings = pytest.mark.parametrize("grouping", ["layers", "rows"])
 
 
 def form_in(precision: str, kind: str, grouping: str) -> tuple[ClippedForm, Layout]:
-    """A unit's form; products of TF32 have to be made coarse around it."""
+    """A microbatch's form; TF32 products are emulated around it."""
     critic = critic_of(kind)
     layout = layout_of(critic, grouping)
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32

@@ -192,11 +192,11 @@ def test_a_device_that_a_failed_capture_left_in_disorder_is_refused(
     form = DataParallelForm(
         critic, layout_of(critic), gp_weight=10.0, max_batch=MAX_BATCH, placement=placement
     )
-    unit = form._replicas[0].form
+    replica_form = form._replicas[0].form
 
     def fails(make: Any, device: torch.device) -> Any:
-        own = unit.add
-        monkeypatch.setattr(unit, "add", lambda: (own(), unit.filled[0].mul_(0.5)))
+        own = replica_form.add
+        monkeypatch.setattr(replica_form, "add", lambda: (own(), replica_form.filled[0].mul_(0.5)))
         raise RuntimeError("cannot be captured")
 
     monkeypatch.setattr(static_buffers, "captured", fails)
@@ -207,7 +207,7 @@ def test_a_device_that_a_failed_capture_left_in_disorder_is_refused(
 def test_a_thread_is_back_on_its_stream_after_a_capture_that_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As torch has it: ending a recording that failed raises before the stream is given back."""
+    """As in torch: the end of a failed capture raises before the stream is restored."""
     ran: list[object] = []
 
     class Stream:
