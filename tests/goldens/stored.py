@@ -36,7 +36,7 @@ from core.storage.stored_rows import open_writer, rows_context
 from core.storage.upload_parts import new_part_key
 from core.witness.places import acceptance_key, head_key, ledger_key, publication_key
 from models.idpgan.checkpoint import pack
-from models.recording import Record
+from models.release_recorder import CertificateRecorder
 from tests.goldens.chains import AT
 from tests.goldens.plans import DOMAIN, table_plan
 from workers.checkpoints import Checkpoints
@@ -81,7 +81,7 @@ def stored() -> dict[str, object]:
         groups=(np.array([0, 0, 1]), np.array([0, 1])),
     ).to_bytes()
     plan = table_plan({"critic": False})
-    record = Record(plan)
+    record = CertificateRecorder(plan)
     record.restored(record.beside(b""))
     members |= {
         "format: counts.bin": counts.hex(),

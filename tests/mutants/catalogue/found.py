@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         name="company-changes-a-record",
-        module="models.critic.chunks",
+        module="models.critic.microbatch",
         function="Workspace.take",
         before="width = -(-shape[-1] // step) * step",
         after="width = shape[-1] + 0 * step",
