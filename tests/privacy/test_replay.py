@@ -177,11 +177,7 @@ def test_the_random_options_leave_none_out():
     assert set(IdpganRequest.model_fields) == EVERY_OPTION
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Initializing zero-element tensors"
-)  # of a table that has its target alone
-@settings(UNHURRIED, max_examples=60)
-@given(
+a_random_job = given(
     world=worlds(),
     chosen=options(),
     kind=st.sampled_from(UNIT_KINDS),
@@ -193,7 +189,26 @@ def test_the_random_options_leave_none_out():
     kill=st.integers(1, 8),
     unsaved=st.booleans(),
 )
-def test_random_neighbours_domains_and_options(
+# A table may have its target alone.
+without_columns = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+
+
+@without_columns
+@settings(UNHURRIED, max_examples=15)
+@a_random_job
+def test_random_neighbours_domains_and_options(tmp_path_factory, **drawn):
+    require_that_only_releases_know_the_unit(tmp_path_factory, **drawn)
+
+
+@pytest.mark.long
+@without_columns
+@settings(UNHURRIED, max_examples=60)
+@a_random_job
+def test_many_random_neighbours_domains_and_options(tmp_path_factory, **drawn):
+    require_that_only_releases_know_the_unit(tmp_path_factory, **drawn)
+
+
+def require_that_only_releases_know_the_unit(
     tmp_path_factory, world, chosen, kind, content_type, epsilon, removed, size, seed, kill, unsaved
 ):
     try:
