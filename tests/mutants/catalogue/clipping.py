@@ -56,12 +56,12 @@ MUTANTS = (
     Mutant(
         name="merged-groups-clipped-alone",
         module=CLIP,
-        function="StandingRule.adopt",
+        function="GraphClipRule.adopt",
         before="self._members.copy_(groups[:, None] == torch.arange(len(groups)))",
         after="self._members.copy_(torch.eye(len(groups)))",
         bug="on a GPU, blocks that were merged into one group are measured one by one",
         source="a recording that reads the partition it was made with",
-        killed_by="tests/models/dp/test_clipping.py::test_a_standing_rule_has_the_bits_of_the_rule_of_each_partition",
+        killed_by="tests/models/dp/test_clipping.py::test_the_graph_rule_has_the_bits_of_the_rule_of_each_partition",
     ),
     Mutant(
         name="penalty-outside-the-clip",

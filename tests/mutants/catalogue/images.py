@@ -79,7 +79,7 @@ MUTANTS = (
     Mutant(
         name="class-rows-outside-the-norm",
         module="models.critic.conv_form",
-        function="ConvForm._measure",
+        function="ConvForm._measure_last",
         before="squared_norms(factors.features)[:, None]",
         after="0.0 * squared_norms(factors.features)[:, None]",
         bug="what a record adds to the row of its class is not in its norm",
