@@ -39,7 +39,7 @@ from core.storage.objects import ObjectStore, open_store
 from core.storage.spool import remove_leftovers
 from core.synthesis.installed import takes_graphical_models
 from core.tracing import tracer_for
-from core.witness.keeping import LedgerWitness
+from core.witness.ledger_witness import LedgerWitness
 from service import health
 from service.auditing import dataset_trail
 from service.auditing import endpoints as auditing

@@ -14,7 +14,7 @@ from core.db.errors import DatabaseUnavailable
 from core.db.session import Database
 from core.logs import configure_logs, get_logger
 from core.settings import Settings, read_settings
-from core.witness.keeping import compare_at_start
+from core.witness.ledger_witness import compare_at_start
 from service.app import create_app
 
 PATIENCE_SECONDS: Final = 60.0

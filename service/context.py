@@ -16,7 +16,7 @@ from core.jobs.queue import Queue
 from core.releases.samples import Samples
 from core.settings import Settings
 from core.storage.objects import ObjectStore
-from core.witness.keeping import LedgerWitness
+from core.witness.ledger_witness import LedgerWitness
 from service.auth.authenticator import Authenticator
 from service.edge.concurrency import ConcurrencyLimit
 from service.edge.rate_limit import RateLimits

@@ -2,7 +2,7 @@
 
 The hash chain shows a change inside a ledger. But a database restored from an old backup is consistent in itself and has
 merely forgotten what was spent. So signed heads are noted in the object store and in the operator's second place, before
-private rows are opened (core.witness.keeping) and here, and the chain must pass through all of them. Publications are noted
+private rows are opened (core.witness.ledger_witness) and here, and the chain must pass through all of them. Publications are noted
 too, and every certified bundle in the object store quotes the link that paid for it: the database must know them all. A
 ledger that does not verify is frozen, and every audit reports it until a person has dealt with it.
 
@@ -52,10 +52,16 @@ from core.signing.signed import Signer
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore, open_store
-from core.witness.checking import POPULATION_MISSING, check_audit, check_ledger, strange_heads, strange_jobs
-from core.witness.heads import Acceptance, signed_acceptance, signed_audit_head, signed_ledger_head
-from core.witness.keeping import ACTOR, LedgerWitness, freeze_broken, report_broken
-from core.witness.places import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
+from core.witness.ledger_witness import ACTOR, LedgerWitness, freeze_broken, report_broken
+from core.witness.signed_heads import Acceptance, signed_acceptance, signed_audit_head, signed_ledger_head
+from core.witness.verification import (
+    POPULATION_MISSING,
+    check_audit,
+    check_ledger,
+    strange_heads,
+    strange_jobs,
+)
+from core.witness.witness_store import AUDIT_KEY, Witnesses, acceptance_key, head_key, ledger_key
 from workers.object_keys import BUNDLE
 
 _BUNDLE: Final = "a certified bundle is stored that the ledger has not paid for"

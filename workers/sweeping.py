@@ -27,7 +27,7 @@ from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
 from core.reports.sealed_orders import QUEUED, RUNNING
 from core.storage.objects import ObjectStore
-from core.witness.places import publication_key
+from core.witness.witness_store import publication_key
 from workers.object_keys import BUNDLE, count_folder, leftovers, release_id_of
 
 RECENT: Final = timedelta(days=1)

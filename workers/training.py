@@ -30,7 +30,7 @@ from core.settings import Settings
 from core.storage.objects import ObjectStore
 from core.synthesis.report_plan import ReportPlan
 from core.tracing import no_tracer, span
-from core.witness.keeping import LedgerWitness
+from core.witness.ledger_witness import LedgerWitness
 from workers.attempts import Command, JobRunner
 from workers.devices import claimed_gpus
 from workers.leases import Heartbeat, this_process

@@ -41,7 +41,7 @@ from core.reports.sealed_orders import overdue_reports
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.uploads.ending import sweep_uploads
-from core.witness.keeping import LedgerWitness
+from core.witness.ledger_witness import LedgerWitness
 from workers.leases import is_dead
 from workers.ledger_audit import LedgerAudit
 from workers.sweeping import sweep_orphans, sweep_recent

@@ -10,9 +10,9 @@ from core.audit import repository
 from core.audit.linking import link_waiting
 from core.audit.repository import AuditFilter
 from core.signing import keyring
-from core.witness.checking import check_audit
-from core.witness.heads import signed_audit_head
-from core.witness.places import Witnesses
+from core.witness.signed_heads import signed_audit_head
+from core.witness.verification import check_audit
+from core.witness.witness_store import Witnesses
 from service.audit import record
 from service.auditing.exporting import MEDIA_TYPES, ExportFormat, export_pieces
 from service.auditing.schemas import AuditEventView, AuditPage, AuditVerification

@@ -26,8 +26,8 @@ from core.notifications.repository import undelivered
 from core.settings import Settings
 from core.signing import keyring
 from core.storage.objects import ObjectStore
-from core.witness.checking import NOT_OURS, POPULATION_MISSING, forgotten
-from core.witness.places import Witnesses
+from core.witness.verification import NOT_OURS, POPULATION_MISSING, forgotten
+from core.witness.witness_store import Witnesses
 from service import probes
 from service.diagnosis.findings import Finding, finding
 

@@ -16,7 +16,7 @@ from core.db.tables.job import Job
 from core.db.tables.release import Release
 from core.governance import members
 from core.ledger import ledger_queries
-from core.witness.checking import LedgerCheck
+from core.witness.verification import LedgerCheck
 from service.budgets.schemas import BudgetView
 from service.dashboard import certificate_text
 from service.datasets import repository as datasets

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Response
 
 from core.signing import keyring
 from core.signing.contexts import DOSSIER
-from core.witness.checking import check_ledger
-from core.witness.heads import signed_ledger_head
-from core.witness.places import Witnesses
+from core.witness.signed_heads import signed_ledger_head
+from core.witness.verification import check_ledger
+from core.witness.witness_store import Witnesses
 from service.audit import record
 from service.datasets import repository as datasets
 from service.datasets.errors import DatasetNotFound

@@ -9,9 +9,9 @@ from core.ledger import ledger_queries
 from core.ledger import repository as ledger
 from core.signing import keyring
 from core.signing.hash_chain import Head
-from core.witness.checking import check_ledger
-from core.witness.heads import signed_ledger_head
-from core.witness.places import Witnesses
+from core.witness.signed_heads import signed_ledger_head
+from core.witness.verification import check_ledger
+from core.witness.witness_store import Witnesses
 from service.datasets import repository
 from service.datasets.errors import DatasetNotFound
 from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession

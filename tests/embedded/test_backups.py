@@ -12,8 +12,8 @@ from core.ledger import governance
 from core.privacy.filters import AdmissionRule
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import open_store
-from core.witness.keeping import LedgerWitness
-from core.witness.places import Witnesses
+from core.witness.ledger_witness import LedgerWitness
+from core.witness.witness_store import Witnesses
 from tests.conftest import upgrade
 from understudy.embedded import backups
 from understudy.embedded.errors import FolderInUse, FolderUnusable, ServerFailed

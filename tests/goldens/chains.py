@@ -19,7 +19,7 @@ from core.privacy.filters import AdmissionRule
 from core.signing import contexts
 from core.signing.hash_chain import EMPTY
 from core.signing.signed import Signer
-from core.witness.heads import signed_ledger_head, signed_publication
+from core.witness.signed_heads import signed_ledger_head, signed_publication
 from tests.goldens.privacy import CHARGE, SAMPLED
 from understudy.local.ledger_lines import Header, line_of
 from understudy.local.ledger_lines import entry_json as local_entry_json

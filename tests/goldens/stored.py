@@ -34,7 +34,7 @@ from core.storage.private_rows import open_private_rows
 from core.storage.sealing import SealedReader, SealedWriter, open_bytes, seal_bytes
 from core.storage.stored_rows import open_writer, rows_context
 from core.storage.upload_parts import new_part_key
-from core.witness.places import acceptance_key, head_key, ledger_key, publication_key
+from core.witness.witness_store import acceptance_key, head_key, ledger_key, publication_key
 from models.idpgan.checkpoint import pack
 from models.release_recorder import CertificateRecorder
 from tests.goldens.chains import AT

@@ -8,7 +8,7 @@ import pytest
 
 from core.access.roles import Role
 from core.audit import log
-from core.witness import checking
+from core.witness import verification
 from tests.core.releases.stand_in import DOMAIN
 from tests.service.world import Caller, World
 from understudy import Client
@@ -108,7 +108,7 @@ def test_an_auditor_lists_exports_and_verifies(world: World, command, tmp_path: 
 def test_a_broken_audit_log_ends_with_a_status(world: World, command, monkeypatch) -> None:
     with world.database.transaction() as session:
         log.append(session, actor="a", action="b", object="c", outcome="done", at=world.clock.now())
-    broken = checking.AuditCheck(checked=0, broken_at=1, problem="a link is missing")
+    broken = verification.AuditCheck(checked=0, broken_at=1, problem="a link is missing")
     monkeypatch.setattr("service.auditing.endpoints.check_audit", lambda *_, **__: broken)
     status, _, errors = command(world.admin, "audit", "verify")
     assert status == 1

@@ -9,9 +9,9 @@ from core.ledger import repository as ledger
 from core.signing import keyring
 from core.signing.hash_chain import Head
 from core.storage.objects import ObjectStore
-from core.witness.heads import signed_ledger_head
-from core.witness.keeping import LedgerWitness, compare_at_start
-from core.witness.places import Witnesses, head_key
+from core.witness.ledger_witness import LedgerWitness, compare_at_start
+from core.witness.signed_heads import signed_ledger_head
+from core.witness.witness_store import Witnesses, head_key
 from service.diagnosis.examination import Examination
 from tests.service.world import World, require_problem
 

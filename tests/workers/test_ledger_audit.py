@@ -19,9 +19,9 @@ from core.ledger import governance, ledger_queries
 from core.ledger.errors import PopulationFrozen
 from core.signing import keyring
 from core.storage.objects import open_store
-from core.witness.checking import NOT_OURS
-from core.witness.heads import signed_ledger_head
-from core.witness.places import AUDIT_KEY, Witnesses, ledger_key
+from core.witness.signed_heads import signed_ledger_head
+from core.witness.verification import NOT_OURS
+from core.witness.witness_store import AUDIT_KEY, Witnesses, ledger_key
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
 from workers.ledger_audit import LedgerAudit

@@ -27,9 +27,9 @@ from core.settings import Settings
 from core.signing.hash_chain import HISTORY_DIFFERS
 from core.signing.signed import SignedDocument
 from core.storage.objects import ObjectStore, open_store
-from core.witness.checking import HEAD_MISSING, RELEASE_MISSING
-from core.witness.keeping import LedgerWitness
-from core.witness.places import Witnesses
+from core.witness.ledger_witness import LedgerWitness
+from core.witness.verification import HEAD_MISSING, RELEASE_MISSING
+from core.witness.witness_store import Witnesses
 from tests.conftest import execute
 from tests.workers.support import Workshop, environment_of
 from understudy.embedded.postgres import PostgresServer

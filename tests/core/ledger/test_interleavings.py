@@ -1,4 +1,4 @@
-"""The real ledger under random interleavings: many connections, every word of the book, the pure law as the judge."""
+"""The real ledger under random interleavings: many connections, every operation of the ledger, judged by the pure fold."""
 
 import random
 import threading

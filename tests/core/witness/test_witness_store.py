@@ -10,7 +10,7 @@ from core.signing.hash_chain import Head
 from core.signing.signed import Signer
 from core.storage.objects import open_store
 from core.witness.errors import WitnessInvalid
-from core.witness.heads import (
+from core.witness.signed_heads import (
     Acceptance,
     audit_head_of,
     ledger_head_of,
@@ -19,7 +19,7 @@ from core.witness.heads import (
     signed_ledger_head,
     signed_publication,
 )
-from core.witness.places import (
+from core.witness.witness_store import (
     AUDIT_KEY,
     Noted,
     Witnesses,

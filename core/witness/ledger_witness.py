@@ -37,10 +37,10 @@ from core.signing.hash_chain import EMPTY, Head
 from core.signing.signed import Signer
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore
-from core.witness.checking import NOT_OURS, forgotten
 from core.witness.errors import WitnessInvalid
-from core.witness.heads import signed_ledger_head, signed_publication
-from core.witness.places import Noted, Witnesses, head_key, publication_key
+from core.witness.signed_heads import signed_ledger_head, signed_publication
+from core.witness.verification import NOT_OURS, forgotten
+from core.witness.witness_store import Noted, Witnesses, head_key, publication_key
 
 ACTOR: Final = "upkeep"
 FROZEN_BECAUSE: Final = "the ledger does not verify"

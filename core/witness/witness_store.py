@@ -27,7 +27,7 @@ from core.signing.signed import SignedDocument, verify
 from core.storage.errors import ObjectMissing
 from core.storage.objects import ObjectStore, open_store
 from core.witness.errors import WitnessInvalid
-from core.witness.heads import Acceptance, acceptance_of, ledger_head_of
+from core.witness.signed_heads import Acceptance, acceptance_of, ledger_head_of
 
 AUDIT_KEY: Final = "witness/audit.json"
 _LEDGERS: Final = "witness/ledger"

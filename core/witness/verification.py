@@ -20,8 +20,8 @@ from core.ledger.entries import LEDGER_CHAIN
 from core.signing.contexts import AUDIT_HEAD
 from core.signing.hash_chain import EMPTY, HISTORY_DIFFERS, ChainCheck, Head
 from core.witness.errors import WitnessInvalid
-from core.witness.heads import audit_head_of
-from core.witness.places import AUDIT_KEY, Noted, Witnesses
+from core.witness.signed_heads import audit_head_of
+from core.witness.witness_store import AUDIT_KEY, Noted, Witnesses
 
 NOT_OURS: Final = "a head noted outside the database is not signed by this service"
 HEAD_MISSING: Final = LEDGER_CHAIN.witnessed_missing
