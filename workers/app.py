@@ -1,10 +1,10 @@
 """The Celery application and its tasks: `celery -A workers.app worker --pool prefork --concurrency 1`.
 
-| task               | what it does                                        | runs                          |
-|--------------------|-----------------------------------------------------|-------------------------------|
-| `understudy.train` | the job whose turn it is, whichever the message names | `workers.training`          |
-| `understudy.report`| one owner report                                    | `workers.owner_reports`       |
-| `understudy.count` | helps a training to count; a queue of its own       | a child `workers.counting_child` |
+| task                | what it does                                                | runs                     |
+|---------------------|-------------------------------------------------------------|--------------------------|
+| `understudy.train`  | the job whose turn it is, whichever job the message names   | `workers.training`       |
+| `understudy.report` | the owner report that the message names                     | `workers.owner_reports`  |
+| `understudy.count`  | helps a training to count, from a queue of its own          | `workers.counting_child` |
 
 A message is a hint, so it is acknowledged late and taken one at a time, and nothing is kept of its result. Tasks raise
 nothing: Celery would log the text of what it caught. A message that could not be served is lost here and sent again by
