@@ -86,7 +86,7 @@ class Answer:
         )
 
     def lines(self) -> Iterator[str]:
-        """Give the answer as a table for people, with its notes."""
+        """Return the answer as a table for people, with its notes."""
         table = [[*map(one_line, self.columns), *_HEADS]]
         digits = 1 if self.measure == "count" else 4
         for row in self.rows:
@@ -113,7 +113,7 @@ class Answer:
         return "Intervals hold in 95 % of releases at least"
 
     def to_csv(self) -> str:
-        """Give the rows as CSV with a header."""
+        """Return the rows as CSV with a header."""
         target = io.StringIO()
         writer = csv.writer(target, lineterminator="\n")
         writer.writerow([*self.columns, "estimate", "low", "high", "standard_error", "unbiased", "basis"])

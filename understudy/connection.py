@@ -1,4 +1,4 @@
-"""Where the service is and which keys to use: told, from the environment, or from the data folder of a running stack."""
+"""Which service and which keys to use: from options, from the environment, or from the data folder of a running stack."""
 
 import json
 import os
@@ -27,7 +27,7 @@ class Connection:
     keys: Mapping[str, str] = field(repr=False)
 
     def client(self, role: str) -> Client:
-        """Give a client that acts in a role.
+        """Return a client that acts in a role.
 
         Args:
             role: ``owner``, ``admin`` or ``analyst``.
@@ -41,7 +41,7 @@ class Connection:
         return Client(self.url, key=self.keys[role])
 
     def governing_client(self) -> Client:
-        """Give a client of who decides on budgets and members: the admin, else the owner, else whoever there is.
+        """Return a client for decisions on budgets and members: the admin's, else the owner's, else the analyst's.
 
         Raises:
             NoKey: if there is no key at all.
@@ -49,10 +49,10 @@ class Connection:
         return self.client(next((role for role in GOVERNING if role in self.keys), GOVERNING[0]))
 
     def acting_with(self, key: str | None, *, data_folder: Path | None) -> "Connection":
-        """Give the same connection with the keys that the command line or the environment gives.
+        """Return the same connection with the keys that the command line or the environment gives.
 
-        A key that is given wins over the keys of the local stack, so that nobody acts as somebody else by mistake. A
-        data folder on the command line is used with its own keys, whatever the environment says.
+        A given key wins over the keys of the local stack, so that nobody acts as somebody else by mistake. A data folder
+        given on the command line is used with its own keys; the environment is then ignored.
 
         Args:
             key: key from the command line.
@@ -62,7 +62,7 @@ class Connection:
         return Connection(self.url, {**self.keys, **given})
 
     def any_client(self) -> Client:
-        """Give a client for what every role may read.
+        """Return a client for what every role may read.
 
         Raises:
             NoKey: if there is no key at all.
@@ -71,7 +71,7 @@ class Connection:
 
 
 def default_data_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Give the data folder used when none is named.
+    """Return the data folder used when none is named.
 
     Args:
         environment: environment variables.
@@ -85,7 +85,7 @@ def default_data_folder(environment: Mapping[str, str] = os.environ) -> Path:
 def named_connection(
     *, url: str | None, key: str | None, environment: Mapping[str, str] = os.environ
 ) -> Connection | None:
-    """Give the connection that options or the environment name, or None where they name no address.
+    """Return the connection that options or the environment name, or None where they name no address.
 
     Args:
         url: address from the command line.
@@ -99,7 +99,7 @@ def named_connection(
 
 
 def given_keys(key: str | None, *, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Give the key of each role that the command line or the environment gives.
+    """Return the key of each role that the command line or the environment gives.
 
     Args:
         key: key from the command line, used for every role.
@@ -112,9 +112,9 @@ def given_keys(key: str | None, *, environment: Mapping[str, str] = os.environ) 
 
 
 def running_connection(data_folder: Path) -> Connection | None:
-    """Give the connection to the stack that runs on a data folder, or None if none answers.
+    """Return the connection to the stack that runs on a data folder, or None if none answers.
 
-    A stack that was killed leaves its announcement behind, so the service is asked whether it lives.
+    A killed stack leaves its announcement behind, so the service must answer a health check.
 
     Args:
         data_folder: the data folder.
@@ -151,7 +151,7 @@ def announced_connection(data_folder: Path) -> Connection | None:
 
 
 def existing_connection(*, url: str | None, key: str | None, data_folder: Path | None) -> Connection | None:
-    """Give the connection that is named, else that of the running local stack, or None if there is neither.
+    """Return the connection that is named, else that of the running local stack, or None if there is neither.
 
     Args:
         url: address from the command line.

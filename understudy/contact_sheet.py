@@ -1,4 +1,4 @@
-"""A contact sheet in the terminal: half a character for every pixel, without any library for images.
+"""Show a contact sheet in the terminal with half-block characters, without an image library.
 
 Reads only the form of PNG that the service writes: 8 bits, grey or colour, rows without filter. What it shows is
 synthetic: nothing else is ever downloaded as a contact sheet.
@@ -43,7 +43,7 @@ class Sheet:
     lines: bytes
 
     def shade(self, top: int, left: int, side: int) -> Shade:
-        """Give the mean colour of a square of pixels, cut at the edges of the sheet.
+        """Return the mean colour of a square of pixels, cut at the edges of the sheet.
 
         Args:
             top: its first row.
@@ -103,7 +103,7 @@ def _sheet(content: bytes) -> Sheet:
 
 
 def half_blocks(sheet: Sheet, *, columns: int) -> Text:
-    """Give the sheet as text: every character is an upper half block over a background, so it holds two pixels.
+    """Return the sheet as text: every character is an upper half block over a background, so it holds two pixels.
 
     Args:
         sheet: the sheet; made smaller by a whole factor where it is wider than the terminal, and cut at sixty lines.

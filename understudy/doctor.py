@@ -1,4 +1,4 @@
-"""What is wrong with a deployment and what to do: asked of the running service, or found on this machine.
+"""Diagnose a deployment: ask the running service, or examine the local stack from outside.
 
 A running service examines itself (GET /v1/health/report, for admins and auditors). Where none answers, the data
 folder of the local stack is looked at from outside, and where its supervisor lives the same examination is run as a
@@ -54,12 +54,12 @@ REMEDIES: Final[dict[str, tuple[Grade, str]]] = {
     "stack-silent": ("problem", "Read logs/api.log in the data folder; Ctrl-C the stack and start it again."),
     "disk-full": ("problem", "Free space: Postgres and the queue stop when the disk is full."),
 }
-"""What is found from outside: how grave it is and what to do. What the service finds it explains itself."""
+"""Grades and remedies of findings made from outside. The service explains its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding, whoever made it.
+    """One finding, of the service or of this module.
 
     Attributes:
         code: stable.

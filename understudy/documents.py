@@ -1,4 +1,4 @@
-"""The JSON documents of the service: reading fields of them, and results that are more than a document."""
+"""Fields of the service's JSON documents, and the client behind a result."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -28,13 +28,13 @@ def take(document: object, *names: str) -> tuple[Any, ...]:
 
 
 def handled(client: Giver | None) -> Giver:
-    """Give the client of a result, such as a job or a release.
+    """Return the client of a result, such as a job or a release.
 
     Args:
         client: the client that gave it, if one did.
 
     Raises:
-        InputUnusable: it was made from a document, not given by a client.
+        InputUnusable: if it was read from a document and not returned by a client.
     """
     if client is None:
         message = (
@@ -45,7 +45,7 @@ def handled(client: Giver | None) -> Giver:
 
 
 def facts(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any result
-    """Give what a result says, by field, without the client that gave it.
+    """Return what a result says, by field, without the client that gave it.
 
     Args:
         result: a frozen dataclass such as a job or a release.

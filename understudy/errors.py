@@ -50,7 +50,7 @@ class UnexpectedAnswer(UnderstudyError):
 
 
 class NoService(UnderstudyError):
-    """It is not known where the service is."""
+    """No service is named, and none runs here."""
 
 
 class NoKey(UnderstudyError):
@@ -115,7 +115,7 @@ class Refused(UnderstudyError):
         self.remedy = str(problem.get("remedy", ""))
         self.facts: Mapping[str, Any] = problem.get("facts") or {}
         self.request_id = str(problem.get("request_id", ""))
-        # Some details of the service are no sentences; run together with the remedy nobody can read them.
+        # Not every detail ends as a sentence; without a separator it would run into the remedy.
         between = " " if self.detail.endswith((".", "!", "?")) else "; "
         told = f"{self.detail}{between}{self.remedy}" if self.remedy else self.detail
         super().__init__(f"{told} [{self.code}]")

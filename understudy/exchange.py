@@ -1,4 +1,4 @@
-"""What both clients do around a request, without input or output: reading answers, deciding about repetitions."""
+"""What both clients do around a request, without input or output: read answers, decide on retries."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Seen = Callable[[int], None]
-"""Told the number of bytes of each piece that went by."""
+"""Called with the number of bytes of each piece transferred."""
 
 ATTEMPTS = 4
 FIRST_PAUSE_SECONDS = 0.25
@@ -28,18 +28,18 @@ TIMEOUT: Final = (10.0, 60.0, 60.0, 60.0)
 UPLOAD_TIMEOUT: Final = (10.0, 900.0, 900.0, 900.0)
 PIECE_BYTES = 1 << 20
 PAGE_ITEMS = 200
-# The service says with these that it did nothing yet and that a later attempt may work.
+# With these statuses the service did nothing, and a later attempt may succeed.
 WORTH_REPEATING = frozenset({429, 502, 503, 504})
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def unseen(_count: int) -> None:
-    """Nobody watches the bytes go by."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """How often and how slowly a request is repeated.
+    """How often and how fast a request is retried.
 
     Attributes:
         attempts: attempts in all.
@@ -55,8 +55,8 @@ class Repetitions:
         """Decide whether to send a call again.
 
         Args:
-            call: the call; only one that may be sent twice ever is.
-            failure: no answer, or an answer.
+            call: the call; only an idempotent one is retried.
+            failure: the error, or the answer.
             attempt: how many attempts were made.
 
         Returns:
@@ -79,19 +79,19 @@ class Repetitions:
 
 
 def address_of(url: str) -> str:
-    """Check the address of a service; gives it without a slash at its end.
+    """Check the address of a service, and return it without a slash at its end.
 
     Args:
         url: the address, without ``/v1``.
 
     Raises:
-        InputUnusable: if it is none, or holds a password. It is not shown: what stands there by mistake may be a secret.
+        InputUnusable: if it is malformed, or holds a password. The message never shows it: it may be a secret put there by mistake.
     """
     import httpx
 
     try:
         parts = httpx.URL(url)
-        # Brackets that do not match, and ports that there are not, are found here and not by httpx.
+        # urlsplit rejects unmatched brackets and impossible ports, which httpx accepts.
         _ = urlsplit(url).port
     except (httpx.InvalidURL, ValueError):
         parts = httpx.URL()
@@ -108,13 +108,13 @@ def address_of(url: str) -> str:
 
 
 def headers_of(key: str) -> Mapping[str, str]:
-    """Give the headers that every request of a client carries.
+    """Return the headers that every request of a client carries.
 
     Args:
         key: the API key; empty for what needs none, such as the health check.
 
     Raises:
-        InputUnusable: if it holds what no key does; what sends headers would show it, key and all.
+        InputUnusable: if it holds a character that no key has: httpx would show such a key in its error.
     """
     if not (key.isascii() and key.isprintable() and " " not in key):
         message = (
@@ -131,7 +131,7 @@ def headers_of(key: str) -> Mapping[str, str]:
 
 
 def trusts_environment(url: str) -> bool:
-    """Tell whether proxies named in the environment are asked; never for a service on this machine.
+    """Return whether to use the proxies of the environment; never for a service on this machine.
 
     Args:
         url: address of the service.
@@ -166,7 +166,7 @@ def result_of(call: Call[Result], response: "httpx.Response") -> Result:
 
 
 def not_a_file(call: Call[None], response: "httpx.Response") -> UnderstudyError:
-    """Say why what came instead of a file is none, such as a redirection to another page.
+    """Describe an answer that is not the expected file, such as a redirect.
 
     Args:
         call: the call.

@@ -1,4 +1,4 @@
-"""From a wish to a grant: use one that is there, or file a request and have another person approve it.
+"""Obtain a grant: use an open one, or file a budget request and have another person approve it.
 
 With the keys of a running service that cannot approve, the request stays filed and the error says what to do next; a
 later run then finds the grant.
@@ -23,7 +23,7 @@ HOPELESS = frozenset({"budget-refused", "dataset-frozen", "ledger-broken"})
 
 
 def introduce(owner: Client, analyst: Client, dataset: Dataset) -> str:
-    """Make the analyst a member of a dataset. Gives the analyst's principal.
+    """Make the analyst a member of a dataset, and return the analyst's principal.
 
     Args:
         owner: a client of the dataset's owner.
@@ -45,7 +45,7 @@ def settle_pending(
         analyst: a client of the analyst.
         population_id: whose budget.
         amounts: epsilon and delta that are needed; a smaller request does not count.
-        say: told what happens.
+        say: receives progress messages.
 
     Raises:
         ApprovalPending: if it still waits and no key here can approve it.
@@ -68,7 +68,7 @@ def obtain_grant(
     purpose: str,
     say: Say,
 ) -> str:
-    """Give the id of a grant that admits the job.
+    """Return the id of a grant that admits the job.
 
     Args:
         connection: the service and the keys.
@@ -77,7 +77,7 @@ def obtain_grant(
         terms: what a quote and an order take.
         amounts: epsilon and delta to ask for where no grant admits the job.
         purpose: why, for whoever decides.
-        say: told what happens.
+        say: receives progress messages.
 
     Raises:
         JobDoesNotFit: if no grant would help.
@@ -103,12 +103,12 @@ def obtain_grant(
 
 
 def approve(connection: Connection, request: BudgetRequest, say: Say) -> str:
-    """Approve a request with whichever key may. Gives the id of the grant.
+    """Approve a request with the first key that may approve, and return the id of the grant.
 
     Args:
         connection: the service and the keys.
         request: the open request.
-        say: told what happens.
+        say: receives progress messages.
 
     Raises:
         ApprovalPending: if none may.

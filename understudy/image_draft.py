@@ -44,7 +44,7 @@ class _Facts:
 
 
 def is_of_images(path: Path) -> bool:
-    """Tell whether a file's name says that it holds images.
+    """Return whether a file's name says that it holds images.
 
     Args:
         path: The file.

@@ -1,4 +1,4 @@
-"""Sending the rows of an order, and telling their owner what was wrong with them: places and kinds, never a value."""
+"""Upload the rows of an order and report refused rows to the owner by place and kind, never by value."""
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -10,17 +10,17 @@ from understudy.publication import Order, Screen
 from understudy.results.datasets import Dataset, IntakeReport
 
 SHOWN = 5
-"""Places of refused rows that are named."""
+"""Number of refused rows that are listed."""
 
 
 def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> IntakeReport:
-    """Send the rows and tell the owner, by line, column and kind, what was wrong with them.
+    """Send the rows and report to the owner, by line, column and kind, which were refused.
 
     Args:
         owner: a client of the owner.
         dataset: the declared dataset.
         order: what to publish.
-        screen: told what happens; the owner is the one who reads it.
+        screen: receives progress messages; only the owner reads them.
 
     Raises:
         InputUnusable: if it refused more rows than the order allows; the screen was told why, and nothing is kept.
@@ -63,7 +63,7 @@ def _give_back(owner: Client, dataset: Dataset, report: IntakeReport, screen: Sc
 
 
 def refused_rows(report: object) -> Sequence[str]:
-    """Say why rows were refused, and where the first of them stand; nothing of what is no report.
+    """Summarise why rows were refused and where the first ones are; empty if it is no report.
 
     Args:
         report: an intake report, as the service gives it.

@@ -1,4 +1,4 @@
-"""What an order says, as words of a command line: options of a synthesizer, and candidates of a selection."""
+"""Parse the parts of an order from the command line: options of a synthesizer, candidates of a selection."""
 
 import json
 import re
@@ -13,7 +13,7 @@ BY_RULES = "rules"
 """A candidate of which the public rules pick everything."""
 SYNTHESIZER = "synthesizer"
 _FEWEST, _MOST = 2, 32
-"""Candidates that the service takes; counted here too, for its own answer names a place in JSON."""
+"""Limits of the service; checked here too, because its error points into JSON that the user never wrote."""
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z_]+=)")
 
 

@@ -1,14 +1,14 @@
-"""Text that other people wrote, as it may be shown in a terminal: names, purposes, what stands in a stranger's file."""
+"""Make untrusted text, such as names, purposes and files of others, safe to show in a terminal."""
 
 import unicodedata
 from typing import Final
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
-"""Unicode categories of what steers a terminal, ends a line, or turns the direction of text around."""
+"""Unicode categories of control characters, line separators and changes of text direction."""
 
 
 def plain(text: str) -> str:
-    """Show what steers a terminal as its number; ends of lines and tabs stay.
+    """Escape control characters by their number; line ends and tabs stay.
 
     Args:
         text: the text.
@@ -17,7 +17,7 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Likewise with ends of lines, so that nobody's text passes for a line of ours.
+    """Escape line ends too, so that untrusted text cannot pass for a line of ours.
 
     Args:
         text: the text.

@@ -1,4 +1,4 @@
-"""What is to be published, what came of it, and where the flow tells how far it is."""
+"""An order to publish, its result, and the screen that shows progress."""
 
 import hashlib
 import json
@@ -23,16 +23,16 @@ MICRO, FEMTO = Decimal("1e-6"), Decimal("1e-15")
 
 
 class Screen(Protocol):
-    """Where the flow tells how far it is."""
+    """Shows progress to a person."""
 
     def say(self, line: str) -> None:
         """Show one line."""
 
     def transfer(self, title: str, total: int | None) -> AbstractContextManager[Seen]:
-        """Show a transfer of bytes while the context lasts; the value is told of each piece."""
+        """Show a transfer of bytes while the context lasts; call the value with the bytes of each piece."""
 
     def training(self) -> AbstractContextManager[Callable[[Job], None]]:
-        """Show a job while the context lasts; the value is told of each look at it."""
+        """Show a job while the context lasts; call the value with each new state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Order:
         epsilon: of the job.
         delta: of the job.
         synthesizer: name of the synthesizer.
-        options: its options; what is missing is decided by public rules.
+        options: its options; public rules decide the others.
         selection: candidates to choose among instead of synthesizer and options, in the form of an order; `epsilon` is
             then the winner's training alone.
         reuse: whether counts of earlier releases of the dataset are taken over.
@@ -85,14 +85,14 @@ class Order:
 
     @property
     def declaration(self) -> str:
-        """Names what the dataset is declared as, so that an interrupted upload goes on only under the same."""
+        """Digest of the declaration: an interrupted upload is resumed only under the same one."""
         text = json.dumps([self.name, self.table.declared_size, self.table.domain], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What came of an order.
+    """The result of an order.
 
     Attributes:
         dataset: the dataset.
@@ -117,7 +117,7 @@ class Published:
 
 
 def smallest_budget(epsilon: float, delta: float) -> tuple[float, float]:
-    """Give the smallest cap that admits one job: its epsilon, and twice its delta.
+    """Return the smallest cap that admits one job: its epsilon, and twice its delta.
 
     The filter that adds up epsilons and deltas owns half of the cap's delta; the other half belongs to the
     filters that later jobs may rest on. Charges are rounded up to millionths and to 1e-15, so the cap is too.
@@ -135,7 +135,7 @@ def _rounded_up(amount: float, unit: Decimal) -> Decimal:
 
 
 def sample_files(order: Order) -> dict[str, int]:
-    """Give the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too.
+    """Return the files of synthetic records to draw, with how many of them: of images there is a contact sheet, too.
 
     Args:
         order: what to publish.

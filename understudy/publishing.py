@@ -1,4 +1,4 @@
-"""The main job: from a private table to a folder with synthetic rows, the generator and its certificate.
+"""Publish: from a private table to a folder with synthetic rows, the generator and its certificate.
 
 Everything goes through the public HTTP API; this module only orders the calls.
 """
@@ -34,7 +34,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
     Args:
         connection: the service and the keys of the owner and the analyst, and the admin's where there is one.
         order: what to publish.
-        screen: told what happens.
+        screen: receives progress messages.
 
     Raises:
         ApprovalPending: if a budget request waits for another person; a later run draws on its grant.
@@ -65,7 +65,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
 
 
 def needed(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, float]:
-    """Give the epsilon and delta that the order needs of a cap and a grant; what a selection costs, a quote tells.
+    """Return the epsilon and delta that the order needs of a cap and a grant; for a selection only a quote knows them.
 
     Args:
         analyst: a client of the analyst, a member of the dataset.
@@ -78,7 +78,7 @@ def needed(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, floa
 
 
 def quoted(analyst: Client, dataset: Dataset, order: Order) -> tuple[float, float]:
-    """Give the epsilon and delta that a quote of the order tells; asked for before any row is sent.
+    """Return the epsilon and delta that a quote of the order states, before any row is sent.
 
     Args:
         analyst: a client of the analyst, a member of the dataset.
@@ -103,7 +103,7 @@ def settle_earlier(
         analyst: a client of the analyst.
         same: the newest dataset of the same population.
         order: what to publish.
-        screen: told what happens.
+        screen: receives progress messages.
 
     Raises:
         ApprovalPending: if it still waits and no key here can approve it.
@@ -113,13 +113,13 @@ def settle_earlier(
     try:
         amounts = needed(analyst, same, order)
     except InvalidInput:
-        # An earlier version was declared otherwise, and no selection can be made from it: nothing was asked for there.
+        # The earlier version has another domain, on which this selection is impossible: no request can be open for it.
         return
     settle_pending(connection, analyst, same.population_id, amounts, screen.say)
 
 
 def same_population(owner: Client, order: Order) -> Dataset | None:
-    """Give the newest dataset of the same name, whose population the order's rows belong to.
+    """Return the newest dataset of the same name, whose population the order's rows belong to.
 
     Args:
         owner: a client of the owner.
@@ -135,7 +135,7 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
         owner: a client of the owner.
         order: what to publish.
         same: the one of the same name, if any.
-        screen: told what happens.
+        screen: receives progress messages.
     """
     begun = interrupted(owner, order)
     if begun is not None:
@@ -159,7 +159,7 @@ def declare(owner: Client, order: Order, same: Dataset | None, screen: Screen) -
 
 
 def declared(domain: Json) -> str:
-    """Say in a few words what a domain declares.
+    """Summarise what a domain declares.
 
     Args:
         domain: the domain document.
@@ -170,7 +170,7 @@ def declared(domain: Json) -> str:
 
 
 def interrupted(owner: Client, order: Order) -> Dataset | None:
-    """Give the dataset to which an earlier run began to upload the same file under the same declaration, if any.
+    """Return the dataset of an interrupted upload of the same file under the same declaration, if there is one.
 
     Args:
         owner: a client of the owner.
@@ -198,7 +198,7 @@ def set_budget(
         dataset: the dataset.
         order: what to publish.
         amounts: the epsilon and delta of the smallest cap that admits it.
-        screen: told what happens.
+        screen: receives progress messages.
 
     Raises:
         NoKey: if a cap was asked for and there is no admin's key.
@@ -225,7 +225,7 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
         dataset: the dataset, its rows stored.
         order: what to publish.
         grant_id: the grant that pays, within the cap.
-        screen: told what happens.
+        screen: receives progress messages.
 
     Raises:
         JobEnded: if it ended without a release.
@@ -254,7 +254,7 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
 
 
 def unanswered(analyst: Client, dataset: Dataset) -> tuple[Job, ...]:
-    """Give what was ordered, as the service has it, where the order was interrupted before its answer came.
+    """Return the jobs that the service has on a dataset, after an order whose answer never came.
 
     Args:
         analyst: a client of who ordered.
@@ -271,7 +271,7 @@ def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
     Args:
         analyst: a client that may read it.
         ordered: the job.
-        screen: told what happens.
+        screen: receives progress messages.
 
     Raises:
         JobEnded: if it ended without a release.
@@ -285,12 +285,12 @@ def watch(analyst: Client, ordered: Job, screen: Screen) -> Job:
 
 
 def cancel(analyst: Client, ordered: Job, screen: Screen) -> None:
-    """Cancel a job for which nobody waits any more, and give its worker a moment to settle the charge.
+    """Cancel a job, and give its worker a moment to settle the charge.
 
     Args:
         analyst: a client of who ordered it.
         ordered: the job.
-        screen: told what happens.
+        screen: receives progress messages.
     """
     screen.say(f"Cancelling job {ordered.id}; the ledger keeps the steps that were begun.")
     with suppress(Refused, ServiceUnreachable):
@@ -309,7 +309,7 @@ def fetch(analyst: Client, dataset: Dataset, job: Job, order: Order, screen: Scr
         dataset: the dataset.
         job: the job, succeeded.
         order: what to publish.
-        screen: told what happens.
+        screen: receives progress messages.
     """
     release_id = job.require_release()
     certificate = analyst.read_certificate(release_id)

@@ -19,7 +19,7 @@ NO_EXPECTATION = {
 
 
 def quote_lines(quote: Quote) -> list[str]:
-    """Put a quote into a few lines; of a selection it tells both prices.
+    """Format a quote as a few lines; of a selection it tells both prices.
 
     Args:
         quote: the quote.

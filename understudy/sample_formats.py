@@ -17,7 +17,7 @@ _SHEET_GAP = 2
 
 
 def formats_of(domain: Json) -> tuple[str, ...]:
-    """Give the formats of what a declared domain describes, the usual one first.
+    """Return the formats of what a declared domain describes, the usual one first.
 
     Args:
         domain: the domain document.
@@ -26,7 +26,7 @@ def formats_of(domain: Json) -> tuple[str, ...]:
 
 
 def sheet_images(domain: Json) -> int:
-    """Give how many images make a contact sheet that is easily looked at: eight of every label.
+    """Return how many images make a contact sheet that is easily looked at: eight of every label.
 
     Args:
         domain: the domain document, of images.

@@ -206,7 +206,7 @@ def _sigmoid(log_odds: Floats) -> Floats:
 
 
 def domain_document(declared_size: int) -> dict[str, Any]:
-    """Give the declared domain of the table; ``declared_size`` is public and read by ``understudy publish``.
+    """Return the declared domain of the table; ``declared_size`` is public and read by ``understudy publish``.
 
     Args:
         declared_size: the public number of admissions.

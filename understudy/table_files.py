@@ -68,7 +68,7 @@ def read_table_files(rows: Path, domain_file: Path, *, declared_size: int | None
 
 
 def marked(document: object) -> bool:
-    """Tell whether a document carries a mark of `understudy.domain_draft` anywhere.
+    """Return whether a document carries a mark of `understudy.domain_draft` anywhere.
 
     Args:
         document: parsed JSON.

@@ -16,7 +16,7 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def drawn(content: bytes, *, form: str) -> Any:  # noqa: ANN401 - the libraries are not there when types are checked
-    """Give the records of a file in one of the forms.
+    """Return the records of a file in one of the forms.
 
     Args:
         content: the file, of the form's format.

@@ -1,4 +1,4 @@
-"""A job on the screen: its stage, steps, percent, the time to its end and the epsilon that it spends."""
+"""Progress bar of a job: stage, steps, percent, remaining time and planned epsilon."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,13 +13,13 @@ MINUTE_SECONDS = 60
 
 @contextmanager
 def training_bar(console: Console | None = None) -> Iterator[Callable[[JobFacts], None]]:
-    """Show a job while the context lasts, in a terminal or a notebook; elsewhere, as in a pipe, nothing.
+    """Show a progress bar while the context lasts, in a terminal or a notebook; nothing in a pipe.
 
     Args:
         console: where; else where this process writes.
 
     Yields:
-        What is told of each look at the job.
+        A function to call with each new state of the job.
     """
     console = console or Console()
     columns = (
@@ -48,7 +48,7 @@ def bar_if(wanted: bool) -> AbstractContextManager[Callable[[JobFacts], None]]:
 
 
 def stage_text(job: JobFacts) -> str:
-    """Say what a job is doing.
+    """Describe the stage of a job.
 
     Args:
         job: the job.
@@ -61,7 +61,7 @@ def stage_text(job: JobFacts) -> str:
 
 
 def left_text(job: JobFacts) -> str:
-    """Say how long it may take and what it spends.
+    """Describe the remaining time and the planned epsilon of a job.
 
     Args:
         job: the job.

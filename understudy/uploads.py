@@ -108,7 +108,7 @@ def stamp(rows: Path) -> tuple[int, int]:
 
 
 def passes(refusal: Refused) -> bool:
-    """Tell whether a refusal may pass, so that the upload can be resumed later."""
+    """Return whether a refusal may pass, so that the upload can be resumed later."""
     return (
         refusal.status >= FIRST_SERVER_ERROR or refusal.status == TOO_MANY_REQUESTS or refusal.code in PASSING
     )

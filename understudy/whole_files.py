@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes: a file appears whole or not at all."""
 
 import os
 import secrets
@@ -10,14 +10,14 @@ from typing import IO
 
 @contextmanager
 def whole_file(target: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
-    """Write beside the target and move it there in the end; what breaks off leaves the target as it was.
+    """Write beside the target, then move the file there; an interrupted write leaves the target as it was.
 
     Args:
         target: the file.
-        private: whether only this user may read it: from its first byte on, not only once it is there.
+        private: whether only this user may read it, from the first byte on.
 
     Yields:
-        What is written to.
+        The file to write to.
     """
     partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:

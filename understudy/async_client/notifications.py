@@ -55,7 +55,7 @@ class AsyncNotifications:
         return await self._post(endpoint_id, "test")
 
     async def rotate(self, endpoint_id: str) -> Json:
-        """Give a webhook a new secret, shown once; for a while messages are signed with both."""
+        """Replace the secret of a webhook; the new one is shown once; for a while messages are signed with both."""
         return await self._post(endpoint_id, "rotate")
 
     async def resume(self, endpoint_id: str) -> Json:

@@ -84,5 +84,5 @@ def main() -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Treat a polite kill as Ctrl-C, so that a job is cancelled and a private stack stopped."""
+    """Handle SIGTERM as Ctrl-C, so that a job is cancelled and a private stack stopped."""
     raise KeyboardInterrupt

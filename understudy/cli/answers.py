@@ -1,6 +1,6 @@
 """The two forms of every answer: lines for people, or with ``--json`` one JSON document for programs.
 
-With ``--json`` standard output holds the document and nothing else, indented by two; what happens on the way goes to
+With ``--json`` standard output holds the document and nothing else, indented by two; progress goes to
 standard error. Lists are arrays. Only ``audit list`` writes one object a line, because it may be long.
 """
 

@@ -19,14 +19,14 @@ def ask(
             help='Such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".'
         ),
     ],
-    as_csv: Annotated[bool, typer.Option("--csv", help="Write the rows as CSV.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question from the noisy counts in a bundle, offline, with 95 % intervals. It costs nothing.
 
-    Up to three columns are answered together. Those that were not counted together are estimated by a stated assumption, and
-    the answer says so. For single numbers this is better than counting synthetic rows; the answer says how many rows would be
-    worse.
+    A question may combine up to three columns. If they were not counted together, the answer is an estimate and states its
+    assumption. For single numbers this is more precise than counting synthetic rows; the answer says how many
+    synthetic rows would still be less precise.
     """
     if as_csv and as_json:
         raise InputUnusable("--csv and --json exclude each other")

@@ -17,16 +17,16 @@ from understudy.documents import Json
 from understudy.errors import InputUnusable, VerificationFailed
 
 app = Commands(
-    help="Search, export and verify the audit log; for auditors (with --key or UNDERSTUDY_KEY) and admins. Owners read the trail of a dataset.",
+    help="Search, export and verify the audit log (admin; auditor with --key or UNDERSTUDY_KEY). Owners read the trail of their datasets.",
     no_args_is_help=True,
 )
 
-Actor = Annotated[str | None, typer.Option("--actor", help="Only of this principal, key or process.")]
-Action = Annotated[str | None, typer.Option("--action", help="Only this action, such as budget.set.")]
-Object = Annotated[str | None, typer.Option("--object", help="Only on the thing with this id.")]
-Outcome = Annotated[str | None, typer.Option("--outcome", help="Only with this outcome: done, or a code.")]
-From = Annotated[str | None, typer.Option("--from", help="Not before this moment, with its time zone.")]
-To = Annotated[str | None, typer.Option("--to", help="Before this moment, with its time zone.")]
+Actor = Annotated[str | None, typer.Option("--actor", help="Filter by principal, key or process.")]
+Action = Annotated[str | None, typer.Option("--action", help="Filter by action, such as budget.set.")]
+Object = Annotated[str | None, typer.Option("--object", help="Filter by the id of the object.")]
+Outcome = Annotated[str | None, typer.Option("--outcome", help="Filter by outcome: done, or an error code.")]
+From = Annotated[str | None, typer.Option("--from", help="Earliest time, with its time zone.")]
+To = Annotated[str | None, typer.Option("--to", help="Events before this time, with its time zone.")]
 
 
 @app.command("list")
@@ -37,8 +37,8 @@ def list_events(
     outcome: Outcome = None,
     at_from: From = None,
     at_to: To = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many events at most.")] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of events.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     *,
     service: Service,
 ) -> None:
@@ -56,12 +56,12 @@ def list_events(
 @app.command("trail")
 def trail(
     dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many events at most.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of events.")] = 50,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Show what was done with one dataset and all that hangs on it, newest first (its owner, admins, auditors)."""
+    """Show the audit trail of a dataset and of its jobs, releases and grants, newest first (owner, admin, auditor)."""
     with service.client("owner") as client:
         found = list(islice(client.auditing.list_dataset_events(dataset), limit))
     tell(found, map(trail_line, found), as_json=as_json)
@@ -69,7 +69,7 @@ def trail(
 
 @app.command("export")
 def export(
-    out: Annotated[Path, typer.Option("--out", help="The file to write; replaced only by a complete one.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write; only a complete export replaces it.")],
     file_format: Annotated[str, typer.Option("--format", help="jsonl or csv.")] = "jsonl",
     actor: Actor = None,
     action: Action = None,
@@ -81,7 +81,7 @@ def export(
     *,
     service: Service,
 ) -> None:
-    """Write events to a file in the order of the chain, ended by a trailer that the service has signed."""
+    """Write events to a file in chain order, ending with a trailer signed by the service."""
     if file_format not in EXPORT_FORMATS:
         message = f"--format is one of: {', '.join(EXPORT_FORMATS)}"
         raise InputUnusable(message)
@@ -97,7 +97,7 @@ def verify(
     *,
     service: Service,
 ) -> None:
-    """Have the whole chain recomputed and compared with the heads noted outside the database."""
+    """Recompute the hash chain and compare it with the heads noted outside the database."""
     with service.client("admin") as client:
         found = client.auditing.verify_log()
     whole = [f"the audit log is whole: {found['checked']} events"] if found["intact"] else []
@@ -108,7 +108,7 @@ def verify(
 
 
 def trail_line(event: Json) -> str:
-    """Put an event of a dataset's trail on one line.
+    """Format an event of a dataset's trail as one line.
 
     Args:
         event: the event.
@@ -120,7 +120,7 @@ def trail_line(event: Json) -> str:
 
 
 def event_line(event: Json) -> str:
-    """Put an event on one line.
+    """Format an event as one line.
 
     Args:
         event: the event.

@@ -16,7 +16,7 @@ from understudy.cli.options import (
 from understudy.cli.service import Commands, Service
 from understudy.results.budgets import Budget
 
-app = Commands(help="Ask for budget, grant it, and see what is left.", no_args_is_help=True)
+app = Commands(help="Request, grant and inspect privacy budget.", no_args_is_help=True)
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 RequestId = Annotated[str, typer.Argument(help="Id of the budget request.")]
@@ -29,7 +29,7 @@ Epsilon = Annotated[
 Delta = Annotated[
     float, typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta of the budget.")
 ]
-Reason = Annotated[str, typer.Option("--reason", help="Why; kept in the ledger for everybody to read.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason; kept in the ledger, for everybody to read.")]
 
 
 @app.command("set")
@@ -38,13 +38,13 @@ def set_cap(
     epsilon: Epsilon,
     delta: Delta,
     reason: Annotated[
-        str | None, typer.Option("--reason", help="Why; needed to raise a cap that exists.")
+        str | None, typer.Option("--reason", help="Reason; required to raise an existing cap.")
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Set the cap that binds everybody together (admin)."""
+    """Set the cap of the dataset's population, shared by everybody (admin)."""
     with service.client("admin") as client:
         tell_budget(client.set_budget(dataset, epsilon=epsilon, delta=delta, reason=reason), as_json=as_json)
 
@@ -60,14 +60,14 @@ def what_if(
             min=SMALLEST_DELTA,
             max=1,
             callback=finite,
-            help="Delta; else a sixteenth of the cap's.",
+            help="Delta of the job. Default: a sixteenth of the cap's.",
         ),
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Say whether one more job of this epsilon fits, and what would remain; nothing is reserved."""
+    """Show whether one more job of this epsilon fits and what would remain. Nothing is reserved."""
     with service.any_client() as client:
         answer = client.governance.ask_what_if(dataset, epsilon=epsilon, delta=delta)
     tell(answer.document, what_if_lines(answer), as_json=as_json)
@@ -78,14 +78,14 @@ def request(
     dataset: DatasetId,
     epsilon: Epsilon,
     delta: Delta,
-    purpose: Annotated[str, typer.Option("--purpose", help="What it is for; read by whoever decides.")],
+    purpose: Annotated[str, typer.Option("--purpose", help="Purpose, for the person who decides.")],
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Ask for a part of a dataset's budget (analyst and member); an admin or the owner decides.
+    """Request a part of a dataset's budget (analyst who is a member). An admin or the owner decides.
 
-    Under the default rule a job draws on half of the delta: ask for twice the job's.
+    Under the default rule a job draws on half of the delta: request twice the job's delta.
     """
     with service.client("analyst") as client:
         filed = client.governance.file_request(dataset, epsilon=epsilon, delta=delta, purpose=purpose)
@@ -95,13 +95,14 @@ def request(
 @app.command("requests")
 def requests(
     state: Annotated[
-        str | None, typer.Option("--state", help="open, approved, denied, withdrawn or expired.")
+        str | None,
+        typer.Option("--state", help="Filter by state: open, approved, denied, withdrawn or expired."),
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """List budget requests: all that the admin, else the owner, else the analyst may see."""
+    """List the budget requests that you may see, with the admin's key if there is one."""
     with service.governing_client() as client:
         found = client.governance.list_requests(state=state)
     lines = [request_line(each) for each in found] or ["no budget requests"]
@@ -118,23 +119,25 @@ def approve(
             min=SMALLEST_EPSILON,
             max=LARGEST_EPSILON,
             callback=finite,
-            help="Less than asked for.",
+            help="Grant less than requested.",
         ),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option("--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Less than asked for."),
+        typer.Option(
+            "--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Grant less than requested."
+        ),
     ] = None,
-    note: Annotated[str | None, typer.Option("--note", help="What the analyst is told.")] = None,
+    note: Annotated[str | None, typer.Option("--note", help="Note to the analyst.")] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", help="When the grant ends, such as 2027-01-31T00:00:00Z; else the default."),
+        typer.Option("--until", help="When the grant expires, such as 2027-01-31T00:00:00Z."),
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Grant what was asked for, or less (admin or owner, never who asked)."""
+    """Approve a budget request, in full or in part (admin or owner; never the person who asked)."""
     with service.governing_client() as client:
         approved = client.governance.approve_request(
             request_id, epsilon=epsilon, delta=delta, note=note, expires_at=until
@@ -145,12 +148,12 @@ def approve(
 @app.command("deny")
 def deny(
     request_id: RequestId,
-    note: Annotated[str, typer.Option("--note", help="Why; the analyst is told.")],
+    note: Annotated[str, typer.Option("--note", help="Reason, shown to the analyst.")],
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Grant nothing, and say why (admin or owner)."""
+    """Deny a budget request (admin or owner)."""
     with service.governing_client() as client:
         found = client.governance.deny_request(request_id, note=note)
     tell(found.document, [request_line(found)], as_json=as_json)
@@ -163,7 +166,7 @@ def withdraw(
     *,
     service: Service,
 ) -> None:
-    """Take a request of one's own back (analyst)."""
+    """Withdraw your budget request (analyst)."""
     with service.client("analyst") as client:
         found = client.governance.withdraw_request(request_id)
     tell(found.document, [request_line(found)], as_json=as_json)
@@ -172,17 +175,19 @@ def withdraw(
 @app.command("grants")
 def grants(
     dataset: Annotated[
-        str | None, typer.Argument(help="Id of the dataset; left out: all datasets, with what was drawn.")
+        str | None, typer.Argument(help="Id of the dataset. Default: all datasets, with what was drawn.")
     ] = None,
-    holder: Annotated[str | None, typer.Option("--holder", help="Only of this principal.")] = None,
+    holder: Annotated[
+        str | None, typer.Option("--holder", help="Filter by the principal that holds the grant.")
+    ] = None,
     state: Annotated[
-        str | None, typer.Option("--state", help="Only those that are open, expired or revoked.")
+        str | None, typer.Option("--state", help="Filter by state: open, expired or revoked.")
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """List the grants on a dataset's population, or on all datasets; an analyst sees its own."""
+    """List the grants on a dataset's population, or on all datasets. Analysts see their own."""
     with service.governing_client() as client:
         if dataset is not None and holder is None and state is None:
             found = client.governance.list_grants(dataset)
@@ -199,7 +204,7 @@ def revoke(
     *,
     service: Service,
 ) -> None:
-    """Let no further order draw on a grant (admin or owner); what was drawn stays spent."""
+    """Revoke a grant (admin or owner). What was drawn stays spent."""
     with service.governing_client() as client:
         found = client.governance.revoke_grant(grant)
     tell(found.document, [grant_line(found)], as_json=as_json)
@@ -213,7 +218,7 @@ def freeze(
     *,
     service: Service,
 ) -> None:
-    """Let nothing be ordered or started on a dataset's population (admin or owner)."""
+    """Stop orders and starts of jobs on a dataset's population (admin or owner)."""
     with service.governing_client() as client:
         tell_budget(client.governance.freeze(dataset, reason=reason), as_json=as_json)
 
@@ -226,7 +231,7 @@ def unfreeze(
     *,
     service: Service,
 ) -> None:
-    """Take orders again (admin)."""
+    """Accept orders on a frozen population again (admin)."""
     with service.client("admin") as client:
         tell_budget(client.governance.unfreeze(dataset, reason=reason), as_json=as_json)
 

@@ -6,7 +6,7 @@ from understudy.results.governance import BudgetRequest, Grant, WhatIf
 
 
 def budget_lines(budget: Budget) -> list[str]:
-    """Put a budget into lines.
+    """Format a budget as lines.
 
     Args:
         budget: the budget.
@@ -21,7 +21,7 @@ def budget_lines(budget: Budget) -> list[str]:
 
 
 def request_line(request: BudgetRequest) -> str:
-    """Put a budget request on one line.
+    """Format a budget request as one line.
 
     Args:
         request: the request.
@@ -42,7 +42,7 @@ def request_line(request: BudgetRequest) -> str:
 
 
 def grant_line(grant: Grant) -> str:
-    """Put a grant on one line.
+    """Format a grant as one line.
 
     Args:
         grant: the grant.
@@ -59,7 +59,7 @@ def grant_line(grant: Grant) -> str:
 
 
 def what_if_lines(answer: WhatIf) -> list[str]:
-    """Put what one more job would do into lines.
+    """Format what one more job would do as lines.
 
     Args:
         answer: the answer.
@@ -72,7 +72,7 @@ def what_if_lines(answer: WhatIf) -> list[str]:
 
 
 def bound_line(name: str, bound: Json) -> str:
-    """Put a cap or a grant with one more job on one line.
+    """Format a cap or a grant with one more job as one line.
 
     Args:
         name: which of the two.

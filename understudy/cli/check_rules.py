@@ -14,9 +14,9 @@ def check_rules(
     bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
     as_json: AsJson = False,
 ) -> None:
-    """Say which declared rules between columns the noisy counts in a bundle contradict, offline. It costs nothing.
+    """Check offline which declared rules the noisy counts in a bundle contradict. It costs nothing.
 
-    A contradicted rule is wrong, or rows that were trained on break it: correct the one or the other.
+    If a rule is contradicted, either it is wrong or training rows break it: correct one of them.
     """
     check = checked(bundle)
     tell(check.document, check.lines(), as_json=as_json)

@@ -34,13 +34,13 @@ ROWS = 50_000
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")] = Path("understudy-demo"),
-    table: Annotated[Path | None, typer.Option("--table", help="Your own rows; else simulated ones.")] = None,
-    domain: Annotated[
-        Path | None, typer.Option("--domain", help="The declared domain of your own rows.")
+    table: Annotated[
+        Path | None, typer.Option("--table", help="Your own rows. Default: simulated ones.")
     ] = None,
+    domain: Annotated[Path | None, typer.Option("--domain", help="Domain file of your own rows.")] = None,
     declared_size: DeclaredSize = None,
     rows: Annotated[
-        int, typer.Option("--rows", min=100, max=MOST_ROWS, help="Rows of the simulated table.")
+        int, typer.Option("--rows", min=100, max=MOST_ROWS, help="Number of rows of the simulated table.")
     ] = ROWS,
     epsilon: Annotated[
         float,
@@ -59,7 +59,7 @@ def demo(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a table at epsilon 1 on a stack of its own: simulated hospital admissions, or your own rows."""
+    """Publish simulated hospital admissions, or your own rows, at epsilon 1 on a stack of its own."""
     screen = TerminalScreen(Console(stderr=as_json))
     check_guarantee(epsilon, delta)
     if (table is None) != (domain is None):

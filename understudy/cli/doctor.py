@@ -13,11 +13,11 @@ PROBLEMS = 1
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Write the findings as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     *,
     service: Service,
 ) -> None:
-    """Examine a running service, or the local stack and its data folder; exit status 1 where there is a problem."""
+    """Diagnose a running service, or the local stack and its data folder. Exits with 1 if there is a problem."""
     found = (
         None if service.data_folder and not service.url else examine_service(url=service.url, key=service.key)
     )

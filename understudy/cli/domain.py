@@ -14,7 +14,7 @@ from understudy.image_draft import draft_images, is_of_images, render_images
 from understudy.whole_files import whole_file
 
 app = Commands(
-    help="Declare what may be said about a table or a set of images.",
+    help="Draft the domain of a table or of images.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,7 +22,7 @@ app = Commands(
 
 @app.callback()
 def group() -> None:
-    """Declare what may be said about a table or a set of images."""
+    """Draft the domain of a table or of images."""
 
 
 @app.command("draft")
@@ -30,17 +30,20 @@ def draft(
     rows: Annotated[
         Path, typer.Argument(help="The private rows or images: .csv, .csv.gz, .parquet, .zip or .npz.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="File for the draft.")] = Path("domain.json"),
+    out: Annotated[Path, typer.Option("--out", help="File to write.")] = Path("domain.json"),
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")
+        bool | None,
+        typer.Option(
+            "--header/--no-header", help="Whether the first line holds the column names. Default: guess."
+        ),
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option("--delimiter", help="The character between fields.")
+        str | None, typer.Option("--delimiter", help="Field delimiter. Default: guess.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first draft of the domain, on this machine, every value from the data marked for you to confirm. Only you can read the file."""
+    """Draft the domain of a file on this machine. Values taken from the data are marked for you to confirm; only you can read the file."""
     if out.exists() and not force:
         raise InputUnusable(f"{out} exists; give another --out, or --force to replace it")
     codes = 0

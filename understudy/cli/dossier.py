@@ -16,14 +16,12 @@ from understudy.errors import InputUnusable
 
 def dossier(
     dataset: Annotated[str, typer.Argument(help="Id of the dataset.")],
-    out: Annotated[
-        Path, typer.Option("--out", help="The file to write: .html for the paper, .json for signed JSON.")
-    ],
+    out: Annotated[Path, typer.Option("--out", help="File to write: .html to print, .json for signed JSON.")],
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Write promise, budget, requests, releases, certificates and ledger of a dataset to one file (owner, admin, auditor)."""
+    """Write the dossier of a dataset: promise, budget, requests, releases, certificates, ledger (owner, admin, auditor)."""
     file_format = out.suffix.removeprefix(".")
     if file_format not in DOSSIER_FORMATS:
         message = "--out ends in .html (a paper that prints) or in .json (the same, signed)"

@@ -16,18 +16,21 @@ from understudy.table_files import DECLARED_SIZE, marked, read_domain
 
 
 def dummy(
-    domain: Annotated[Path, typer.Option("--domain", help="The declared domain, JSON.")],
+    domain: Annotated[Path, typer.Option("--domain", help="Domain file, JSON.")],
     rows: Annotated[int, typer.Option("--rows", min=1, max=MOST_ROWS, help="Number of fake rows or images.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="File to write; its ending is the format. Else dummy.csv or .npz."),
+        typer.Option(
+            "--out",
+            help="File to write; its extension sets the format. Default: dummy.csv, or .npz for images.",
+        ),
     ] = None,
     where: Annotated[
         list[str] | None, typer.Option("--where", metavar="COLUMN=VALUE", help="Fix a column to a value.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write fake rows drawn from the declared domain alone: no data is read, no service asked, nothing charged."""
+    """Write fake rows drawn from the domain alone. No data is read, no service is asked, nothing is charged."""
     document = read_domain(domain)
     document.pop(DECLARED_SIZE, None)
     if marked(document):

@@ -1,4 +1,4 @@
-"""``understudy quote``, ``status`` and ``ledger``: what a job would cost, how far it is, what was spent."""
+"""``understudy quote``, ``status`` and ``ledger``: the price of a job, its progress, and the ledger."""
 
 from typing import Annotated
 
@@ -40,7 +40,7 @@ def quote(
             min=SMALLEST_DELTA,
             max=1,
             callback=finite,
-            help="Delta; else a sixteenth of the cap's.",
+            help="Delta of the job. Default: a sixteenth of the cap's.",
         ),
     ] = None,
     synthesizer: Synthesizer = "idpgan",
@@ -53,9 +53,9 @@ def quote(
     *,
     service: Service,
 ) -> None:
-    """Say what a job would do and cost, and what would remain; nothing is spent and no row is read.
+    """Show what a job would do, what it would cost and what would remain. Nothing is spent and no row is read.
 
-    Of a selection among candidates it says both prices: of selecting, and of training the winner.
+    For a selection among candidates it shows both prices: selecting, and training the winner.
     """
     selection = parse_selection(
         candidates or [],
@@ -78,13 +78,13 @@ def quote(
 
 
 def status(
-    job: Annotated[str | None, typer.Argument(help="Id of a job; without it, the newest jobs.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Stay until the job has ended.")] = False,
+    job: Annotated[str | None, typer.Argument(help="Id of a job. Default: list the newest jobs.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Wait until the job has ended.")] = False,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Say how far a job is, or list the newest jobs."""
+    """Show the progress of a job, or list the newest jobs."""
     screen = TerminalScreen(Console(stderr=as_json))
     with service.any_client() as client:
         if job is not None and watch:
@@ -103,14 +103,14 @@ def ledger(
     *,
     service: Service,
 ) -> None:
-    """Show what was spent and reserved for a dataset's population, entry by entry."""
+    """Show the ledger of a dataset's population, entry by entry."""
     with service.any_client() as client:
         statement = client.read_ledger(dataset)
     tell(statement.document, statement_lines(statement), as_json=as_json)
 
 
 def job_line(job: JobFacts) -> str:
-    """Put a job on one line.
+    """Format a job as one line.
 
     Args:
         job: the job.
@@ -130,7 +130,7 @@ def job_line(job: JobFacts) -> str:
 
 
 def statement_lines(statement: Statement) -> list[str]:
-    """Put a ledger statement into lines.
+    """Format a ledger statement as lines.
 
     Args:
         statement: the statement.
@@ -146,7 +146,7 @@ def statement_lines(statement: Statement) -> list[str]:
 
 
 def entry_line(entry: Json) -> str:
-    """Put a ledger entry on one line.
+    """Format a ledger entry as one line.
 
     Args:
         entry: the entry.

@@ -10,33 +10,31 @@ from understudy.cli.service import Commands, Service
 from understudy.client import Client
 from understudy.results.keys import ApiKey
 
-app = Commands(help="Make, list, rotate and revoke your API keys.", no_args_is_help=True)
+app = Commands(help="Create, list, rotate and revoke API keys.", no_args_is_help=True)
 
 KeyId = Annotated[str, typer.Argument(help="Id of the key; `understudy keys list` shows it.")]
 
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(help="What people call the key.")],
+    name: Annotated[str, typer.Argument(help="Label of the key.")],
     role: Annotated[
         list[str],
-        typer.Option("--role", help="owner, analyst, admin or auditor; may be given several times."),
+        typer.Option("--role", help="owner, analyst, admin or auditor. Repeatable."),
     ],
     scope: Annotated[
         list[str] | None,
-        typer.Option("--scope", help="Narrow the key, such as datasets:write; may be given several times."),
+        typer.Option("--scope", help="Restrict the key to a scope, such as datasets:write. Repeatable."),
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option(
-            "--expires", help='A moment such as 2027-01-31T12:00:00Z, or "never"; else the default.'
-        ),
+        typer.Option("--expires", help='Expiry, such as 2027-01-31T12:00:00Z, or "never".'),
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Make a further key for yourself and print it, once. It can do no more, and lives no longer, than the key in use."""
+    """Create another key for yourself and print it once. It has no more rights, and no longer life, than the key in use."""
     with _client(role[0], service) as client:
         made = client.create_key(name=name, roles=role, scopes=scope or (), expires_at=expires)
     tell_secret(made.document, made.key, [key_line(made.facts)], as_json=as_json)
@@ -45,12 +43,12 @@ def create(
 @app.command("name")
 def name_principal(
     principal: Annotated[str, typer.Argument(help="Id of the principal; `understudy keys list` shows it.")],
-    called: Annotated[str, typer.Argument(metavar="NAME", help="What everybody calls it.")],
+    called: Annotated[str, typer.Argument(metavar="NAME", help="Display name.")],
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Name a principal: requests, grants and members show the name beside the id. It gives no rights."""
+    """Set the display name of a principal, shown beside its id. A name gives no rights."""
     with service.client("admin") as client:
         document = client.name_principal(principal, called)
     tell(document, [f"{document['principal_id']}  {document['name']}"], as_json=as_json)
@@ -58,7 +56,7 @@ def name_principal(
 
 @app.command("list")
 def list_keys(as_json: AsJson = False, *, service: Service) -> None:
-    """List your keys, and with an admin's key everybody's, without their secrets."""
+    """List your keys, or everybody's with an admin's key. Secrets are not shown."""
     with service.governing_client() as client:
         found = client.list_keys()
     tell([each.document for each in found], map(key_line, found), as_json=as_json)
@@ -71,7 +69,7 @@ def rotate(
     *,
     service: Service,
 ) -> None:
-    """Make the successor of the key in use and print it; the old one works on for a while."""
+    """Replace the key in use and print the new one. The old key keeps working for a while."""
     with service.governing_client() as client:
         made = client.rotate_key(key_id)
     notes = [key_line(made.facts), f"the old key works until {made.document['old_key_ends_at']}"]
@@ -85,7 +83,7 @@ def revoke(
     *,
     service: Service,
 ) -> None:
-    """Make one of your keys and its sessions useless from now on; an admin ends anybody's."""
+    """Revoke one of your keys and its sessions; an admin may revoke anybody's."""
     with service.governing_client() as client:
         found = client.revoke_key(key_id)
     tell(found.document, [key_line(found)], as_json=as_json)
@@ -98,7 +96,7 @@ def _client(role: str, service: Service) -> Client:
 
 
 def key_line(found: ApiKey) -> str:
-    """Put a key on one line.
+    """Format a key as one line.
 
     Args:
         found: the key.

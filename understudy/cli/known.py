@@ -16,9 +16,9 @@ def known(
     *,
     service: Service,
 ) -> None:
-    """Say which counts the releases of a dataset hold, and how precise they are, before you ask for a budget.
+    """Show which counts the releases of a dataset hold, and how precise they are.
 
-    Asking them costs nothing, and a new job starts from them.
+    Asking them costs nothing, and a new job starts from them: look here before you ask for a budget.
     """
     with service.client("analyst") as client:
         document = client.read_known_counts(dataset)
@@ -26,7 +26,7 @@ def known(
 
 
 def known_lines(document: Json) -> list[str]:
-    """Put known counts into a few lines, the most precise release first.
+    """Format known counts as a few lines, the most precise release first.
 
     Args:
         document: as the service gave it.

@@ -26,7 +26,7 @@ class _ShowByDefault(TyperGroup):
 
 app = Commands(
     cls=_ShowByDefault,
-    help="Show, note and verify what was spent on a dataset; `understudy ledger DATASET` shows it.",
+    help="Show and verify the ledger of a dataset. `understudy ledger DATASET` shows it.",
     no_args_is_help=True,
 )
 app.command("show")(ledger)
@@ -39,7 +39,7 @@ def head(
     *,
     service: Service,
 ) -> None:
-    """Write the signed head of the ledger, as JSON in any case: keep it elsewhere, and give it to `verify --witness` later."""
+    """Print the signed head of the ledger as JSON. Keep it elsewhere, for `ledger verify --witness`."""
     with service.any_client() as client:
         tell(client.auditing.read_ledger_head(dataset), (), as_json=True)
 
@@ -49,13 +49,13 @@ def verify(
     dataset: DatasetId,
     witness: Annotated[
         Path | None,
-        typer.Option("--witness", help="A head noted earlier, as `understudy ledger head` writes it."),
+        typer.Option("--witness", help="Head kept earlier, as `understudy ledger head` prints it."),
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Have every hash and total recomputed; the ledger must pass through a head that you noted, if you give one."""
+    """Recompute every hash and total of the ledger. With --witness, check that it passes through a head kept earlier."""
     noted = None if witness is None else read_witness(witness)
     with service.any_client() as client:
         found = client.auditing.verify_ledger(dataset, witness=noted)
@@ -89,7 +89,7 @@ def read_witness(file: Path) -> Json:
 
 
 def shows(entries: tuple[Json, ...], noted: Json) -> bool:
-    """Tell whether a statement holds a noted head.
+    """Return whether a statement holds a noted head.
 
     Args:
         entries: all entries.

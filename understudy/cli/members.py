@@ -1,4 +1,4 @@
-"""``understudy members``: the analysts to whom a dataset is shown."""
+"""``understudy members``: which analysts may see a dataset."""
 
 from typing import Annotated
 
@@ -9,11 +9,11 @@ from understudy.cli.options import AsJson
 from understudy.cli.service import Commands, Service
 from understudy.results.governance import Member
 
-app = Commands(help="Show a dataset to analysts (owner or admin).", no_args_is_help=True)
+app = Commands(help="Manage which analysts may see a dataset (owner or admin).", no_args_is_help=True)
 
 DatasetId = Annotated[str, typer.Argument(help="Id of the dataset.")]
 PrincipalId = Annotated[
-    str, typer.Argument(help="The analyst's principal; `understudy members me` tells one's own.")
+    str, typer.Argument(help="Principal of the analyst; `understudy members me` prints yours.")
 ]
 
 
@@ -25,7 +25,7 @@ def add(
     *,
     service: Service,
 ) -> None:
-    """Show a dataset to an analyst, who may then file budget requests."""
+    """Let an analyst see a dataset and request budget."""
     with service.governing_client() as client:
         tell_members(client.governance.add_member(dataset, principal), as_json=as_json)
 
@@ -38,7 +38,7 @@ def remove(
     *,
     service: Service,
 ) -> None:
-    """Show a dataset to an analyst no longer; jobs already ordered go on."""
+    """Hide a dataset from an analyst. Jobs already ordered go on."""
     with service.governing_client() as client:
         tell_members(client.governance.remove_member(dataset, principal), as_json=as_json)
 
@@ -50,14 +50,14 @@ def list_members(
     *,
     service: Service,
 ) -> None:
-    """List the analysts to whom a dataset is shown."""
+    """List the analysts who may see a dataset."""
     with service.governing_client() as client:
         tell_members(client.governance.list_members(dataset), as_json=as_json)
 
 
 @app.command("me")
 def me(as_json: AsJson = False, *, service: Service) -> None:
-    """Say which principal the analyst's key speaks for: what an owner adds as a member."""
+    """Print the principal of the analyst's key, for `understudy members add`."""
     with service.client("analyst") as client:
         who = client.governance.who_am_i()
     tell(who.document, [who.principal_id], as_json=as_json)

@@ -1,4 +1,4 @@
-"""``understudy notify``: be told of what happens, by webhook or e-mail."""
+"""``understudy notify``: webhooks and e-mail addresses."""
 
 from itertools import islice
 from typing import Annotated
@@ -13,28 +13,29 @@ from understudy.cli.service import Commands, Service
 from understudy.documents import Json
 
 app = Commands(
-    help="Be told of requests, decisions, jobs and releases by webhook or e-mail.", no_args_is_help=True
+    help="Manage notifications of requests, decisions, jobs and releases, by webhook or e-mail.",
+    no_args_is_help=True,
 )
 
 EndpointId = Annotated[str, typer.Argument(help="Id of the endpoint; `understudy notify list` shows it.")]
 As = Annotated[
-    str, typer.Option("--as", help="Of the local stack's own keys, whose: owner, analyst or admin.")
+    str, typer.Option("--as", help="Which of the local stack's keys to use: owner, analyst or admin.")
 ]
 
 
 @app.command("add")
 def add(
-    target: Annotated[str, typer.Argument(help="https://... for a program, name@example.org for a person.")],
+    target: Annotated[str, typer.Argument(help="https://... for a webhook, name@example.org for e-mail.")],
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="Only this, such as job.succeeded; may be given several times."),
+        typer.Option("--kind", help="Event to deliver, such as job.succeeded. Repeatable. Default: all."),
     ] = None,
     as_json: AsJson = False,
     role: As = "owner",
     *,
     service: Service,
 ) -> None:
-    """Register an endpoint. A webhook's secret is printed, once; an e-mail address is sent a code to confirm."""
+    """Add an endpoint. A webhook's secret is printed once; an e-mail address gets a code to confirm."""
     with service.client(role) as client:
         notifications = client.notifications
         is_web = target.startswith(("https://", "http://"))
@@ -60,13 +61,13 @@ def list_endpoints(
 @app.command("log")
 def log(
     endpoint: EndpointId,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many deliveries at most.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Largest number of deliveries.")] = 20,
     as_json: AsJson = False,
     role: As = "owner",
     *,
     service: Service,
 ) -> None:
-    """Show what was told to an endpoint, newest first."""
+    """Show the deliveries to an endpoint, newest first."""
     with service.client(role) as client:
         found = list(islice(client.notifications.list_deliveries(endpoint), limit))
     tell(found, map(delivery_line, found), as_json=as_json)
@@ -80,7 +81,7 @@ def send_test(
     *,
     service: Service,
 ) -> None:
-    """Have a test told; `understudy notify log` shows what became of it."""
+    """Send a test message; `understudy notify log` shows the outcome."""
     with service.client(role) as client:
         client.notifications.send_test(endpoint)
     tell({"id": endpoint, "test": "sent"}, ["a test is on its way"], as_json=as_json)
@@ -89,7 +90,7 @@ def send_test(
 @app.command("confirm")
 def confirm(
     endpoint: EndpointId,
-    code: Annotated[str, typer.Argument(help="The code that was sent to the address.")],
+    code: Annotated[str, typer.Argument(help="Code that was sent to the address.")],
     as_json: AsJson = False,
     role: As = "owner",
     *,
@@ -109,7 +110,7 @@ def rotate(
     *,
     service: Service,
 ) -> None:
-    """Give a webhook a new secret and print it; messages are signed with both for a while."""
+    """Replace the secret of a webhook and print the new one; for a while messages are signed with both."""
     with service.client(role) as client:
         found = client.notifications.rotate(endpoint)
     tell(found, [found["secret"]], as_json=as_json)
@@ -123,7 +124,7 @@ def resume(
     *,
     service: Service,
 ) -> None:
-    """Have a paused endpoint told again, from now on."""
+    """Resume a paused endpoint. Events that it missed are not delivered."""
     with service.client(role) as client:
         found = client.notifications.resume(endpoint)
     tell(found, [endpoint_line(found)], as_json=as_json)
@@ -137,14 +138,14 @@ def remove(
     *,
     service: Service,
 ) -> None:
-    """Forget an endpoint, its address and its secret."""
+    """Delete an endpoint, its address and its secret."""
     with service.client(role) as client:
         client.notifications.remove(endpoint)
     tell({"id": endpoint, "state": "removed"}, [f"removed {endpoint}"], as_json=as_json)
 
 
 def endpoint_line(found: Json) -> str:
-    """Put an endpoint on one line.
+    """Format an endpoint as one line.
 
     Args:
         found: the endpoint.
@@ -155,7 +156,7 @@ def endpoint_line(found: Json) -> str:
 
 
 def delivery_line(found: Json) -> str:
-    """Put a delivery on one line.
+    """Format a delivery as one line.
 
     Args:
         found: the delivery.

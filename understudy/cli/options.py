@@ -8,20 +8,21 @@ import typer
 
 Url = Annotated[
     str | None,
-    typer.Option("--url", help="Address of a running service; else UNDERSTUDY_URL, else the local stack."),
+    typer.Option("--url", help="Address of a running service. Default: UNDERSTUDY_URL, or the local stack."),
 ]
 Key = Annotated[
     str | None,
     typer.Option(
         "--key",
-        help="API key for every role; else UNDERSTUDY_KEY or UNDERSTUDY_OWNER_KEY, _ADMIN_KEY, _ANALYST_KEY, else the"
+        help="API key for every role. Default: UNDERSTUDY_KEY, or UNDERSTUDY_OWNER_KEY, _ADMIN_KEY and _ANALYST_KEY, or the"
         " local stack's.",
     ),
 ]
 DataFolderPath = Annotated[
     Path | None,
     typer.Option(
-        "--data-folder", help="Data folder of the local stack; else UNDERSTUDY_DATA_FOLDER, else the user's."
+        "--data-folder",
+        help="Data folder of the local stack. Default: UNDERSTUDY_DATA_FOLDER, or the user's.",
     ),
 ]
 SMALLEST_EPSILON = 1e-6
@@ -31,7 +32,7 @@ MOST_ROWS = 10**12
 
 
 def finite(number: float | None) -> float | None:
-    """Refuse what is not a number: no comparison with a bound does."""
+    """Refuse NaN, which passes every comparison with a bound."""
     if number is not None and not math.isfinite(number):
         raise typer.BadParameter("must be a finite number")
     return number
@@ -57,28 +58,24 @@ DeclaredSize = Annotated[
         "--declared-size",
         min=1,
         max=MOST_ROWS,
-        help='Public number of people or records; else "declared_size" in the domain file.',
+        help='Public number of people or records. Default: "declared_size" in the domain file.',
     ),
 ]
-Synthesizer = Annotated[
-    str, typer.Option("--synthesizer", help="How the generator is made: idpgan, aim or mst.")
-]
+Synthesizer = Annotated[str, typer.Option("--synthesizer", help="Synthesizer: idpgan, aim or mst.")]
 NoReuse = Annotated[
-    bool, typer.Option("--no-reuse", help="Take over no counts of earlier releases of the dataset.")
+    bool, typer.Option("--no-reuse", help="Do not reuse counts of earlier releases of the dataset.")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="An option of the synthesizer; may be given several times."
-    ),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the synthesizer. Repeatable."),
 ]
 Candidates = Annotated[
     list[str] | None,
     typer.Option(
         "--candidate",
         metavar="FILE|KEY=VALUE,...",
-        help="A candidate of a selection, instead of --set: its options, a JSON file with them, or the word rules for "
-        "what the public rules pick; given two to 32 times. --epsilon is then of the winner's training alone.",
+        help="Candidate of a selection, instead of --set: options, a JSON file with options, or `rules` for the "
+        "defaults. Give 2 to 32 of them; --epsilon then applies to training the winner alone.",
     ),
 ]
 SelectionEpsilon = Annotated[
@@ -88,7 +85,7 @@ SelectionEpsilon = Annotated[
         min=SMALLEST_EPSILON,
         max=LARGEST_EPSILON,
         callback=finite,
-        help="Epsilon of every candidate's training on its part of the units.",
+        help="Epsilon of training each candidate on its part of the units.",
     ),
 ]
 ChoiceEpsilon = Annotated[
@@ -101,5 +98,5 @@ ChoiceEpsilon = Annotated[
         help="Epsilon of the choice among the candidates.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Write the whole answer as JSON.")]
-AlreadyJson = Annotated[bool, typer.Option("--json", help="Changes nothing: the answer is JSON in any case.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the whole answer as JSON.")]
+AlreadyJson = Annotated[bool, typer.Option("--json", help="No effect: the output is always JSON.")]

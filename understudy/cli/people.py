@@ -13,7 +13,7 @@ from understudy.cli.service import Commands, Service
 from understudy.client import Client
 from understudy.documents import Json
 
-app = Commands(help="Create people and enrol them; accept an enrolment.", no_args_is_help=True)
+app = Commands(help="Create and enrol people; accept an enrolment.", no_args_is_help=True)
 
 PrincipalId = Annotated[
     str, typer.Argument(metavar="PRINCIPAL", help="Id of the person; `understudy people list` shows it.")
@@ -22,16 +22,16 @@ PrincipalId = Annotated[
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(help="What everybody calls the person.")],
+    name: Annotated[str, typer.Argument(help="Display name of the person.")],
     role: Annotated[
         list[str],
-        typer.Option("--role", help="owner, analyst, admin or auditor; may be given several times."),
+        typer.Option("--role", help="owner, analyst, admin or auditor. Repeatable."),
     ],
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Create a person and print the token to hand over. It is shown once, and works once."""
+    """Create a person and print the enrolment token. It is shown once and works once."""
     with service.client("admin") as client:
         made = client.create_person(name=name, roles=role)
     _tell_token(made, made["enrolment"], as_json=as_json)
@@ -39,7 +39,7 @@ def create(
 
 @app.command("list")
 def list_people(as_json: AsJson = False, *, service: Service) -> None:
-    """List everybody, and who has enrolled."""
+    """List all people, and who has enrolled."""
     with service.client("admin") as client:
         found = client.list_people()
     tell(found, map(person_line, found), as_json=as_json)
@@ -52,7 +52,7 @@ def enrol(
     *,
     service: Service,
 ) -> None:
-    """Make a new enrolment and print the token. For somebody who has had keys it is a recovery, and the person is told."""
+    """Create an enrolment and print its token. For a person who has had keys it is a recovery; the person is notified."""
     with service.client("admin") as client:
         made = client.create_enrolment(principal)
     _tell_token(made, made, as_json=as_json)
@@ -60,7 +60,7 @@ def enrol(
 
 @app.command("enrolments")
 def list_enrolments(as_json: AsJson = False, *, service: Service) -> None:
-    """List your enrolments; with an admin's or an auditor's key everybody's."""
+    """List your enrolments, or everybody's with an admin's or auditor's key."""
     with service.governing_client() as client:
         found = client.list_enrolments()
     tell(found, map(enrolment_line, found), as_json=as_json)
@@ -73,7 +73,7 @@ def cancel(
     *,
     service: Service,
 ) -> None:
-    """Take back an enrolment that waits, or a recovery that is still held, with the keys that came of it."""
+    """Cancel a pending enrolment, or a held recovery and the keys made with it."""
     with service.governing_client() as client:
         found = client.cancel_enrolment(enrolment)
     tell(found, [enrolment_line(found)], as_json=as_json)
@@ -81,24 +81,23 @@ def cancel(
 
 @app.command("accept")
 def accept(
-    name: Annotated[str | None, typer.Option("--name", help="What people call the key.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Label of the key.")] = None,
     expires: Annotated[
         str | None,
-        typer.Option(
-            "--expires", help='A moment such as 2027-01-31T12:00:00Z, or "never"; else the default.'
-        ),
+        typer.Option("--expires", help='Expiry, such as 2027-01-31T12:00:00Z, or "never".'),
     ] = None,
     as_json: AsJson = False,
     url: Url = None,
     key: Annotated[
         str | None,
         typer.Option(
-            "--key", help="A key that you still have; else UNDERSTUDY_KEY. With it a recovery holds nothing."
+            "--key",
+            help="A key that you still have. Default: UNDERSTUDY_KEY. With it a recovery is not held.",
         ),
     ] = None,
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Make your first key with the token of an enrolment, read from standard input, and print it. It is shown once."""
+    """Make your first key with an enrolment token, read from standard input. The key is printed once."""
     token = typer.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     address = Service(url, key, data_folder).connect().url
     with Client(address, key=key or os.environ.get("UNDERSTUDY_KEY", "")) as client:
@@ -110,7 +109,7 @@ def accept(
 
 
 def person_line(found: Json) -> str:
-    """Put a person on one line.
+    """Format a person as one line.
 
     Args:
         found: the person.
@@ -123,7 +122,7 @@ def person_line(found: Json) -> str:
 
 
 def enrolment_line(found: Json) -> str:
-    """Put an enrolment on one line.
+    """Format an enrolment as one line.
 
     Args:
         found: the enrolment.

@@ -51,19 +51,22 @@ def publish(
     rows: Annotated[
         Path, typer.Argument(help="The private rows or images: .csv, .csv.gz, .parquet, .zip or .npz.")
     ],
-    domain: Annotated[Path, typer.Option("--domain", help="The declared domain, JSON.")],
+    domain: Annotated[Path, typer.Option("--domain", help="Domain file, JSON.")],
     epsilon: Epsilon,
     delta: Delta,
     out: Annotated[Path, typer.Option("--out", help="Folder for the results.")],
     sample_rows: Annotated[
         int | None,
-        typer.Option("--rows", min=1, max=MOST_ROWS, help="Synthetic rows to draw; else the declared size."),
+        typer.Option(
+            "--rows", min=1, max=MOST_ROWS, help="Number of synthetic rows. Default: the declared size."
+        ),
     ] = None,
     declared_size: DeclaredSize = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", help="Name of the dataset; the same name shares one budget. Else the file's name."
+            "--name",
+            help="Name of the dataset; datasets of one name share a budget. Default: the file's name.",
         ),
     ] = None,
     synthesizer: Synthesizer = "idpgan",
@@ -94,10 +97,10 @@ def publish(
     ] = None,
     budget_reason: Annotated[
         str | None,
-        typer.Option("--budget-reason", help="Why a cap that exists is raised; kept in the ledger."),
+        typer.Option("--budget-reason", help="Reason for raising an existing cap; kept in the ledger."),
     ] = None,
     purpose: Annotated[
-        str | None, typer.Option("--purpose", help="What the budget request says the job is for.")
+        str | None, typer.Option("--purpose", help="Purpose stated in the budget request.")
     ] = None,
     max_refused: Annotated[
         float | None,
@@ -106,23 +109,24 @@ def publish(
             min=0,
             max=1,
             callback=finite,
-            help="Publish if at most this share of the rows is refused; else 0.02, one in fifty.",
+            help="Largest share of refused rows with which to publish. Default: 0.02.",
         ),
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Publish a private table or images under a guarantee: synthetic.csv, bundle.zip, certificate.json, ledger.json.
+    """Publish a private table or images: writes synthetic.csv, bundle.zip, certificate.json and ledger.json.
 
-    Of images: synthetic.npz and contact-sheet.png instead of synthetic.csv.
+    For images, synthetic.npz and contact-sheet.png replace synthetic.csv.
 
-    Uses the service named by --url or running on the data folder, else starts the local stack for the purpose and
-    stops it at the end. The analyst asks for a grant and an admin or the owner approves it; where none of the keys may,
-    the request stays filed, and the same command draws on the grant later. Ctrl-C cancels the job. Exit status: 0
-    everything was published; 1 nothing was; 3 everything was published, but what the generator draws hardly varies, and a
-    warning says what to change. Of a selection among candidates the quote tells both prices before the order. With
-    --json the answer alone goes to standard output, and what happens to standard error.
+    Uses the service named by --url or running on the data folder; otherwise starts the local stack and stops it at the
+    end. The analyst asks for a grant and an admin or the owner approves it. If none of the keys may approve, the request
+    stays open; run the same command again once it is approved. Ctrl-C cancels the job. For a selection among candidates,
+    the quote shows both prices before the order. With --json, progress goes to standard error.
+
+    Exit status: 0 if everything was published; 1 if nothing was; 3 if everything was published but the generator is
+    degenerate, with a warning that says what to change.
     """
     check_guarantee(epsilon, delta)
     selection = parse_selection(
@@ -209,11 +213,11 @@ def chosen_budget(epsilon: float | None, delta: float | None) -> tuple[float, fl
 
 @contextmanager
 def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
-    """Give a service: the named one, the one running on the data folder, or one started for the time being.
+    """Yield a service: the named one, the one running on the data folder, or one started for the time being.
 
     Args:
         service: what the command line says of it.
-        screen: told what happens.
+        screen: receives progress messages.
     """
     folder = service.data_folder or default_data_folder()
     found = existing_connection(url=service.url, key=service.key, data_folder=service.data_folder)

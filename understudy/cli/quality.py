@@ -1,4 +1,4 @@
-"""``understudy quality``: charged reports - what one costs, ordering it, reading it, verifying it."""
+"""``understudy quality``: utility reports, which the API calls charged reports."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from understudy.verifying.signatures import key_of_text, keys_of_file
 from understudy.verifying.strict_json import read_object
 
 app = Commands(
-    help="How good a release is: noisy errors and a noisy score, measured for a small epsilon, for everybody to read.",
+    help="Order, read and verify utility reports: how good a release is, measured for a small epsilon.",
     no_args_is_help=True,
 )
 
@@ -25,24 +25,26 @@ ReleaseId = Annotated[str, typer.Argument(help="Id of the release.")]
 Delta = Annotated[
     float | None,
     typer.Option(
-        "--delta", min=SMALLEST_DELTA, max=1, callback=finite, help="Delta; else a sixteenth of the cap's."
+        "--delta",
+        min=SMALLEST_DELTA,
+        max=1,
+        callback=finite,
+        help="Delta of the report. Default: a sixteenth of the cap's.",
     ),
 ]
 Target = Annotated[
     str | None,
-    typer.Option(
-        "--target", help="Column that is predicted; else the domain's target, of images their label."
-    ),
+    typer.Option("--target", help="Column to predict. Default: the domain's target; for images, the label."),
 ]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column",
-        help="Measure this column, of images label, brightness or detail; may be given several times. Else all: fewer are more precise.",
+        help="Column to measure; for images label, brightness or detail. Repeatable. Default: all; fewer are measured more precisely.",
     ),
 ]
 Grant = Annotated[
-    str | None, typer.Option("--grant", help="Id of the grant that pays; else your only open one.")
+    str | None, typer.Option("--grant", help="Id of the grant that pays. Default: your only open one.")
 ]
 
 
@@ -58,7 +60,7 @@ def quote(
     *,
     service: Service,
 ) -> None:
-    """Say what a report would cost and how precise it would be; nothing is spent and no record is read."""
+    """Show what a report would cost and how precise it would be. Nothing is spent and no record is read."""
     with service.client("analyst") as client:
         answer = client.quote_charged_report(
             release, epsilon=epsilon, delta=delta, target=target, columns=columns, grant_id=grant
@@ -74,12 +76,12 @@ def order(
     target: Target = None,
     columns: Columns = None,
     grant: Grant = None,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is measured.")] = True,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the report.")] = True,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Order a report about a release, drawing on your grant, and show it when it is there."""
+    """Order a report about a release, drawing on your grant, and show it."""
     screen = TerminalScreen(Console(stderr=as_json))
     with service.client("analyst") as client:
         job = client.order_charged_report(
@@ -120,7 +122,7 @@ def show(
     *,
     service: Service,
 ) -> None:
-    """Show a report: score, errors with intervals, and what they are to be read against."""
+    """Show a report: score and errors with intervals, beside what chance would give."""
     with service.any_client() as client:
         found = client.read_charged_report(report)
     if out is not None:
@@ -130,23 +132,23 @@ def show(
 
 @app.command("verify")
 def verify(
-    file: Annotated[Path, typer.Argument(help="A report that `quality show --out` wrote.")],
+    file: Annotated[Path, typer.Argument(help="Report that `understudy quality show --out` wrote.")],
     key: Annotated[
         list[str] | None,
-        typer.Option(
-            "--key", help="A public signing key that you trust, hexadecimal; may be given several times."
-        ),
+        typer.Option("--key", help="Trusted public signing key, hexadecimal. Repeatable."),
     ] = None,
     keys: Annotated[
         Path | None,
-        typer.Option("--keys", help="File of such keys: `understudy signing-keys` writes one; or a PEM."),
+        typer.Option("--keys", help="File of trusted keys, from `understudy signing-keys` or in PEM."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify a report offline: form, signature, price computed anew, and that every interval follows from its noise.
+    """Verify a report offline: form, signature, recomputed price, and that every interval follows from its noise.
 
-    Needs understudy[audit]. Exit status: 0 everything holds; 1 the file cannot be read; 3 something does not hold; 4
-    everything that can be computed holds, but no key that you trust has signed it.
+    Needs understudy[audit].
+
+    Exit status: 0 if everything holds; 1 if the file cannot be read; 3 if something does not hold; 4 if everything that
+    can be computed holds, but no trusted key has signed it.
     """
     try:
         from understudy.verifying.charged import verify_report

@@ -15,19 +15,19 @@ WARNING = (
 
 
 def report(
-    release: Annotated[str, typer.Argument(help="Id of a release of a dataset of yours.")],
-    out: Annotated[Path, typer.Option("--out", help="HTML file to write; only you can read it.")] = Path(
+    release: Annotated[str, typer.Argument(help="Id of a release of your dataset.")],
+    out: Annotated[Path, typer.Option("--out", help="HTML file to write, readable by you only.")] = Path(
         "sealed-report.html"
     ),
     target: Annotated[
         str | None,
-        typer.Option("--target", help="Column to predict from the others; else the domain's target."),
+        typer.Option("--target", help="Column to predict from the others. Default: the domain's target."),
     ] = None,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Have a release compared with the real rows, and write the sealed report (owner). It costs no budget."""
+    """Compare a release with the real rows and write the owner report (owner). It costs no budget."""
     with service.client("owner") as client:
         ordered = client.reports.order(release, target=target)
         made = ordered if ordered.ended else client.reports.wait(ordered.id)

@@ -25,7 +25,7 @@ def sample(
         int, typer.Option("--rows", min=1, max=MOST_ROWS, help="Number of synthetic rows or images.")
     ],
     bundle: Annotated[
-        Path | None, typer.Option("--bundle", help="Draw from this bundle file; no service is needed.")
+        Path | None, typer.Option("--bundle", help="Draw offline from this bundle file.")
     ] = None,
     release: Annotated[
         str | None, typer.Option("--release", help="Draw from this release of the service.")
@@ -33,7 +33,8 @@ def sample(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="File to write; its ending is the format. Else synthetic.csv, or .npz for images."
+            "--out",
+            help="File to write; its extension sets the format. Default: synthetic.csv, or .npz for images.",
         ),
     ] = None,
     file_format: Annotated[
@@ -41,7 +42,7 @@ def sample(
         typer.Option(
             "--format",
             help="Rows: csv, parquet, jsonl or arrow (a stream). Images: npz (arrays), zip (PNG files with a table of their labels) or "
-            "png (one contact sheet). Else by the ending of --out.",
+            "png (one contact sheet). Default: the extension of --out.",
         ),
     ] = None,
     where: Annotated[
@@ -49,7 +50,7 @@ def sample(
         typer.Option(
             "--where",
             metavar="COLUMN=VALUE",
-            help="Fix a column to a value (of images: label=...); may be given several times. Refused where fewer than "
+            help="Fix a column to a value (for images: label=...). Repeatable. Refused if fewer than "
             "about one row in a thousand meets it.",
         ),
     ] = None,
@@ -57,17 +58,17 @@ def sample(
         bool,
         typer.Option(
             "--spreadsheet-safe",
-            help="Of csv: an apostrophe before names and words that a spreadsheet would run as formulas.",
+            help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
         ),
     ] = False,
     show: Annotated[
-        bool, typer.Option("--show", help="Show the contact sheet in the terminal, too.")
+        bool, typer.Option("--show", help="Also show the contact sheet in the terminal.")
     ] = False,
     as_json: AsJson = False,
     *,
     service: Service,
 ) -> None:
-    """Draw synthetic rows or images from a release of the service, or offline from a bundle. It costs nothing."""
+    """Draw synthetic rows or images from a release, or offline from a bundle. It costs no privacy budget."""
     if (bundle is None) == (release is None):
         raise InputUnusable("give either --bundle FILE or --release ID")
     chosen = file_format or (None if out is None else out.suffix.lstrip("."))
@@ -115,7 +116,7 @@ def sample_online(
         rows: number of rows or images.
         file_format: how they are written, or None for the usual way.
         where: columns that are fixed, with their values.
-        screen: told of the progress.
+        screen: shows progress.
         spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
     """
     chosen = file_format or _usual_format(client, release)
@@ -168,7 +169,7 @@ def sample_offline(
         rows: number of rows or images.
         file_format: how they are written, or None for the usual way.
         where: columns that are fixed, with their values.
-        screen: told of the progress.
+        screen: shows progress.
         spreadsheet_safe: whether text that a spreadsheet would run as a formula gets an apostrophe.
 
     Raises:

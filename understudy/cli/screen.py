@@ -72,7 +72,7 @@ class TerminalScreen:
             yield look
 
     def _lines(self) -> Callable[[JobFacts], None]:
-        """Give a look that writes a line when the stage changes, and now and then."""
+        """Return a look that writes a line when the stage changes, and now and then."""
         last: dict[str, object] = {"stage": None, "at": 0.0}
 
         def look(job: JobFacts) -> None:

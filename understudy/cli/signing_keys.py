@@ -12,13 +12,13 @@ from understudy.cli.service import Service
 
 def signing_keys(
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write; else they go to standard output.")
+        Path | None, typer.Option("--out", help="File to write. Default: standard output.")
     ] = None,
     _as_json: AlreadyJson = False,
     *,
     service: Service,
 ) -> None:
-    """Write the public keys that verify what the service signs: keep them, and give them to `understudy verify --keys`."""
+    """Print the service's public signing keys, for `understudy verify --keys`."""
     with service.any_client() as client:
         text = json.dumps({"items": client.auditing.list_signing_keys()}, indent=2) + "\n"
     if out is None:

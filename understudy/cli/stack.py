@@ -21,9 +21,7 @@ FORGOTTEN = 1
 def up(
     data_folder: Annotated[
         Path | None,
-        typer.Option(
-            "--data-folder", help="Where everything is kept; made if missing, readable by its user only."
-        ),
+        typer.Option("--data-folder", help="Data folder; created if missing, readable by its user only."),
     ] = None,
     port: Annotated[
         int,
@@ -32,7 +30,7 @@ def up(
 ) -> None:
     """Run Postgres, Redis, the API, a worker and upkeep on this machine until Ctrl-C.
 
-    A closed terminal and the death of the process that started it end it too, unless it runs under nohup.
+    It also stops when its terminal closes or its parent process dies, unless it runs under nohup.
     """
     console = Console()
 
@@ -48,10 +46,10 @@ def up(
 
 
 def backup(
-    folder: Annotated[Path, typer.Argument(help="A folder for this backup alone: new, or empty.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for this backup: new or empty.")],
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Write the local stack's database and sealed objects into a folder; the stack may run. The master key is not in it."""
+    """Back up the local stack's database and sealed objects, without the master key. The stack may be running."""
     backups.back_up(DataFolder.prepare(data_folder or default_data_folder()), folder.absolute())
     typer.echo(
         f"Backed up to {folder}. Keep master.key of the data folder elsewhere: nothing opens without it."
@@ -59,10 +57,10 @@ def backup(
 
 
 def restore(
-    folder: Annotated[Path, typer.Argument(help="What `understudy backup` has written.")],
+    folder: Annotated[Path, typer.Argument(help="Folder that `understudy backup` wrote.")],
     data_folder: DataFolderPath = None,
 ) -> None:
-    """Put a backup back into the local stack, which must be stopped; exit status 1 where a ledger has forgotten spends."""
+    """Restore a backup into the local stack, which must be stopped. Exits with 1 if a ledger lost spends that were noted."""
     whole = backups.restore(
         DataFolder.prepare(data_folder or default_data_folder()), folder.absolute(), notice=typer.echo
     )

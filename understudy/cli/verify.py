@@ -13,28 +13,28 @@ def verify(
     bundle: Annotated[Path, typer.Argument(help="The bundle file, bundle.zip.")],
     key: Annotated[
         list[str] | None,
-        typer.Option(
-            "--key", help="A public signing key that you trust, hexadecimal; may be given several times."
-        ),
+        typer.Option("--key", help="Trusted public signing key, hexadecimal. Repeatable."),
     ] = None,
     keys: Annotated[
         Path | None,
-        typer.Option("--keys", help="File of such keys: `understudy signing-keys` writes one; or a PEM."),
+        typer.Option("--keys", help="File of trusted keys, from `understudy signing-keys` or in PEM."),
     ] = None,
     allow_unsigned: Annotated[
         bool,
         typer.Option(
             "--allow-unsigned",
-            help="Take a certificate that nobody signed, of a training without a service.",
+            help="Accept an unsigned certificate, from training without a service.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write the whole report as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
 ) -> None:
-    """Verify a bundle offline: signature, every file, that what ran is what was planned, and epsilon, computed anew.
+    """Verify a bundle offline: signature, digests of all files, that the plan was run, and epsilon, recomputed.
 
-    Needs understudy[audit]. A bundle cannot vouch for its own key: name the keys that you trust, taken from the service
-    itself. Exit status: 0 everything holds; 1 the file cannot be read as a bundle; 3 something does not hold; 4
-    everything that can be computed holds, but no key that you trust has signed it.
+    Needs understudy[audit]. A bundle cannot vouch for its own key: give the keys that you trust, taken from the service
+    itself.
+
+    Exit status: 0 if everything holds; 1 if the file cannot be read as a bundle; 3 if something does not hold; 4 if
+    everything that can be computed holds, but no trusted key has signed it.
     """
     try:
         from understudy.verifying.verification import report_json, verify_bundle

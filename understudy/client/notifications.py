@@ -55,7 +55,7 @@ class Notifications:
         return self._post(endpoint_id, "test")
 
     def rotate(self, endpoint_id: str) -> Json:
-        """Give a webhook a new secret, shown once; for a while messages are signed with both."""
+        """Replace the secret of a webhook; the new one is shown once; for a while messages are signed with both."""
         return self._post(endpoint_id, "rotate")
 
     def resume(self, endpoint_id: str) -> Json:

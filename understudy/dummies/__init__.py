@@ -22,12 +22,12 @@ URL = "http://dummy"
 
 
 def dummy(domain: Json | None = None, *, name: str = "dummy", dataset_id: str | None = None) -> Client:
-    """Give a client whose service is made up.
+    """Return a client of a simulated service.
 
     Args:
-        domain: of a dataset that is there from the beginning; None for none, code then declares its own.
+        domain: of a dataset that exists from the start; None if the code declares its own.
         name: of that dataset.
-        dataset_id: its id, where the code names one; else a random one.
+        dataset_id: its id, if the code names one; by default random.
     """
     transport = _transport(domain, name, dataset_id)
     return Client(URL, key="dummy", transport=transport, sleep=lambda _seconds: None)
@@ -36,11 +36,11 @@ def dummy(domain: Json | None = None, *, name: str = "dummy", dataset_id: str | 
 def async_dummy(
     domain: Json | None = None, *, name: str = "dummy", dataset_id: str | None = None
 ) -> "AsyncClient":
-    """Give an asynchronous client whose service is made up; see `dummy`."""
+    """Return an asynchronous client of a simulated service; see `dummy`."""
     from understudy.async_client import AsyncClient
 
     async def at_once(_seconds: float) -> None:
-        """Nothing has to be waited for."""
+        """Return at once."""
 
     transport = _transport(domain, name, dataset_id)
     return AsyncClient(URL, key="dummy", transport=transport, sleep=at_once)

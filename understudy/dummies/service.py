@@ -1,4 +1,4 @@
-"""A service that is made up: it remembers what it is told, reads no rows, trains nothing and charges nothing.
+"""A simulated service: it keeps declarations and orders, reads no rows, trains nothing and charges nothing.
 
 Its answers have every member that the service's have (a test compares them), with true values where there are any: no
 amount but zero, no hash, no plan. Whoever acts may do everything, budgets are never short, and jobs end at the third look.
@@ -31,7 +31,7 @@ Kept = dict[str, dict[str, Any]]
 
 @dataclass(slots=True)
 class DummyService:
-    """The state of a made-up service, as the documents that it answers with."""
+    """The state of a simulated service, as the documents of its answers."""
 
     _datasets: Kept = field(default_factory=dict)
     _caps: Kept = field(default_factory=dict)
@@ -41,11 +41,11 @@ class DummyService:
     _releases: Kept = field(default_factory=dict)
 
     def health(self) -> Json:
-        """Say that it lives."""
+        """Answer the health check."""
         return {"status": "ok", "dummy": True}
 
     def session(self) -> Json:
-        """Say who asks."""
+        """Return the identity of the caller."""
         roles = ["owner", "analyst", "admin", "auditor"]
         how: dict[str, Any] = {"scopes": [], "via": "key", "held_until": None, "csrf_token": None}
         return {"principal_id": ME, "roles": roles, **how, "dummy": True}
@@ -81,11 +81,11 @@ class DummyService:
         return {"items": [*reversed(self._datasets.values())], "next_before": None}
 
     def dataset(self, dataset_id: str) -> Json:
-        """Give a dataset."""
+        """Return a dataset."""
         return _found(self._datasets, dataset_id, "dataset")
 
     def take_rows(self, dataset_id: str) -> Json:
-        """Look away, and report that nothing was read."""
+        """Ignore the rows, and report that none was read."""
         _found(self._datasets, dataset_id, "dataset")["state"] = "ready"
         return {
             "rows_accepted": 0, "rows_refused": 0, "changes": {}, "refusals": {}, "problems": [],
@@ -93,7 +93,7 @@ class DummyService:
         }  # fmt: skip
 
     def start_upload(self, dataset_id: str, body: Json) -> Json:
-        """Begin an upload whose parts nobody will read."""
+        """Start an upload whose parts are ignored."""
         _found(self._datasets, dataset_id, "dataset")
         made: dict[str, Any] = {
             "id": str(uuid.uuid4()),
@@ -107,7 +107,7 @@ class DummyService:
         return made
 
     def upload(self, upload_id: str) -> Json:
-        """Give an upload."""
+        """Return an upload."""
         return _found(self._uploads, upload_id, "upload")
 
     def complete_upload(self, upload_id: str) -> Json:
@@ -122,13 +122,13 @@ class DummyService:
         return {"items": [{"principal_id": ME, "added_at": LONG_AGO, "name": "dummy"}]}
 
     def set_budget(self, dataset_id: str, body: Json) -> Json:
-        """Set a cap that nothing is ever charged against."""
+        """Set a cap; nothing is ever charged against it."""
         population = _found(self._datasets, dataset_id, "dataset")["population_id"]
         self._caps[population] = {"epsilon": body["epsilon"], "delta": body["delta"]}
         return self.budget(dataset_id)
 
     def budget(self, dataset_id: str) -> Json:
-        """Give the cap; all of it is left."""
+        """Return the cap; all of it is left."""
         population = _found(self._datasets, dataset_id, "dataset")["population_id"]
         cap = self._caps.get(population)
         return {
@@ -138,7 +138,7 @@ class DummyService:
         }  # fmt: skip
 
     def ledger(self, dataset_id: str) -> Json:
-        """Give the ledger: it has no entries."""
+        """Return the ledger: it has no entries."""
         totals = dict.fromkeys(("reserved", "spent", "voided", "settled"), NOTHING)
         more = {"schema": "understudy.statement/2", "entries": [], "totals": totals, "grants": []}
         return {**self.budget(dataset_id), **more, "head": {"sequence": 0, "hash": "0" * 64}}
@@ -165,7 +165,7 @@ class DummyService:
         return {"items": [*reversed(self._requests.values())], "next_before": None}
 
     def request(self, request_id: str) -> Json:
-        """Give a budget request."""
+        """Return a budget request."""
         return _found(self._requests, request_id, "request")
 
     def approve(self, request_id: str) -> Json:
@@ -206,7 +206,7 @@ class DummyService:
         return told
 
     def order(self, body: Json) -> Json:
-        """Take an order; it is done at the third look."""
+        """Accept an order; the job has succeeded at the third poll."""
         _require_a_generator(body)
         _found(self._datasets, body["dataset_id"], "dataset")
         made = {
@@ -224,7 +224,7 @@ class DummyService:
         return {"items": [*reversed(self._jobs.values())], "next_before": None}
 
     def look_at_job(self, job_id: str) -> Json:
-        """Give a job as it was, and let it go on by one step."""
+        """Return a job, and advance it by one step."""
         job = _found(self._jobs, job_id, "job")
         shown = dict(job)
         if job["state"] == "running":
@@ -251,11 +251,11 @@ class DummyService:
         return {"items": [*reversed(self._releases.values())], "next_before": None}
 
     def release(self, release_id: str) -> Json:
-        """Give a release."""
+        """Return a release."""
         return _found(self._releases, release_id, "release")
 
     def certificate(self, release_id: str) -> Json:
-        """Certify nothing, and say so."""
+        """Return a certificate that says that nothing is certified."""
         release = self.release(release_id)
         return {
             "schema": "understudy.dummy-certificate/1",
@@ -269,7 +269,7 @@ class DummyService:
         }
 
     def bundle(self, release_id: str) -> bytes:
-        """Give a ZIP that holds no generator, and says so."""
+        """Return a ZIP with a README that says that it holds no generator."""
         domain = self._domain_of(release_id)
         target = io.BytesIO()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

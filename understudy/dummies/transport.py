@@ -1,4 +1,4 @@
-"""Where a dummy client's requests end: in this process. What is uploaded is never read."""
+"""An httpx transport that answers a dummy client in this process. Uploads are never read."""
 
 import json
 import re

@@ -52,7 +52,7 @@ def stop_on_signals(supervisor: Supervisor) -> None:
 
 
 def under_nohup() -> bool:
-    """Tell whether the command was started to outlive its terminal and its parent."""
+    """Return whether the command was started to outlive its terminal and its parent."""
     return signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 

@@ -116,7 +116,7 @@ def rotate(log: Path) -> None:
 
 
 def log_tail(log: Path, lines: int = 8) -> str:
-    """Give the last lines of a log for a message to the person who started the stack.
+    """Return the last lines of a log for a message to the person who started the stack.
 
     Args:
         log: the log file, which need not exist.

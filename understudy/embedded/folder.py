@@ -88,7 +88,7 @@ class DataFolder:
         return self.path / "keys.json"
 
     def log(self, role: str) -> Path:
-        """Give the log file of a role.
+        """Return the log file of a role.
 
         Args:
             role: name of the role.
@@ -96,14 +96,14 @@ class DataFolder:
         return self.path / "logs" / f"{role}.log"
 
     def master_key(self) -> str:
-        """Give the master key as 64 hexadecimal digits, made at the first call."""
+        """Return the master key as 64 hexadecimal digits, made at the first call."""
         file = self.path / "master.key"
         if not file.exists():
             write_private(file, secrets.token_hex(32) + "\n")
         return file.read_text().strip()
 
     def keys(self) -> dict[str, str]:
-        """Give the API key of each role, made at the first call (``us_``, 8 hexadecimal digits, 256 random bits)."""
+        """Return the API key of each role, made at the first call (``us_``, 8 hexadecimal digits, 256 random bits)."""
         if not self.keys_file.exists():
             made = {role: f"us_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}" for role in ROLES}
             write_private(self.keys_file, json.dumps(made, indent=2) + "\n")

@@ -45,7 +45,7 @@ def _pid_in(pid_file: Path) -> int | None:
 
 
 def runs(pid: int, *, program: str, under: Path) -> bool:
-    """Tell whether a live process runs a program that was told to work in a folder.
+    """Return whether a live process runs a program that was told to work in a folder.
 
     Args:
         pid: process id.
@@ -62,7 +62,7 @@ def runs(pid: int, *, program: str, under: Path) -> bool:
 
 
 def socket_folder(data_folder: Path) -> Path:
-    """Give the folder for unix sockets: inside the data folder, or a private short one when that path is too long.
+    """Return the folder for unix sockets: inside the data folder, or a private short one when that path is too long.
 
     The short one is derived from the data folder, so that a second start finds and reuses it.
 

@@ -80,7 +80,7 @@ class PostgresServer:
         return (self.folder / "password").read_text().strip()
 
     def url(self, database: str = USER) -> str:
-        """Give the SQLAlchemy address of a database of this server.
+        """Return the SQLAlchemy address of a database of this server.
 
         Args:
             database: name of the database.
@@ -196,6 +196,6 @@ class PostgresServer:
 
 
 def _clean_environment() -> dict[str, str]:
-    """Give an environment without the caller's Postgres variables and locale, which would change the server."""
+    """Return an environment without the caller's Postgres variables and locale, which would change the server."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     return kept | {"LC_ALL": "C", "TZ": "UTC"}

@@ -124,7 +124,7 @@ class RedisServer:
         raise ServerFailed(message)
 
     def answers(self) -> bool:
-        """Tell whether the server answers a ping; while it loads its file it does not yet."""
+        """Return whether the server answers a ping; while it loads its file it does not yet."""
         return self._ask(b"PING").startswith(b"+PONG")
 
     def flush(self) -> None:

@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 
 def role_environment(folder: DataFolder, *, database_url: str, broker_url: str, port: int) -> dict[str, str]:
-    """Give the environment of every role.
+    """Return the environment of every role.
 
     Args:
         folder: the data folder.

@@ -182,7 +182,7 @@ class Supervisor:
 
 
 def free_port(port: int) -> int:
-    """Give a port of the loopback interface that nobody listens on.
+    """Return a port of the loopback interface that nobody listens on.
 
     Args:
         port: the wanted port, or 0 for any.
@@ -203,7 +203,7 @@ def free_port(port: int) -> int:
 
 
 def answers(port: int) -> bool:
-    """Tell whether the API answers that it is ready.
+    """Return whether the API answers that it is ready.
 
     Args:
         port: port of the API on the loopback interface.

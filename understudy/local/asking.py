@@ -37,7 +37,7 @@ def _opened(bundle: Path | str | bytes) -> OpenedCounts:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Give the engine's refusals as the client's."""
+    """Raise the engine's refusals as the errors of the client."""
     try:
         yield
     except EngineError as error:

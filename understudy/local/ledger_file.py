@@ -35,7 +35,7 @@ _WRONG: Final = (KeyError, TypeError, ValueError, AttributeError, EngineError)
 
 
 def ledger_path(folder: Path, dataset: str) -> Path:
-    """Give the file of a dataset's ledger.
+    """Return the file of a dataset's ledger.
 
     Args:
         folder: where ledgers are.

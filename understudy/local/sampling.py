@@ -31,7 +31,7 @@ def open_bundle_samples(bundle: Path, *, threads: int) -> Samples:
 
 
 def usual_format(samples: Samples) -> str:
-    """Give the format of what a bundle generates where none is asked for.
+    """Return the format of what a bundle generates where none is asked for.
 
     Args:
         samples: the opened bundle.
@@ -58,7 +58,7 @@ def sample_to_file(
         file_format: one of `understudy.sample_formats.FORMATS`.
         where: columns that are fixed, with their values; none where it is empty.
         spreadsheet_safe: whether text of a CSV file that a spreadsheet would run as a formula gets an apostrophe.
-        seen: told the number of bytes of each piece.
+        seen: called with the number of bytes of each piece.
 
     Raises:
         InputUnusable: if what the bundle generates is not written in this format, or not so much of it, or not under

@@ -8,7 +8,7 @@ from understudy.documents import Json, take
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The cap of a population, for everybody together, and what is left of it.
+    """The cap of a population, shared by everybody, and what was spent of it.
 
     Attributes:
         cap: epsilon and delta, or None before an admin has set them.

@@ -1,4 +1,4 @@
-"""Datasets as frozen values, and what becomes of their rows. Fields are the documented ones; ``document`` is the answer."""
+"""Datasets, intake reports and uploads as frozen values. Fields are the documented ones; ``document`` is the answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

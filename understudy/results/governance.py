@@ -1,4 +1,4 @@
-"""What the service answers about budgets that are asked for and given out, as frozen values."""
+"""Members, budget requests and grants as frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from understudy.documents import Json, take
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whom a key speaks for.
+    """The principal of a key.
 
     Attributes:
         principal_id: what an owner adds as a member.
@@ -30,7 +30,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """An analyst to whom a dataset is shown.
+    """An analyst who may see a dataset.
 
     Attributes:
         principal_id: who.
@@ -51,14 +51,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A sub-cap of one analyst, within the cap that binds everybody together.
+    """A part of the cap, for one analyst.
 
     Attributes:
         id: its id.
         population_id: whose cap it is a part of.
         holder_id: who may draw on it.
-        epsilon: of everything drawn on it together.
-        delta: likewise.
+        epsilon: of everything drawn on it.
+        delta: of everything drawn on it.
         state: ``open``, ``expired`` or ``revoked``.
         expires_at: when it ends by itself.
         document: the whole answer.
@@ -93,7 +93,7 @@ class BudgetRequest:
         delta: asked for.
         purpose: why.
         state: ``open``, ``approved``, ``denied``, ``withdrawn`` or ``expired``.
-        note: what whoever decided has said.
+        note: note of the person who decided.
         grant: what was granted, once it is approved.
         document: the whole answer.
     """

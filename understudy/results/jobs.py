@@ -36,13 +36,13 @@ class Quote:
 
     @property
     def refusal(self) -> str | None:
-        """The code that an order would be refused with, or None where it fits."""
+        """The error code of an order now, or None if it fits."""
         refusal: str | None = take(self.document, "refusal")[0]
         return refusal
 
     @property
     def expected_error(self) -> Json | None:
-        """How far off counts of synthetic rows will be, from public facts alone, so about.
+        """Expected error of counts of synthetic rows, estimated from public facts alone.
 
         `one_way`, `two_way` and `three_way` are mean total variation distances over columns, pairs and triples, 0 to 1;
         `if_independent` are the same if no column depended on another; `measured` says what is counted. None where it is not known
@@ -54,7 +54,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a job is; nothing in it is computed from private rows.
+    """Progress of a job, computed without private rows.
 
     Attributes:
         stage: what it is doing.
@@ -90,7 +90,7 @@ class JobFacts:
         id: its id.
         dataset_id: its dataset.
         state: ``queued``, ``running``, ``succeeded``, ``failed`` or ``cancelled``.
-        progress: how far it is.
+        progress: its progress.
         release_id: the release, once it succeeded.
         failure: stable code of a failure.
         document: the whole answer.
@@ -121,13 +121,13 @@ class JobFacts:
 
     @property
     def warning(self) -> str | None:
-        """What to know of what it published, with what to change; None where all is well."""
+        """Warning about what it published, with a remedy; None if there is none."""
         told = self.document.get("warning")
         return None if told is None else " ".join([*take(told, "detail", "remedy"), f"[{told.get('code')}]"])
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether its state is final."""
         return self.state in {"succeeded", "failed", "cancelled"}
 
     def require_release(self) -> str:

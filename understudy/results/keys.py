@@ -12,14 +12,14 @@ class ApiKey:
 
     Attributes:
         id: its id.
-        principal_id: whom it speaks for.
-        principal_name: what everybody calls that principal, or None.
-        name: what people call it.
-        roles: what it may be used for.
+        principal_id: its principal.
+        principal_name: display name of that principal, or None.
+        name: its label.
+        roles: its roles.
         scopes: what it is narrowed to; empty for all that its roles may do.
         prefix: the first digits of the key.
-        expires_at: when it ends by itself, or None.
-        last_used_at: when it was last used, give or take a minute, or None.
+        expires_at: when it expires, or None.
+        last_used_at: when it was last used, to the minute, or None.
         revoked_at: when it was revoked, or None.
         key: the secret, in the answer that made it.
         document: the whole answer.
