@@ -134,8 +134,8 @@ bench-tables: $(DEV_INSTALLED) $(PEERS_INSTALLED) ## synthetic tables of many sh
 bench-learnt: $(DEV_INSTALLED) ## what learnt domains keep of real tables, beside domains that are too wide (needs UNDERSTUDY_DATA)
 	$(BIN)/python -m benchmarks.learnt_domains
 
-bench-charged: $(DEV_INSTALLED) ## what charged reports say of real data beside what is true (needs UNDERSTUDY_DATA)
-	$(BIN)/python -m benchmarks.charged
+bench-charged: $(DEV_INSTALLED) ## what utility reports say of real data beside what is true (needs UNDERSTUDY_DATA)
+	$(BIN)/python -m benchmarks.utility_reports
 
 bench-images: $(DEV_INSTALLED) ## anchor, critic, both and baselines on images, scored as the paper scores (needs UNDERSTUDY_DATA; hours)
 	for name in mnist fashion_mnist faces; do \

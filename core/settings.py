@@ -224,13 +224,13 @@ class Settings(BaseSettings):
         6 * 3600.0, gt=0, le=30 * 86_400, description="Longest wall-clock time of one training attempt."
     )
     report_seconds: float = Field(
-        900.0, gt=0, le=86_400, description="Longest wall-clock time of one attempt at a sealed report."
+        900.0, gt=0, le=86_400, description="Longest wall-clock time of one attempt at an owner report."
     )
     report_slot_seconds: float = Field(
         60.0,
         gt=0,
         le=3_600,
-        description="A worker that makes a sealed report is free again, and the report there for its owner, only at whole"
+        description="A worker that makes an owner report is free again, and the report there for its owner, only at whole"
         " multiples of this time since its claim, so that what rows do to the speed stays unseen.",
     )
     sampling_threads: int = Field(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from docs.charged_figures import charged
 from docs.cost_figures import cost
 from docs.gpu_figures import gpu_step
 from docs.image_figures import images
 from docs.load_figures import pages, polling, recovery, reservations, streams
 from docs.peer_figures import trials
 from docs.tables import machine, table
+from docs.utility_figures import charged
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
@@ -32,7 +32,7 @@ def benchmarks_page() -> str:
         _section("adult", "Adult: train on synthetic rows, test on real ones", _adult),
         _section("poker", "Poker Hand", _poker),
         _section("table_trials", "Trials of engines for tables", trials),
-        _section("charged", "Charged reports", charged),
+        _section("charged", "Utility reports", charged),
         _section("images", "Images", images),
         _section("critic_step", "The private critic step", _critic),
         _section("conv_step", "The private step of a critic of images", _convolutions),

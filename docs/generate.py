@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.releases.certificate_schema import schema_text
 from core.releases.selection_form import selection_schema_text
-from core.reports.charged_form import charged_schema_text
+from core.reports.utility_form import utility_schema_text
 from docs.ablation_page import ablation_plots, ablations_page
 from docs.cost_figures import cost_plots
 from docs.figures import benchmarks_page
@@ -39,7 +39,7 @@ PAGES = {
 # The verifier reads them at run time, from where they are installed.
 SCHEMAS = {
     "understudy/verifying/certificate.schema.json": schema_text,
-    "understudy/verifying/charged.schema.json": charged_schema_text,
+    "understudy/verifying/charged.schema.json": utility_schema_text,
     "understudy/verifying/selection.schema.json": selection_schema_text,
 }
 

@@ -198,7 +198,7 @@ had been declared: the plan's noise multipliers stay, and the noise of its count
 learns the same `K`. It needs the rows in memory, like everything that is learnt.
 
 A bound, declared or learnt, holds for counts: an order with a critic or a choice among candidates is refused (`bound-needs-anchor`), because they look at
-one record of a unit at a time. A charged report weighs units as ever, so beside a release with a bound it measures the difference
+one record of a unit at a time. A utility report weighs units as ever, so beside a release with a bound it measures the difference
 between the two questions too.
 """
 

@@ -22,7 +22,7 @@ from core.errors import UnderstudyError
 from core.jobs.states import PLAN_ALTERED, TRAINING_FAILED
 from core.releases.certificate_schema import schema_text
 from core.releases.selection_form import selection_schema_text
-from core.reports.charged_form import charged_schema_text
+from core.reports.utility_form import utility_schema_text
 from core.settings import Settings
 from docs.metrics_page import metrics_page
 from docs.openapi_page import openapi_text, operations_page
@@ -138,7 +138,7 @@ REFERENCE: Final[Mapping[str, Callable[[], str]]] = {
     "metrics.md": metrics_page,
     "openapi.json": lambda: openapi_text(openapi()),
     "certificate.schema.json": schema_text,
-    "charged.schema.json": charged_schema_text,
+    "charged.schema.json": utility_schema_text,
     "selection.schema.json": selection_schema_text,
 }
 """Every file of the site's folder `reference`, and what writes it."""

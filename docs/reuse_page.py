@@ -80,7 +80,7 @@ and what they are worth. Asking them costs nothing.
 
 _LIMITS: Final = """## Limits
 
-* Selections and charged reports reuse nothing, and counts of `aim` and `mst` and of learnt domains are not reused.
+* Selections and utility reports reuse nothing, and counts of `aim` and `mst` and of learnt domains are not reused.
 * Two releases with different groups of values or different pairs share their columns only. What a pair left out by the release's screening
   holds is not learnt by jobs that reuse it; `--no-reuse` screens anew.
 * Two orders that wait at the same time do not know each other's counts; of their releases a later job takes the more precise one,

@@ -50,7 +50,6 @@ from service.auth.authenticator import Authenticator
 from service.auth.issuer import Issuer
 from service.auth.tokens import Tokens
 from service.budgets import endpoints as budgets
-from service.charged_reports import endpoints as charged_reports
 from service.context import Access, AppContext, Limits, Sampling
 from service.dashboard.error_pages import shown_last
 from service.dashboard.pages import install_pages
@@ -89,9 +88,10 @@ from service.quotes.planner import Planner
 from service.releases import endpoints as releases
 from service.releases.opened import OpenedCache
 from service.releases.streaming import Streams
-from service.reports import sealed as sealed_reports
+from service.reports import endpoints as owner_reports
 from service.requests import endpoints as requests
 from service.uploads import endpoints as uploads
+from service.utility_reports import endpoints as utility_reports
 from service.witness import endpoints as witness
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 4, 2
@@ -201,10 +201,10 @@ def create_app(
         quotes,
         releases,
         known_counts,
-        charged_reports,
+        utility_reports,
         deleting,
         failure_note,
-        sealed_reports,
+        owner_reports,
         witness,
         auditing,
         dataset_trail,

@@ -8,13 +8,13 @@ from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import Session
 
 from core.db.tables.budget_request import BudgetRequest
-from core.db.tables.charged_report import ChargedReport
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.db.tables.job import Job
 from core.db.tables.release import Release
+from core.db.tables.utility_report import UtilityReport
 
-Row = TypeVar("Row", BudgetRequest, ChargedReport, Dataset, Grant, Job, Release)
+Row = TypeVar("Row", BudgetRequest, UtilityReport, Dataset, Grant, Job, Release)
 
 
 def page_of(

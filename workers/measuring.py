@@ -26,8 +26,8 @@ from core.synthesis.report_plan import ReportPlan
 from models.dp.count_noise import GRID
 from models.encoding import PrivateImages, PrivateTable
 from models.randomness import KeyedStreams, Purpose
-from models.reports.charged import noisy_terms
 from models.reports.public_side import PublicSide, public_side
+from models.reports.utility import noisy_terms
 from workers.assignment import Assignment
 from workers.outcomes import AttemptEnded, ExitCode, machinery
 from workers.recording import software

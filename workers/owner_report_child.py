@@ -22,11 +22,11 @@ from core.releases.errors import BundleInvalid
 from core.releases.sampler import Sampler
 from core.reports.coded_rows import coded_rows
 from core.reports.columns import columns_of
-from core.reports.sealed_contents import measure
-from core.reports.sealed_files import report_key, write_report
-from core.reports.sealed_orders import REPORTS
-from core.reports.sealed_page import Subject, render, render_failure
-from core.reports.sealed_size import most_bytes
+from core.reports.owner_contents import measure
+from core.reports.owner_files import report_key, write_report
+from core.reports.owner_orders import REPORTS
+from core.reports.owner_page import Subject, render, render_failure
+from core.reports.owner_size import most_bytes
 from core.settings import Settings
 from core.storage.errors import ObjectMissing
 from core.storage.master_keys import MasterKeys

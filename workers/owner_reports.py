@@ -13,8 +13,8 @@ from obstore.exceptions import BaseError as StoreError
 
 from core.clock import Clock
 from core.logs import get_logger
-from core.reports.sealed_files import report_key
-from core.reports.sealed_orders import (
+from core.reports.owner_files import report_key
+from core.reports.owner_orders import (
     ReportClaim,
     claim_report,
     fail_report,

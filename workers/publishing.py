@@ -26,7 +26,7 @@ from core.releases.generator_check import GeneratorCheck
 from core.releases.readme import render_readme
 from core.releases.selection_certificate import of_selection, sign_selection_certificate
 from core.releases.selection_execution import SelectionExecuted
-from core.reports.charged import Measurement, make_charged_report, sign_charged_report
+from core.reports.utility import Measurement, make_charged_report, sign_charged_report
 from core.signing import keyring
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore

@@ -20,12 +20,12 @@ from core.clock import Clock
 from core.db.session import Database
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
+from core.db.tables.owner_report import OwnerReport
 from core.db.tables.release import Release
-from core.db.tables.sealed_report import SealedReport
 from core.db.tables.waiting_rows import WaitingRows
 from core.jobs.states import ENDED, JobState
 from core.logs import get_logger
-from core.reports.sealed_orders import QUEUED, RUNNING
+from core.reports.owner_orders import QUEUED, RUNNING
 from core.storage.objects import ObjectStore
 from core.witness.witness_store import publication_key
 from workers.object_keys import BUNDLE, count_folder, leftovers, release_id_of
@@ -140,7 +140,7 @@ def _rows_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
 def _reports_wanted(session: Session, objects: dict[str, UUID]) -> set[str]:
     # A worker may be about to name its file.
     wanted: set[str] = set()
-    for report in session.scalars(select(SealedReport).where(SealedReport.dataset_id.in_(objects.values()))):
+    for report in session.scalars(select(OwnerReport).where(OwnerReport.dataset_id.in_(objects.values()))):
         its = {key for key in objects if str(report.id) in key}
         wanted |= its if report.state in _LIVE_REPORTS else its & {report.object_key}
     return wanted

@@ -25,7 +25,7 @@ from core.jobs.states import ENDED, Cause
 from core.jobs.turns import next_in_turn, should_make_room
 from core.ledger.errors import PopulationFrozen
 from core.logs import get_logger
-from core.reports.charged import report_id_of
+from core.reports.utility import report_id_of
 from core.settings import Settings
 from core.storage.objects import ObjectStore
 from core.synthesis.report_plan import ReportPlan

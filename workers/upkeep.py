@@ -37,7 +37,7 @@ from core.notifications.dispatch import Dispatcher, Transport
 from core.notifications.mail import MailTransport
 from core.notifications.mail_settings import mail_server
 from core.notifications.webhook import WebhookTransport
-from core.reports.sealed_orders import overdue_reports
+from core.reports.owner_orders import overdue_reports
 from core.settings import Settings, read_settings
 from core.storage.objects import ObjectStore, open_store
 from core.uploads.ending import sweep_uploads

@@ -1,9 +1,9 @@
 """Deleting a dataset: the key goes first, in one transaction; objects follow, and again until they are gone.
 
     1. one transaction: state `deleted`, the wrapped data key and the intake report are erased, who and when is noted,
-       rows that wait and its sealed reports are forgotten, and every live job is asked to stop. From here on nothing of the dataset can be
+       rows that wait and its owner reports are forgotten, and every live job is asked to stop. From here on nothing of the dataset can be
        opened, whatever happens next.
-    2. objects: the sealed rows, whatever else lies in the dataset's folder (sealed reports too), the failure notes of its
+    2. objects: the sealed rows, whatever else lies in the dataset's folder (owner reports too), the failure notes of its
        jobs.
     3. one transaction: the row forgets where the rows were. A tombstone that still knows is unfinished business.
 
@@ -31,7 +31,7 @@ from core.jobs.failure_notes import failure_note_key
 from core.jobs.leases import has_live_worker
 from core.jobs.states import JobState
 from core.logs import get_logger
-from core.reports.sealed_orders import forget_reports
+from core.reports.owner_orders import forget_reports
 from core.storage.objects import ObjectStore
 from core.uploads.ending import end_all_of
 

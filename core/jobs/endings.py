@@ -20,9 +20,9 @@ from sqlalchemy.orm import Session, object_session
 
 from core.clock import Clock
 from core.db.session import on_commit
-from core.db.tables.charged_report import ChargedReport
 from core.db.tables.job import Job
 from core.db.tables.release import Release
+from core.db.tables.utility_report import UtilityReport
 from core.jobs import repository
 from core.jobs.coarse import charged_steps
 from core.jobs.errors import IllegalTransition, JobEnded, NotCancelled
@@ -72,7 +72,7 @@ def finish(
 
 def finish_report(
     session: Session, claim: "Claim", *, report_id: UUID, document: dict[str, Any], clock: Clock
-) -> ChargedReport:
+) -> UtilityReport:
     """Publish a utility report: the job succeeds and its signed report exists, in one transaction.
 
     Raises:
@@ -81,7 +81,7 @@ def finish_report(
     job = _locked(session, claim)
     now = clock.now()
     end(job, JobState.SUCCEEDED, at=now)
-    report = ChargedReport(
+    report = UtilityReport(
         id=report_id,
         job_id=job.id,
         release_id=UUID(document["release_id"]),

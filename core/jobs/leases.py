@@ -20,15 +20,15 @@ from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from core.db.tables.job import Job
-from core.db.tables.sealed_report import SealedReport
+from core.db.tables.owner_report import OwnerReport
 from core.db.tables.upload import Upload
 from core.jobs.errors import LeaseLost
 from core.jobs.states import JobState
 
 BATCH: Final = 100
 
-RowT = TypeVar("RowT", Job, SealedReport, Upload)
-SentT = TypeVar("SentT", Job, SealedReport)
+RowT = TypeVar("RowT", Job, OwnerReport, Upload)
+SentT = TypeVar("SentT", Job, OwnerReport)
 ValueT = TypeVar("ValueT")
 
 
@@ -112,7 +112,7 @@ class Leases(Generic[RowT]):
 JOBS: Final = Leases(Job, waiting=JobState.QUEUED.value, running=JobState.RUNNING.value)
 
 
-def has_live_worker(row: Job | SealedReport | Upload, *, now: datetime) -> bool:
+def has_live_worker(row: Job | OwnerReport | Upload, *, now: datetime) -> bool:
     """Whether a worker holds the row and was heard of in time."""
     return row.lease_expires_at is not None and row.lease_expires_at >= now
 

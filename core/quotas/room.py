@@ -14,7 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from core.db.tables.dataset import Dataset
 from core.db.tables.job import Job
 from core.db.tables.notification_endpoint import NotificationEndpoint
-from core.db.tables.sealed_report import SealedReport
+from core.db.tables.owner_report import OwnerReport
 from core.db.tables.upload import Upload
 from core.db.tables.waiting_rows import WaitingRows
 from core.quotas.errors import QuotaExceeded
@@ -137,7 +137,7 @@ def require_endpoint(session: Session, principal_id: UUID, *, limit: int, since:
 
 
 def require_report(session: Session, principal_id: UUID, *, limit: int) -> None:
-    """Hold the principal's lock, and see that one more sealed report may be ordered.
+    """Hold the principal's lock, and see that one more owner report may be ordered.
 
     Raises:
         QuotaExceeded: There are as many as may be on the way.
@@ -145,9 +145,9 @@ def require_report(session: Session, principal_id: UUID, *, limit: int) -> None:
     _lock(session, principal_id)
     used = _count(
         session,
-        SealedReport.id,
-        SealedReport.ordered_by == principal_id,
-        SealedReport.state.in_(("queued", "running")),
+        OwnerReport.id,
+        OwnerReport.ordered_by == principal_id,
+        OwnerReport.state.in_(("queued", "running")),
     )
     if used >= limit:
         raise QuotaExceeded(

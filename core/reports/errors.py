@@ -21,13 +21,13 @@ class ReportTargetUnknown(InvalidInput):
 
 
 class ReportForTablesOnly(InvalidInput):
-    """The release generates images; a sealed report compares tables."""
+    """The release generates images; an owner report compares tables."""
 
     code = "report-for-tables-only"
-    title = "Sealed reports are of tables"
+    title = "Owner reports are of tables"
     standing_remedy = (
-        "Look at the contact sheet of the release; a service measures charged reports of images, too."
+        "Look at the contact sheet of the release; a service measures utility reports of images, too."
     )
 
     def __init__(self) -> None:
-        super().__init__("A sealed report compares the columns of tables; this release generates images.")
+        super().__init__("an owner report compares the columns of tables; this release generates images.")

@@ -97,7 +97,7 @@ class InvalidSelection(InvalidInput):
 
 
 class InvalidReport(InvalidInput):
-    """A charged report that cannot be measured: of columns that the release has not, or of too many."""
+    """A utility report that cannot be measured: of columns that the release has not, or of too many."""
 
     code = "invalid-report"
     title = "This report cannot be measured"

@@ -1,4 +1,4 @@
-"""What a charged report can measure of a dataset, by its declared domain: a table's columns, or three facts of an image.
+"""What a utility report can measure of a dataset, by its declared domain: a table's columns, or three facts of an image.
 
 An image has its label, where images have labels, and two numbers that everybody can compute from its pixels alone
 (`models/reports/records.py`): how bright it is and how much detail it has, each in 32 public steps.

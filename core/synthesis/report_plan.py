@@ -1,4 +1,4 @@
-"""The plan of a charged report: how far a release is from its dataset, measured once with noise, for analysts.
+"""The plan of a utility report: how far a release is from its dataset, measured once with noise, for analysts.
 
 All terms are sums over units of numbers in [-1, 1], so that one unit more or less moves each by at most one record:
 
@@ -7,7 +7,7 @@ All terms are sums over units of numbers in [-1, 1], so that one unit more or le
     score   records that a classifier, trained on synthetic records, gets right, less those that it gets wrong
 
 They are released together by one Gaussian. Its squared sensitivity, in units of the noise, is fixed by public shares of
-the three kinds (docs/mechanisms/charged-report.md).
+the three kinds (docs/mechanisms/utility-report.md).
 """
 
 import math
@@ -43,7 +43,7 @@ _DIGEST_DIGITS: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPlan:
-    """What one charged report will measure; stands where a `Plan` stands.
+    """What one utility report will measure; stands where a `Plan` stands.
 
     Raises:
         InvalidPlan: there is nothing to measure, or the epsilon exceeds the guarantee.

@@ -1,4 +1,4 @@
-"""Making a charged report's plan, and saying what it would cost and how wide its intervals would be. Data-free."""
+"""Making a utility report's plan, and saying what it would cost and how wide its intervals would be. Data-free."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def make_report_plan(
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
 ) -> ReportPlan:
-    """Return the plan of a charged report: the least noise at which all of it stays within `guarantee`.
+    """Return the plan of a utility report: the least noise at which all of it stays within `guarantee`.
 
     Raises:
         InvalidReport: a named column is not one of those that can be measured, or there are too many of them; the target

@@ -234,7 +234,7 @@ def part_size(declared_size: int, *, candidates: int) -> int:
 
 
 OrderedPlan = Plan | SelectionPlan | ReportPlan
-"""What an order may be for: one training, a selection among several, or a charged report about a release."""
+"""What an order may be for: one training, a selection among several, or a utility report about a release."""
 
 
 def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:

@@ -1,4 +1,4 @@
-"""The public side of a charged report: everything that a dataset is compared with, computed from the release alone.
+"""The public side of a utility report: everything that a dataset is compared with, computed from the release alone.
 
 Records are drawn from the released generator with a fixed public seed, so anybody who has the release can compute the
 same numbers. The classifier learns from one half of them. Nothing here depends on a private record except through the

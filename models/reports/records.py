@@ -1,4 +1,4 @@
-"""Records in the form that a charged report compares: codes to be counted, and the features of a classifier.
+"""Records in the form that a utility report compares: codes to be counted, and the features of a classifier.
 
 Private and synthetic records are treated alike. Everything is computed per record in integers, so no record changes a
 bit of another's numbers. For an image with values x from 0 to 255
@@ -46,7 +46,7 @@ class Records:
 
     @classmethod
     def of(cls, private: PrivateTable | PrivateImages) -> Self:
-        """Private records; only the counting of `models.reports.charged` may read them."""
+        """Private records; only the counting of `models.reports.utility` may read them."""
         if isinstance(private, PrivateTable):
             return cls(codes=private.codes)
         return cls.of_images(private.pixels, private.labels, labelled=private.classes > 0)

@@ -1,6 +1,6 @@
 """The audit trail of one dataset: what was done with it and with what hangs on it, and nothing of other datasets.
 
-What is whose is told by the rows that are there. Of a sealed report that was deleted, and of an upload that ended long ago,
+What is whose is told by the rows that are there. Of an owner report that was deleted, and of an upload that ended long ago,
 there is none: their events stay in the audit log, and are not in the trail.
 """
 
@@ -14,13 +14,13 @@ from sqlalchemy import CompoundSelect, String, cast, func, literal, select, unio
 from core.access.roles import Role
 from core.db.tables.audit_event import AuditEvent
 from core.db.tables.budget_request import BudgetRequest
-from core.db.tables.charged_report import ChargedReport
 from core.db.tables.dataset import Dataset
 from core.db.tables.grant import Grant
 from core.db.tables.job import Job
+from core.db.tables.owner_report import OwnerReport
 from core.db.tables.release import Release
-from core.db.tables.sealed_report import SealedReport
 from core.db.tables.upload import Upload
+from core.db.tables.utility_report import UtilityReport
 from service.auditing.endpoints import BeforeSequence
 from service.auditing.schemas import TrailEvent, TrailPage
 from service.datasets import repository as datasets
@@ -35,10 +35,10 @@ _OF_DATASET: Final = (
     ("release", Release),
     ("request", BudgetRequest),
     ("upload", Upload),
-    ("charged-report", ChargedReport),
+    ("charged-report", UtilityReport),
 )
-_SEALED: Final = ("sealed-report", SealedReport)
-"""For the owner: to everybody else a sealed report hangs on no dataset, because it does not exist."""
+_SEALED: Final = ("sealed-report", OwnerReport)
+"""For the owner: to everybody else an owner report hangs on no dataset, because it does not exist."""
 
 Things = CompoundSelect[tuple[str, str]]
 
@@ -57,7 +57,7 @@ def list_dataset_audit_events(
 ) -> TrailPage:
     """What was done with the dataset, its budget, members, requests, grants, uploads, jobs, releases and reports; newest first.
 
-    For the dataset's owner, admins and auditors; what was done with sealed reports for the owner alone. Refused attempts are
+    For the dataset's owner, admins and auditors; what was done with owner reports for the owner alone. Refused attempts are
     among them. From which address and with which key is in the whole audit log only.
     """
     with context.database.read_only() as session:

@@ -30,8 +30,8 @@ DONE: Final[Mapping[str, str]] = {
     "member-removed": "The analyst is no longer a member.",
     "cancelled": "The job is cancelled, or stops at its next step.",
     "ordered": "The job is ordered, and its budget is reserved.",
-    "report-ordered": "The sealed report is ordered. It is here, for you alone, in a minute or more.",
-    "report-deleted": "The sealed report is deleted.",
+    "report-ordered": "The owner report is ordered. It is here, for you alone, in a minute or more.",
+    "report-deleted": "The owner report is deleted.",
     "named": "The principal has its new name.",
     "enrolment-cancelled": "The enrolment is cancelled. Keys that came of it are revoked.",
     "key-revoked": "The key is revoked, and its sessions have ended.",
@@ -150,9 +150,9 @@ ACTIONS: Final[Mapping[str, str]] = {
     "job.failure-note": "read the account of a failure",
     "upload.open": "began an upload",
     "upload.abort": "ended an upload",
-    "sealed-report.order": "ordered a sealed report",
-    "sealed-report.read": "read a sealed report",
-    "sealed-report.delete": "deleted a sealed report",
+    "sealed-report.order": "ordered an owner report",
+    "sealed-report.read": "read an owner report",
+    "sealed-report.delete": "deleted an owner report",
 }
 """Actions of the audit log. A refused one is logged under the name of its operation."""
 

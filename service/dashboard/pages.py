@@ -4,7 +4,6 @@ from fastapi import FastAPI
 
 from service.dashboard import (
     assets,
-    charged_report_pages,
     dataset_pages,
     decisions,
     declaring_pages,
@@ -15,12 +14,13 @@ from service.dashboard import (
     ledger_file,
     notification_pages,
     overview,
+    owner_report_pages,
     people_pages,
     plain_upload,
     release_pages,
-    sealed_report_pages,
     system_pages,
     trail_page,
+    utility_report_pages,
 )
 from service.dashboard.error_pages import install_error_pages
 from service.dashboard.release_pictures import PictureCache
@@ -39,8 +39,8 @@ GROUPS = (
     grant_pages,
     job_pages,
     release_pages,
-    charged_report_pages,
-    sealed_report_pages,
+    utility_report_pages,
+    owner_report_pages,
     system_pages,
     people_pages,
     notification_pages,

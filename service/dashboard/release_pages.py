@@ -13,12 +13,12 @@ from core.errors import Conflict, InvalidInput, UnderstudyError
 from core.releases.bundle import COUNTS
 from core.releases.generator_check import MEMBER
 from service.dashboard import certificate_text, domain_text
-from service.dashboard.charged_report_pages import charged_part
 from service.dashboard.overview import dataset_names
+from service.dashboard.owner_report_pages import owner_part
 from service.dashboard.release_drawing import ROWS, Pictures
 from service.dashboard.release_pictures import PictureCache
 from service.dashboard.rendering import PAGE_HEADERS, page
-from service.dashboard.sealed_report_pages import sealed_part
+from service.dashboard.utility_report_pages import utility_part
 from service.dashboard.visit import CurrentVisit, Visit
 from service.datasets.endpoints import read_dataset
 from service.datasets.schemas import DatasetView
@@ -81,8 +81,8 @@ def release_page(
         warning=JobWarning.of(certificate.get(MEMBER)),
         asked=_asked(visit, release_id, certificate, question),
         checked=_checked(visit, release_id, certificate, dataset),
-        charged=charged_part(visit, release_id, dataset),
-        sealed=sealed_part(visit, release_id, dataset),
+        charged=utility_part(visit, release_id, dataset),
+        sealed=owner_part(visit, release_id, dataset),
         rows=ROWS,
         answer_rows=ANSWER_ROWS,
         sentences=certificate_text.in_words(certificate),

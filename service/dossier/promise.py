@@ -49,7 +49,7 @@ FROM_WHOM: Final[Sequence[str]] = (
 )
 
 NOT_PROMISED: Final[Sequence[str]] = (
-    "It does not bind what the owner is shown of the owner's own data (intake report, sealed reports, notes on failures).",
+    "It does not bind what the owner is shown of the owner's own data (intake report, owner reports, notes on failures).",
     "What was declared is public: names of columns, bounds, categories, the declared size, the name of the dataset.",
     "A release can teach something that is true of people in general, also about somebody who is in the data.",
     "If two units of protection belong to one person, that person has the protection of two, which is weaker.",

@@ -67,7 +67,7 @@ router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 @router.post(
     "",
     status_code=ACCEPTED,
-    summary="Order a generator or a charged report",
+    summary="Order a generator or a utility report",
     response_model=JobView,
     responses=problems(
         *PLANNING_ERRORS,

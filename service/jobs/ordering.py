@@ -25,9 +25,9 @@ from service.datasets.facts import DatasetFacts
 from service.grants.choosing import choose
 from service.idempotency import Answer
 from service.jobs.schemas import JobView
-from service.quotes.charged import report_of
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.schemas import GeneratorOrder
+from service.quotes.utility import report_of
 
 RANDOMNESS_KEY_BYTES: Final = 32
 ACCEPTED: Final = 202

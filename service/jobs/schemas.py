@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from core.releases.generator_check import CODE, REMEDY, GeneratorCheck
-from core.reports.charged import report_id_of
+from core.reports.utility import report_id_of
 from core.synthesis.report_plan import KIND as REPORT
 from service.jobs.progress import ShownJob, eta_seconds_of, percent_of, state_of, steps_of
 from service.wire import coarse
@@ -55,11 +55,11 @@ class JobWarning(BaseModel):
 
 
 class JobView(BaseModel):
-    """An ordered training, or an ordered charged report."""
+    """An ordered training, or an ordered utility report."""
 
     id: UUID
     dataset_id: UUID
-    kind: str = Field(description="training, selection, or report: a charged report about a release.")
+    kind: str = Field(description="training, selection, or report: a utility report about a release.")
     ordered_by: UUID = Field(description="The principal that ordered it.")
     state: str = Field(
         description="queued, running, succeeded, failed or cancelled. An end shows at an edge of time only."
@@ -67,7 +67,7 @@ class JobView(BaseModel):
     cancel_requested: bool
     progress: Progress
     release_id: UUID | None = Field(description="What it published, once it has succeeded.")
-    report_id: UUID | None = Field(description="The charged report that it published, once it has succeeded.")
+    report_id: UUID | None = Field(description="The utility report that it published, once it has succeeded.")
     failure: Failure | None
     warning: JobWarning | None = Field(
         description="What to know of what it published; null where all is well."

@@ -24,9 +24,9 @@ from service.datasets.facts import DatasetFacts
 from service.dependencies import CurrentPrincipal, InjectedContext
 from service.edge.concurrency import ServiceBusy
 from service.problem import problems
-from service.quotes.charged import report_of
 from service.quotes.reuse import reusing, stored_counts
 from service.quotes.schemas import GeneratorOrder
+from service.quotes.utility import report_of
 from service.releases.errors import ReleaseNotFound
 from service.strict_route import StrictRoute
 
@@ -51,7 +51,7 @@ PLANNING_ERRORS = (
 
 
 @router.post(
-    "", summary="Ask what a generator, or a charged report, would cost", responses=problems(*PLANNING_ERRORS)
+    "", summary="Ask what a generator, or a utility report, would cost", responses=problems(*PLANNING_ERRORS)
 )
 def create_quote(
     order: GeneratorOrder, principal: CurrentPrincipal, context: InjectedContext
@@ -59,7 +59,7 @@ def create_quote(
     """Noise per schedule block, steps, sampling rate, the split of the budget, epsilon, and what would be left.
 
     Of a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
-    together (`epsilon`). Of a charged report: how precise each kind of number will be (`report.parts`).
+    together (`epsilon`). Of a utility report: how precise each kind of number will be (`report.parts`).
 
     Of a table whose counts are measured, `expected_error` says how far off counts of synthetic rows will be: the mean total variation
     distance over columns, pairs and triples of columns (0 to 1), from public facts and typical tables, so about; the same if no column

@@ -57,7 +57,7 @@ class Planner:
             order: What is ordered.
             facts: About its dataset.
             cap: Of its population; None where none is set.
-            report: What the order's report is to measure, where it is one (`service.quotes.charged`).
+            report: What the order's report is to measure, where it is one (`service.quotes.utility`).
 
         Raises:
             BudgetNotSet: The order names no delta and no cap says which one to take.

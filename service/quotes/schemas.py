@@ -71,7 +71,7 @@ class SelectionOrder(BaseModel):
 
 
 class ReportOrder(BaseModel):
-    """A charged report: how far a release is from its dataset, measured once with noise."""
+    """A utility report: how far a release is from its dataset, measured once with noise."""
 
     model_config = ConfigDict(extra="forbid")
 

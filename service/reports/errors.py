@@ -1,16 +1,16 @@
-"""What goes wrong with sealed reports here; what the order itself may break is in core.reports.errors.
+"""What goes wrong with owner reports here; what the order itself may break is in core.reports.errors.
 
 UnderstudyError
   * NotFound
-    x SealedReportNotFound  404  no such report, or on somebody else's dataset
+    x OwnerReportNotFound  404  no such report, or on somebody else's dataset
   * Conflict
-    x SealedReportNotMade   409  it is not made yet, or could not be made
+    x OwnerReportNotMade   409  it is not made yet, or could not be made
 """
 
 from core.errors import Conflict, NotFound
 
 
-class SealedReportNotFound(NotFound):
+class OwnerReportNotFound(NotFound):
     """There is no such report, or it is on somebody else's dataset."""
 
     code = "sealed-report-not-found"
@@ -19,10 +19,10 @@ class SealedReportNotFound(NotFound):
     )
 
     def __init__(self) -> None:
-        super().__init__("There is no such sealed report.")
+        super().__init__("There is no such owner report.")
 
 
-class SealedReportNotMade(Conflict):
+class OwnerReportNotMade(Conflict):
     """The report is not made yet, or could not be made."""
 
     code = "sealed-report-not-made"

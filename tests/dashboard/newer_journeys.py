@@ -25,11 +25,11 @@ from tests.service.world import World
 
 
 def reports(world: World, tab: Any, go: Any, scene: Scene) -> None:
-    """An owner orders a sealed report, waits for it, downloads it, and deletes it; then takes the dossier along."""
+    """An owner orders an owner report, waits for it, downloads it, and deletes it; then takes the dossier along."""
     go(f"/releases/{scene.release_id}")
     tab.get_by_label("Column to predict").first.select_option("ward")
     tab.get_by_role("button", name="Make a report").click()
-    tab.get_by_text("The sealed report is ordered").wait_for()
+    tab.get_by_text("The owner report is ordered").wait_for()
     tab.get_by_text("Waits for a worker").wait_for()
     make_report(world, world.queue.sent_reports[-1])
     tab.get_by_role("link", name="Look again").click()
@@ -38,7 +38,7 @@ def reports(world: World, tab: Any, go: Any, scene: Scene) -> None:
     assert re.fullmatch(r"sealed-report-[0-9a-f-]{36}\.html", taken.value.suggested_filename)
     assert "for the owner" in Path(taken.value.path()).read_text()
     tab.get_by_role("button", name="Delete the report that predicts ward").click()
-    tab.get_by_text("The sealed report is deleted").wait_for()
+    tab.get_by_text("The owner report is deleted").wait_for()
     go(f"/datasets/{scene.dataset_id}/ledger")
     with tab.expect_download() as paper:
         tab.get_by_role("link", name="Dossier for the data protection officer").click()

@@ -5,10 +5,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from core.access.roles import Role
-from core.db.tables import Dataset, SealedReport
-from core.reports.sealed_files import write_report
+from core.db.tables import Dataset, OwnerReport
+from core.reports.owner_files import write_report
 from tests.dashboard.scene import Scene
-from tests.service.charged import charged_report, name_generator
+from tests.service.utility_reports import charged_report, name_generator
 from tests.service.world import World
 
 HOOK = {"channel": "webhook", "target": "https://hooks.example.org/understudy/registry"}
@@ -48,9 +48,9 @@ def enrich(world: World, scene: Scene) -> Newer:
 def make_report(
     world: World, report_id: UUID, text: str = "<!doctype html><title>A report</title><p>for the owner</p>"
 ) -> None:
-    """Leave a sealed report as a worker would have."""
+    """Leave an owner report as a worker would have."""
     with world.database.transaction() as session:
-        row = session.get_one(SealedReport, report_id)
+        row = session.get_one(OwnerReport, report_id)
         key = f"datasets/{row.dataset_id}/report-{row.id}-1.sealed"
         wrapped = session.get_one(Dataset, row.dataset_id).wrapped_data_key
         assert wrapped is not None

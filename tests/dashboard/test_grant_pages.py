@@ -1,12 +1,12 @@
-"""Grants over all datasets and the audit trail of one, as pages; and how a charged report is drawn and paid for."""
+"""Grants over all datasets and the audit trail of one, as pages; and how a utility report is drawn and paid for."""
 
 from collections.abc import Callable
 
 from core.access.roles import Role
-from service.dashboard.charged_report_pages import _marked, _scale
 from service.dashboard.labels import ACTIONS, action
+from service.dashboard.utility_report_pages import _marked, _scale
 from tests.dashboard.visitor import Visitor, enter
-from tests.service.charged import name_generator
+from tests.service.utility_reports import name_generator
 from tests.service.world import World
 
 

@@ -38,7 +38,7 @@ LIMITS = {
         "30 seconds": "service.jobs.watching:UNCHECKED_SECONDS",
         "60 seconds": "service.jobs.event_stream:STUCK_SECONDS",
     },
-    "decisions/sealed-reports.md": {"256 KiB": "core.reports.sealed_files:STEP_BYTES"},
+    "decisions/owner-reports.md": {"256 KiB": "core.reports.owner_files:STEP_BYTES"},
     "decisions/learnt-domains.md": {
         "2 %": "core.synthesis.learning:FIRST_SHARE",
         "5 %": "core.synthesis.learning:LARGEST_SHARE",
@@ -74,7 +74,7 @@ LIMITS = {
         "15 minutes": "service.diagnosis.examination:STUCK",
         "5 s": "service.diagnosis.examination:SKEW",
     },
-    "reports.md": {"256 KiB": "core.reports.sealed_files:STEP_BYTES"},
+    "reports.md": {"256 KiB": "core.reports.owner_files:STEP_BYTES"},
     "rules-study.md": {"4 times": "core.synthesis.rules:CAP_FACTOR", "0.12 times": "core.synthesis.image_anchor:CELL_NORM"},
     "threat-model.md": {"72 hours": "Settings:recovery_hold_hours"},
     "tutorials/admin.md": {"72 hours": "Settings:recovery_hold_hours"},
@@ -109,7 +109,7 @@ DERIVED = {
     "images.md": {"4 GiB": "the limit of ZIP without ZIP64"},
     "mechanisms/accounting.md": {"16 times": "the finer grid of tests/core/privacy/test_grid.py"},
     "mechanisms/baselines.md": {"95 %": _CONFIDENCE} | dict.fromkeys(("94.7 %", "95.4 %", "94.2 %", "97.9 %"), _PRINTED),
-    "mechanisms/charged-report.md": {"95 %": _CONFIDENCE},
+    "mechanisms/utility-report.md": {"95 %": _CONFIDENCE},
     "mechanisms/selection.md": {"1 %": "e^-4 of the formula before it", "0.1 %": "the same formula"}
     | dict.fromkeys(
         (

@@ -23,7 +23,7 @@ MECHANISMS = Path(__file__).parents[2] / "docs" / "mechanisms"
 NUMBER = r"([\d,.]+)"
 PRECISIONS = re.findall(
     r"^\| " + r" \| ".join([NUMBER] * 8) + r" \|$",
-    (MECHANISMS / "charged-report.md").read_text(),
+    (MECHANISMS / "utility-report.md").read_text(),
     re.MULTILINE,
 )
 PRICES = re.findall(

@@ -20,8 +20,8 @@ from core.releases.manifest import ImageManifest, TableManifest
 from core.releases.selection_certificate import of_selection, sign_selection_certificate
 from core.releases.selection_execution import SelectionExecuted
 from core.releases.selection_form import selection_schema_text
-from core.reports.charged import Measurement, make_charged_report, sign_charged_report
-from core.reports.charged_form import charged_schema_text
+from core.reports.utility import Measurement, make_charged_report, sign_charged_report
+from core.reports.utility_form import utility_schema_text
 from core.signing import contexts
 from core.signing.hash_chain import Head
 from core.synthesis.plan import Plan
@@ -205,7 +205,7 @@ def schemas() -> dict[str, object]:
     texts = {
         "certificate": schema_text(),
         "selection": selection_schema_text(),
-        "utility report": charged_schema_text(),
+        "utility report": utility_schema_text(),
     }
     members: dict[str, object] = {}
     for name, text in texts.items():

@@ -25,8 +25,8 @@ from core.notifications.codes import code_of
 from core.notifications.details import Details
 from core.releases.counts import CountTable, ReleasedCounts
 from core.releases.execution import Executed
-from core.reports.charged import report_id_of
-from core.reports.sealed_files import report_key as sealed_report_key
+from core.reports.owner_files import report_key as sealed_report_key
+from core.reports.utility import report_id_of
 from core.signing.hash_chain import Head
 from core.storage.master_keys import MasterKeys
 from core.storage.objects import ObjectStore, open_store

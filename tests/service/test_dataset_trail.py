@@ -50,7 +50,7 @@ def test_an_owner_reads_what_was_done_with_the_own_dataset(world: World) -> None
     assert newest[2]["outcome"] == "done"
     assert [event["number"] for event in newest] == list(range(len(newest), 0, -1))
     assert set(newest[0]) == {"number", "at", "actor", "action", "about", "object", "outcome"}
-    # To everybody else there are no sealed reports.
+    # To everybody else there are no owner reports.
     public = [_unnumbered(event) for event in newest if event["about"] != "sealed-report"]
     for caller in (world.admin, world.caller(Role.AUDITOR)):
         assert [_unnumbered(event) for event in _trail(world, dataset_id, caller)] == public

@@ -15,7 +15,7 @@ def as_key(world: World, document: dict[str, str]) -> Caller:
 
 @pytest.mark.parametrize("named", [{}, {"principal_name": "Ada"}])
 def test_an_admin_makes_no_key_for_somebody_else(world: World, named: dict[str, str]) -> None:
-    """Reproduced: with such a key of the owner, an admin read the owner's sealed report."""
+    """Reproduced: with such a key of the owner, an admin read the owner's owner report."""
     mighty = world.caller(*Role)
     for victim in (world.owner, world.analyst):
         order = {"name": "a", "roles": ["owner"], "principal_id": str(victim.principal_id)} | named

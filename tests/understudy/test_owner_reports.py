@@ -1,4 +1,4 @@
-"""What both clients send about sealed reports, how they wait, and how the file is kept."""
+"""What both clients send about owner reports, how they wait, and how the file is kept."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Keys, passwords and sealed reports: shown to nobody by accident, neither in errors nor on the disk."""
+"""Keys, passwords and owner reports: shown to nobody by accident, neither in errors nor on the disk."""
 
 import os
 import traceback

@@ -1,4 +1,4 @@
-"""The task around a sealed report and its child: real database, real rows, real child processes."""
+"""The task around an owner report and its child: real database, real rows, real child processes."""
 
 import errno
 import io
@@ -13,17 +13,17 @@ import pytest
 
 from core.clock import FixedClock, SystemClock
 from core.datasets.deletion import finish_deletions, mark_deleted
-from core.db.tables import ChoreRun, Dataset, Job, Release, SealedReport
+from core.db.tables import ChoreRun, Dataset, Job, OwnerReport, Release
 from core.domain.table import TableDomain
 from core.jobs.queue import MemoryQueue
 from core.logs import configure_logs
 from core.releases.bundle import pack
-from core.reports import sealed_files
+from core.reports import owner_files
 from core.reports.columns import columns_of
-from core.reports.sealed_files import STEP_BYTES, read_report, report_key
-from core.reports.sealed_orders import claim_report, order_report, overdue_reports
-from core.reports.sealed_page import FAILED, MARK
-from core.reports.sealed_size import most_bytes
+from core.reports.owner_files import STEP_BYTES, read_report, report_key
+from core.reports.owner_orders import claim_report, order_report, overdue_reports
+from core.reports.owner_page import FAILED, MARK
+from core.reports.owner_size import most_bytes
 from core.storage.errors import SealBroken
 from tests.core.releases.stand_in import bundle, network_of
 from tests.workers.support import CANARY, DOCUMENT, Workshop, environment_of
@@ -104,9 +104,9 @@ def reporter(workshop: Workshop, script: str | None = None) -> OwnerReporter:
     )
 
 
-def row_of(workshop: Workshop, report_id: UUID) -> SealedReport | None:
+def row_of(workshop: Workshop, report_id: UUID) -> OwnerReport | None:
     with workshop.database.read_only() as session:
-        row = session.get(SealedReport, report_id)
+        row = session.get(OwnerReport, report_id)
         if row is not None:
             session.expunge(row)
         return row
@@ -116,7 +116,7 @@ def reports_stored(workshop: Workshop) -> list[str]:
     return [found.key for found in workshop.store.list("datasets") if "/report-" in found.key]
 
 
-def html_of(workshop: Workshop, row: SealedReport) -> str:
+def html_of(workshop: Workshop, row: OwnerReport) -> str:
     assert row.object_key is not None
     return read_report(workshop.store, row.object_key, data_key=workshop.data_key).decode()
 
@@ -155,7 +155,7 @@ def test_a_report_is_made_by_a_child_sealed_and_the_same_whoever_makes_it(worksh
     # A second message does nothing; a report made again says the same.
     reporter(workshop).report(report_id)
     with workshop.database.transaction() as session:
-        row = session.get_one(SealedReport, report_id)
+        row = session.get_one(OwnerReport, report_id)
         row.state, row.fence, row.object_key, row.finished_at = "running", 2, None, None
         row.lease_expires_at = datetime.now(UTC) + timedelta(seconds=60)
     owner_report_child.make(
@@ -172,7 +172,7 @@ def test_a_failure_among_the_rows_looks_like_a_report_to_everybody_but_the_owner
         raise ValueError(f"{'&' * 200_000} what a library says about {CANARY}")
 
     monkeypatch.setattr(owner_report_child, "measure", fails)
-    monkeypatch.setattr(sealed_files, "STEP_BYTES", 1024)
+    monkeypatch.setattr(owner_files, "STEP_BYTES", 1024)
     report_id = ordered(workshop)
     with workshop.database.transaction() as session:
         claim = claim_report(session, report_id, clock=SystemClock(), lease_seconds=60, max_attempts=3)
@@ -337,7 +337,7 @@ def test_orphans_go_and_what_is_named_or_on_its_way_stays(workshop):
     sweep_orphans(workshop.database, workshop.store, clock=later)
     assert reports_stored(workshop) == [kept]
     with workshop.database.transaction() as session:
-        row = session.get_one(SealedReport, live)
+        row = session.get_one(OwnerReport, live)
         row.state, row.finished_at = "made", later.now()
         row.object_key = report_key(dataset_id, live, 2)
     sweep_orphans(workshop.database, workshop.store, clock=later)

@@ -1,4 +1,4 @@
-"""A charged report from order to publication: measured once, signed, the same when run again, cancelled, refused."""
+"""A utility report from order to publication: measured once, signed, the same when run again, cancelled, refused."""
 
 import json
 from dataclasses import replace
@@ -14,16 +14,16 @@ from core.jobs import endings
 from core.ledger.reservation import NOTHING, EntryKind
 from core.privacy.charge import charge_of
 from core.releases.errors import ExecutionDiffers
-from core.reports.charged import report_id_of, verify_charged_report
-from core.reports.charged_form import SCHEMA
+from core.reports.utility import report_id_of, verify_charged_report
+from core.reports.utility_form import SCHEMA
 from core.signing import keyring
 from core.signing.contexts import CHARGED_REPORT
 from core.signing.errors import SignatureInvalid
 from core.signing.signed import SignedDocument, verify
 from core.storage.private_rows import open_private_rows
 from models.randomness import KeyedStreams, Purpose
-from models.reports import charged as mechanism
 from models.reports import public_side
+from models.reports import utility as mechanism
 from tests.models.reports.sides import public_side_of
 from tests.models.tables import small_table, without_unit
 from tests.workers.support import CANARY, Workshop

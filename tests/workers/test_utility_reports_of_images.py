@@ -1,10 +1,10 @@
-"""A charged report about a release of images: trained, measured by the child, signed, verified by strangers."""
+"""A utility report about a release of images: trained, measured by the child, signed, verified by strangers."""
 
 import pytest
 
 from core.ledger.reservation import EntryKind
 from core.privacy.guarantee import PrivacyGuarantee
-from core.reports.charged import verify_charged_report
+from core.reports.utility import verify_charged_report
 from core.signing import keyring
 from core.synthesis.report_plan import ReportPlan
 from core.synthesis.report_planning import ReportSpec, make_report_plan
@@ -12,7 +12,7 @@ from tests.workers.support import Workshop
 from tests.workers.test_image_job import COUNT, DOMAIN, plan_of, with_images
 from tests.workers.test_utility_reports import attempted
 from tests.workers.utility_jobs import report_of
-from understudy.verifying.charged import verify_report
+from understudy.verifying.utility import verify_report
 from understudy.verifying.verification import Outcome
 
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from core.db.tables import ChargedReport, Release
+from core.db.tables import Release, UtilityReport
 from core.domain.table import TableDomain
 from core.releases.bundle import Bundle, pack
 from core.releases.manifest import TableManifest
@@ -97,9 +97,9 @@ def plan_about(release_id: UUID, manifest_sha256: str, *, epsilon: float = 0.5) 
     )
 
 
-def report_of(workshop: Workshop, job_id: UUID) -> ChargedReport | None:
+def report_of(workshop: Workshop, job_id: UUID) -> UtilityReport | None:
     with workshop.database.read_only() as session:
-        report = session.query(ChargedReport).filter_by(job_id=job_id).one_or_none()
+        report = session.query(UtilityReport).filter_by(job_id=job_id).one_or_none()
         if report is not None:
             session.expunge(report)
         return report

@@ -1,4 +1,4 @@
-"""``understudy quality``: utility reports, which the API calls charged reports."""
+"""``understudy quality``: utility reports, which the API calls utility reports."""
 
 import json
 from pathlib import Path
@@ -151,7 +151,7 @@ def verify(
     can be computed holds, but no trusted key has signed it.
     """
     try:
-        from understudy.verifying.charged import verify_report
+        from understudy.verifying.utility import verify_report
     except ImportError as error:
         message = f"verifying needs {error.name}: pip install 'understudy[audit]'"
         raise NotInstalled(message) from None

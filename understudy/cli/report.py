@@ -33,4 +33,4 @@ def report(
         made = ordered if ordered.ended else client.reports.wait(ordered.id)
         file = client.reports.download(made.id, out)
     document = {**made.document, "written_to": str(file.resolve())}
-    tell(document, [f"sealed report: {file.resolve()}", WARNING], as_json=as_json)
+    tell(document, [f"owner report: {file.resolve()}", WARNING], as_json=as_json)

@@ -1,4 +1,4 @@
-"""A charged report, and a quote of one, as lines for people in a terminal."""
+"""A utility report, and a quote of one, as lines for people in a terminal."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ def quote_lines(quote: Quote) -> list[str]:
     )
     lines = [
         (
-            f"Quote of a charged report: epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
+            f"Quote of a utility report: epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} "
             f"(by PLD {epsilon['pld']:.4f}, by RDP {epsilon['rdp']:.4f})"
         )
     ]
@@ -49,7 +49,7 @@ def report_lines(report: UtilityReport) -> list[str]:
         report: the report.
     """
     lines = [
-        f"Charged report {report.id} about release {report.release_id}",
+        f"Utility report {report.id} about release {report.release_id}",
         f"  differentially private: epsilon {report.epsilon:g}, delta {report.delta:g}, paid from the ledger",
     ]
     if (score := report.score) is not None:

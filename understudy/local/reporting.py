@@ -1,4 +1,4 @@
-"""A sealed report of a training on this machine: what the service makes for owners, from the frame that they hold."""
+"""an owner report of a training on this machine: what the service makes for owners, from the frame that they hold."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,8 @@ from core.releases.bundle import unpack
 from core.releases.sampler import Sampler
 from core.reports.columns import columns_of, target_of
 from core.reports.errors import ReportForTablesOnly
-from core.reports.sealed_contents import measure
-from core.reports.sealed_page import Subject, render
+from core.reports.owner_contents import measure
+from core.reports.owner_page import Subject, render
 from models.encoding import PrivateTable
 from understudy.local.accounts import answered
 from understudy.local.frames import clean_frame

@@ -1,4 +1,4 @@
-"""Owner reports, which the API calls sealed reports, as frozen values."""
+"""Owner reports, which the API calls owner reports, as frozen values."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,7 @@ class OwnerReport:
             ReportNotMade: if its attempts are used up.
         """
         if self.state == "failed":
-            message = f"sealed report {self.id} could not be made; order another, or ask the operator"
+            message = f"owner report {self.id} could not be made; order another, or ask the operator"
             raise ReportNotMade(message)
 
 

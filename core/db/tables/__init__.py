@@ -7,7 +7,6 @@ from core.db.tables.audit_unlinked import AuditUnlinked
 from core.db.tables.browser_session import BrowserSession
 from core.db.tables.budget import Budget
 from core.db.tables.budget_request import BudgetRequest
-from core.db.tables.charged_report import ChargedReport
 from core.db.tables.chore_run import ChoreRun
 from core.db.tables.dataset import Dataset
 from core.db.tables.dataset_member import DatasetMember
@@ -20,14 +19,15 @@ from core.db.tables.login_throttle import LoginThrottle
 from core.db.tables.notification_delivery import NotificationDelivery
 from core.db.tables.notification_endpoint import NotificationEndpoint
 from core.db.tables.notification_event import NotificationEvent
+from core.db.tables.owner_report import OwnerReport
 from core.db.tables.person import Person
 from core.db.tables.principal_name import PrincipalName
 from core.db.tables.release import Release
-from core.db.tables.sealed_report import SealedReport
 from core.db.tables.service_secret import ServiceSecret
 from core.db.tables.signing_key import SigningKey
 from core.db.tables.upload import Upload
 from core.db.tables.upload_part import UploadPart
+from core.db.tables.utility_report import UtilityReport
 from core.db.tables.waiting_rows import WaitingRows
 from core.db.tables.worker_sign import WorkerSign
 
@@ -39,7 +39,6 @@ __all__ = [
     "BrowserSession",
     "Budget",
     "BudgetRequest",
-    "ChargedReport",
     "ChoreRun",
     "Dataset",
     "DatasetMember",
@@ -52,14 +51,15 @@ __all__ = [
     "NotificationDelivery",
     "NotificationEndpoint",
     "NotificationEvent",
+    "OwnerReport",
     "Person",
     "PrincipalName",
     "Release",
-    "SealedReport",
     "ServiceSecret",
     "SigningKey",
     "Upload",
     "UploadPart",
+    "UtilityReport",
     "WaitingRows",
     "WorkerSign",
 ]

@@ -1,4 +1,4 @@
-"""Plans of charged reports: made from public facts, within their guarantee, one price everywhere, and any change noticed."""
+"""Plans of utility reports: made from public facts, within their guarantee, one price everywhere, and any change noticed."""
 
 import copy
 import json

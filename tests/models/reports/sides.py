@@ -1,4 +1,4 @@
-"""Public sides and plans of charged reports, small enough that a test makes hundreds of tables."""
+"""Public sides and plans of utility reports, small enough that a test makes hundreds of tables."""
 
 from uuid import UUID
 

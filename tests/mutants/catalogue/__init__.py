@@ -2,7 +2,6 @@
 
 from tests.mutants.catalogue import (
     accounting,
-    charged,
     clipping,
     filters,
     found,
@@ -17,6 +16,7 @@ from tests.mutants.catalogue import (
     reuse,
     sampling,
     tables,
+    utility_reports,
 )
 from tests.mutants.mutant import Mutant
 
@@ -30,7 +30,7 @@ CHAPTERS: dict[str, tuple[Mutant, ...]] = {
     "Learnt domains": learning.MUTANTS,
     "Reuse of counts": reuse.MUTANTS,
     "Images and selections": images.MUTANTS,
-    "Charged reports": charged.MUTANTS,
+    "Utility reports": utility_reports.MUTANTS,
     "Accounting": accounting.MUTANTS,
     "Charges and filters": filters.MUTANTS,
     "Ledger": ledger.MUTANTS,

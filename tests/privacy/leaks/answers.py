@@ -149,7 +149,7 @@ def _rows(content: bytes) -> Iterator[tuple[str, Any]]:
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Every leaf of a JSON value with its path, such as ``items[].state``; what is empty is a leaf.
 
-    The plan of a charged report names the release that it is about, so its digest is a field of its own.
+    The plan of a utility report names the release that it is about, so its digest is a field of its own.
     """
     if isinstance(value, dict) and value:
         for name, entry in value.items():

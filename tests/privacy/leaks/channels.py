@@ -84,10 +84,10 @@ CHANNELS: Final = (
         ),
     ),
     Channel(
-        "charged reports",
+        "utility reports",
         "one Gaussian on terms that one unit moves by one record each; the classifier and all it is read against come from "
         "the release; denominators are the declared size; nothing is charged before the mark, nothing opened before it",
-        ("tests/models/reports/test_charged.py", "tests/models/reports/test_charged_images.py", "tests/workers/test_utility_reports.py", "tests/privacy/leaks/test_neighbours.py"),
+        ("tests/models/reports/test_utility.py", "tests/models/reports/test_utility_images.py", "tests/workers/test_utility_reports.py", "tests/privacy/leaks/test_neighbours.py"),
     ),
     Channel(
         "uploads",
@@ -106,16 +106,16 @@ CHANNELS: Final = (
         ("tests/privacy/leaks/test_neighbours.py", "tests/privacy/leaks/test_sources.py"),
     ),
     Channel(
-        "sealed reports: what they say, that and whether there is one, their failures and sizes",
+        "owner reports: what they say, that and whether there is one, their failures and sizes",
         "one file, sealed with the dataset's key in its folder, destroyed with it; a failure among the rows is a file of the same "
         "kind and step of size; the owner alone is answered, everybody else as if there were none; audit log: acts of the owner only",
         (
-            "tests/workers/test_owner_reports.py", "tests/service/test_sealed_reports.py", "tests/dashboard/test_sealed_reports.py",
-            "tests/privacy/leaks/test_sealed_reports.py", "tests/privacy/leaks/test_canaries.py",
+            "tests/workers/test_owner_reports.py", "tests/service/test_owner_reports.py", "tests/dashboard/test_owner_reports.py",
+            "tests/privacy/leaks/test_owner_reports.py", "tests/privacy/leaks/test_canaries.py",
         ),
     ),
     Channel(
-        "how long a worker is busy with a sealed report",
+        "how long a worker is busy with an owner report",
         "it is free again, and the report there, only at whole multiples of a public time since the claim; how many rows are compared, learnt from and attacked, and the most steps, are public constants",
         ("tests/workers/test_owner_reports.py",),
     ),
@@ -139,10 +139,10 @@ LIMITS: Final = """\
   metrics.
 * **The number of buckets of time** that a training took, and the buckets in which its twentieths were reached
   ([decisions/completion-times.md](decisions/completion-times.md)).
-* **The number of slots of time** that a sealed report kept a worker busy, where others wait for that worker; a table that takes longer
+* **The number of slots of time** that an owner report kept a worker busy, where others wait for that worker; a table that takes longer
   than a slot (a minute) to compare takes a second one. That a report was given up after its attempts were used up (the machine's memory,
   a limit of time) stands in its row, which the operator can read.
-* **What the owner does after reading a sealed report** is outside the promise: the report is not differentially private. When it was
+* **What the owner does after reading an owner report** is outside the promise: the report is not differentially private. When it was
   ordered, read and deleted stands in the audit log, as any act of the owner ([reports.md](reports.md)).
 """
 """What these tests do not close, said."""

@@ -44,7 +44,7 @@ class Played:
         looked_at: Everything that lay anywhere before that.
         report: The owner's own report on the upload.
         note: The owner's own note on the training that failed, if it left one.
-        sealed: The owner's own sealed report; with the canaries the account of its failure.
+        sealed: The owner's own owner report; with the canaries the account of its failure.
         kept: What was in the object store.
     """
 

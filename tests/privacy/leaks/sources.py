@@ -66,7 +66,7 @@ JOB: Final[Fields] = {
     "warning": M, "warning.code": M, "warning.detail": M, "warning.remedy": M, "created_at": W, "started_at": E, "finished_at": E,
 }  # fmt: skip
 JOBS: Final[Fields] = {**JOB, "plan_digest of a report": F}
-"""Of a list, which has charged reports in it: their plans name the release."""
+"""Of a list, which has utility reports in it: their plans name the release."""
 CHARGED_ENTRY: Final[Fields] = {
     "id": F, "job_id": F, "release_id": F, "dataset_id": F, "epsilon": W, "delta": W, "target": D, "created_at": E,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 Two stages are set up with neighbouring tables and told the same things at the same moments of one clock that stands still
 between them. What happens on one: rows are uploaded; one job trains to its release; another fails among the rows and says
-everything it can about them; a third is cancelled; budget is asked for; a charged report is measured of the release, and a sealed one made, which on one stage fails among the rows. On the stage with the canaries the first training is
+everything it can about them; a third is cancelled; budget is asked for; a utility report is measured of the release, and a sealed one made, which on one stage fails among the rows. On the stage with the canaries the first training is
 shot down on its way and resumed.
 """
 
@@ -80,9 +80,9 @@ _FAILING_REPORT = _FAILING.replace("training_child", "owner_report_child").repla
 )
 _SMALL_REPORT = """
 import sys
-from core.reports import sealed_contents
+from core.reports import owner_contents
 from workers import runner
-sealed_contents.SYNTHETIC_ROWS = sealed_contents.LEARNING_ROWS = 200
+owner_contents.SYNTHETIC_ROWS = owner_contents.LEARNING_ROWS = 200
 sys.exit(runner.main(sys.argv[1:]))
 """
 
@@ -139,7 +139,7 @@ class Stage:
         ).train(UUID(job_id))
 
     def sealed(self, release_id: str, script: str) -> str:
-        """A sealed report, made by a child that runs a script. Returns its id."""
+        """an owner report, made by a child that runs a script. Returns its id."""
         world, clock = self.world, self.world.clock
         answer = world.owner.post(f"/v1/releases/{release_id}/sealed-reports", {})
         assert answer.status_code == 202, answer.text
@@ -204,7 +204,7 @@ class Stage:
         }  # fmt: skip
 
     def measured(self, dataset_id: str, release_id: str) -> str:
-        """A charged report about the release. Returns its id."""
+        """A utility report about the release. Returns its id."""
         world = self.world
         report = {"release_id": release_id}
         answer = world.order(dataset_id, key="report", epsilon=0.3, options={}, report=report)

@@ -1,0 +1,57 @@
+"""Reports for owners that compare a release with the real rows: who ordered one, and where it lies, sealed."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, WithId, one_of
+
+STATES = ("queued", "running", "made", "failed")
+
+
+class OwnerReport(WithId, Base):
+    """One report on one release. The row is the truth, the message on the broker a hint, like a job's.
+
+    Nothing of the report stands here: the file is an object, sealed with the data key of the dataset. `target` names a
+    declared column. Of a release and a target there is one report that has not failed. Rows go with the dataset's deletion.
+    """
+
+    __tablename__ = "sealed_reports"
+    __table_args__ = (
+        CheckConstraint(one_of("state", STATES), name="state_known"),
+        CheckConstraint("(state = 'running') = (lease_expires_at IS NOT NULL)", name="running_has_lease"),
+        CheckConstraint("(state = 'made') = (object_key IS NOT NULL)", name="made_has_object"),
+        CheckConstraint("(state = 'failed') = (failure_code IS NOT NULL)", name="failed_has_code"),
+        CheckConstraint("(state IN ('made', 'failed')) = (finished_at IS NOT NULL)", name="ended_has_time"),
+        CheckConstraint("fence >= 0 AND attempts >= 0", name="counts_not_negative"),
+        Index(
+            "sealed_reports_wanted_key",
+            "release_id",
+            "target",
+            unique=True,
+            postgresql_where=text("state <> 'failed'"),
+        ),
+        Index(
+            "sealed_reports_waiting_idx",
+            "state",
+            "sent_at",
+            postgresql_where=text("state IN ('queued', 'running')"),
+        ),
+    )
+
+    release_id: Mapped[UUID] = mapped_column(ForeignKey("releases.id"), index=True)
+    dataset_id: Mapped[UUID] = mapped_column(ForeignKey("datasets.id"), index=True)
+    ordered_by: Mapped[UUID] = mapped_column(index=True)
+    target: Mapped[str]
+    state: Mapped[str] = mapped_column(default="queued")
+    fence: Mapped[int] = mapped_column(default=0)
+    attempts: Mapped[int] = mapped_column(default=0)
+    lease_expires_at: Mapped[datetime | None]
+    object_key: Mapped[str | None]
+    failure_code: Mapped[str | None]
+    created_at: Mapped[datetime]
+    sent_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+    request_id: Mapped[str | None]

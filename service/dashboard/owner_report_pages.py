@@ -1,0 +1,76 @@
+"""The part of a release's page that only the owner of the rows sees: owner reports, their state, and their files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from core.domain.declared import domain_from_json
+from core.domain.table import TableDomain
+from service.dashboard.rendering import sent_on
+from service.dashboard.visit import CurrentVisit, Visit
+from service.datasets.schemas import DatasetView
+from service.releases.errors import ReleaseNotFound
+from service.reports.endpoints import delete_sealed_report, list_sealed_reports, order_sealed_report
+from service.reports.schemas import SealedReportOrder, SealedReportView
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerPart:
+    """What the owner is shown.
+
+    Attributes:
+        reports: The reports that there are, newest first.
+        columns: What may be predicted.
+        target: What is predicted where nothing is chosen.
+        is_live: Whether one is on its way.
+    """
+
+    reports: Sequence[SealedReportView]
+    columns: Sequence[str]
+    target: str
+    is_live: bool
+
+
+def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> OwnerPart | None:
+    """The part for the owner of the dataset; None for everybody else, of images, and once the rows are destroyed.
+
+    Args:
+        visit: Who looks.
+        release_id: At which release.
+        dataset: Of which dataset.
+    """
+    if dataset is None or dataset.state != "ready" or not visit.may(list_sealed_reports):
+        return None
+    domain = domain_from_json(dataset.domain)
+    if not isinstance(domain, TableDomain):
+        return None
+    try:
+        found = visit.ask(list_sealed_reports, release_id=release_id)
+    except ReleaseNotFound:
+        return None
+    columns = [column.name for column in domain.modelled]
+    return OwnerPart(
+        reports=found.items,
+        columns=columns,
+        target=domain.target or columns[-1],
+        is_live=any(report.state in {"queued", "running"} for report in found.items),
+    )
+
+
+@router.post("/releases/{release_id}/sealed-report")
+def order_report(release_id: UUID, visit: CurrentVisit) -> Response:
+    """Have a report made."""
+    wanted = SealedReportOrder(target=visit.form.text("target"))
+    visit.ask(order_sealed_report, release_id=release_id, order=wanted, response=Response())
+    return sent_on(f"/releases/{release_id}?done=report-ordered#sealed")
+
+
+@router.post("/releases/{release_id}/sealed-report/{sealed_report_id}/delete")
+def remove_report(release_id: UUID, sealed_report_id: UUID, visit: CurrentVisit) -> Response:
+    """Remove a report."""
+    visit.ask(delete_sealed_report, sealed_report_id=sealed_report_id)
+    return sent_on(f"/releases/{release_id}?done=report-deleted#sealed")

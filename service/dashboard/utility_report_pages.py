@@ -1,0 +1,174 @@
+"""Utility reports in the browser: what was measured of a release, and ordering one with its price and precision shown before."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Response
+from markupsafe import Markup, escape
+
+from core.domain.declared import domain_from_json
+from core.domain.images import ImageDomain
+from core.ledger.entries import GrantState
+from core.synthesis.report_columns import declared_target, measurable, predictable
+from service.dashboard.forms import Form, order
+from service.dashboard.overview import dataset_names
+from service.dashboard.rendering import page, sent_on
+from service.dashboard.visit import CurrentVisit, Visit
+from service.datasets.schemas import DatasetView
+from service.grants.endpoints import list_all_grants
+from service.grants.repository import GrantFilter
+from service.grants.schemas import StandingGrant
+from service.jobs.endpoints import create_job
+from service.quotes.endpoints import create_quote
+from service.quotes.schemas import GeneratorOrder
+from service.releases.endpoints import read_release
+from service.utility_reports import repository
+from service.utility_reports.endpoints import list_charged_reports, read_charged_report
+from service.utility_reports.schemas import ChargedReportView
+from service.wire import DEFAULT_PAGE
+
+ORDERED: Final = ("epsilon", "delta", "target", "grant_id")
+"""The fields of an order, carried from its price to the button as they were sent."""
+WORST_PAIRS: Final = 12
+SCALES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+"""Where the drawn part of a table of errors may end."""
+KINDS: Final[Mapping[str, str]] = {
+    "columns": "Error of each column",
+    "pairs": "Error of each pair",
+    "score": "Score",
+}
+
+_MEMBERS: Final = re.compile(
+    r"\b(noise_std|by_chance|on_synthetic|most_frequent|noisy(?= is what)|estimate(?= is)|noisy(?= within)|low(?= and high)|high(?= in))\b"
+)
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UtilityPart:
+    """What a release's page tells of utility reports.
+
+    Attributes:
+        reports: Those that there are, newest first.
+        of_images: Whether the release generates images; of those the label alone can be predicted.
+        measured: What is measured.
+        columns: What may be predicted.
+        target: What is predicted where nothing is chosen; None where the domain declares none.
+        may_order: Whether the visitor may order one.
+        grants: Open ones that the visitor may have it paid from, newest first.
+    """
+
+    reports: Sequence[ChargedReportView]
+    of_images: bool
+    measured: Sequence[str]
+    columns: Sequence[str]
+    target: str | None
+    may_order: bool
+    grants: Sequence[StandingGrant]
+
+
+def utility_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> UtilityPart | None:
+    """The part of a release's page; None where there is neither a report nor a way to order one.
+
+    Args:
+        visit: Who looks.
+        release_id: At which release.
+        dataset: Of which dataset.
+    """
+    if dataset is None or not visit.may(list_charged_reports):
+        return None
+    found = visit.ask(list_charged_reports, release_id=release_id, limit=DEFAULT_PAGE, before=None)
+    may_order = dataset.state == "ready" and visit.may(create_job)
+    if not found.items and not may_order:
+        return None
+    domain = domain_from_json(dataset.domain)
+    return UtilityPart(
+        reports=found.items,
+        of_images=isinstance(domain, ImageDomain),
+        measured=measurable(domain),
+        columns=predictable(domain),
+        target=declared_target(domain),
+        may_order=may_order,
+        grants=_open_grants(visit, dataset.id) if may_order and visit.may(list_all_grants) else [],
+    )
+
+
+@router.post("/releases/{release_id}/charged-report/quote")
+def quote(release_id: UUID, visit: CurrentVisit) -> Response:
+    """Price and precision of a report, and the button that orders exactly this one once."""
+    release = visit.ask(read_release, release_id=release_id)
+    wanted = _order(release.dataset_id, release_id, visit.form)
+    return page(
+        visit,
+        "utility_quote.html" if visit.is_fragment else "utility_quote_page.html",
+        release_id=release_id,
+        wanted=wanted,
+        sent={name: visit.form.text(name) for name in ORDERED},
+        quote=visit.ask(create_quote, order=wanted),
+        kinds=KINDS,
+        once=uuid4(),
+    )
+
+
+@router.post("/releases/{release_id}/charged-report")
+def place(release_id: UUID, visit: CurrentVisit) -> Response:
+    """Reserve and queue, or refuse."""
+    release = visit.ask(read_release, release_id=release_id)
+    wanted = _order(release.dataset_id, release_id, visit.form)
+    placed = visit.ask(create_job, order=wanted, idempotency_key=visit.form.once())
+    return sent_on(f"/jobs/{UUID(json.loads(bytes(placed.body))['id'])}?done=ordered")
+
+
+@router.get("/charged-reports/{report_id}")
+def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
+    """One report: score and errors as bars, each with its interval and what it is to be read against."""
+    visit.require(read_charged_report)
+    document: dict[str, Any] = visit.read(
+        lambda session: dict(repository.visible(session, report_id, visit.principal).document)
+    )
+    results = document["results"]
+    dataset_id = UUID(document["dataset_id"])
+    pairs = sorted(results["pairs"], key=lambda pair: -pair["estimate"])
+    return page(
+        visit,
+        "utility_report.html",
+        report=document,
+        results=results,
+        worst=pairs[:WORST_PAIRS],
+        scale=_scale([results["mean_of_columns"], results["mean_of_pairs"], *results["columns"], *pairs]),
+        reading=[_marked(sentence) for sentence in document["reading"]],
+        dataset_id=dataset_id,
+        names=dataset_names(visit, [dataset_id]),
+    )
+
+
+def _scale(errors: Sequence[Mapping[str, float] | None]) -> float:
+    """The smallest scale that all intervals and marks fit on."""
+    ends = [max(one["high"], one["by_chance"]) for one in errors if one is not None]
+    return next(scale for scale in SCALES if scale >= min(1.0, max(ends, default=1.0)))
+
+
+def _marked(sentence: str) -> Markup:
+    """A sentence that explains the document, with the names of the document's members set apart."""
+    return Markup(_MEMBERS.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704 - escaped before
+
+
+def _open_grants(visit: Visit, dataset_id: UUID) -> Sequence[StandingGrant]:
+    wanted = GrantFilter(dataset_id=dataset_id, holder_id=visit.principal.id, state=GrantState.OPEN)
+    return visit.ask(list_all_grants, wanted=wanted, limit=DEFAULT_PAGE, before=None).items
+
+
+def _order(dataset_id: UUID, release_id: UUID, form: Form) -> GeneratorOrder:
+    return order(
+        GeneratorOrder,
+        dataset_id=dataset_id,
+        epsilon=form.number("epsilon"),
+        delta=form.number("delta"),
+        grant_id=form.identity("grant_id"),
+        report={"release_id": release_id, "target": form.text("target")},
+    )

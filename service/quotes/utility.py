@@ -1,0 +1,42 @@
+"""What an order of a utility report is about: the release it names, as its certificate states it."""
+
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal
+from core.releases.bundle import MANIFEST
+from core.synthesis.errors import InvalidReport
+from core.synthesis.report_planning import ReportSpec
+from service.quotes.schemas import GeneratorOrder
+from service.releases import repository
+from service.releases.errors import ReleaseNotFound
+
+
+def report_of(session: Session, order: GeneratorOrder, principal: Principal) -> ReportSpec | None:
+    """What is to be measured; None where a generator is ordered.
+
+    Raises:
+        ReleaseNotFound: The dataset has no such release.
+        InvalidReport: The release's certificate does not say which generator it is.
+    """
+    wanted = order.report
+    if wanted is None:
+        return None
+    release = repository.visible(session, wanted.release_id, principal)
+    if release.dataset_id != order.dataset_id:
+        raise ReleaseNotFound
+    return ReportSpec(
+        release_id=release.id,
+        manifest_sha256=_manifest_digest(release.id, release.certificate),
+        target=wanted.target,
+        columns=None if wanted.columns is None else tuple(wanted.columns),
+    )
+
+
+def _manifest_digest(release_id: UUID, certificate: object) -> str:
+    artefacts = certificate.get("artefacts") if isinstance(certificate, dict) else None
+    digest = artefacts.get(MANIFEST, {}).get("sha256") if isinstance(artefacts, dict) else None
+    if not isinstance(digest, str):
+        raise InvalidReport(f"the certificate of release {release_id} names no file of its generator")
+    return digest

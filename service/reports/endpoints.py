@@ -1,0 +1,150 @@
+"""Owner reports: real rows beside synthetic ones, for the owner of the rows and nobody else, at no charge.
+
+To everybody else, whatever their roles, a report does not exist: not in a list, not by its id. That one was ordered, read or
+deleted is in the audit log, as an act of the owner; nothing there, in logs or in metrics depends on what it says.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from core.access.errors import RecoveryHold
+from core.datasets.errors import DatasetDeleted
+from core.db.session import on_commit
+from core.quotas import room
+from core.quotas.errors import QuotaExceeded
+from core.reports.errors import ReportForTablesOnly, ReportTargetUnknown
+from core.reports.owner_files import read_report
+from core.reports.owner_orders import order_report
+from service.audit import record
+from service.context import AppContext
+from service.datasets.repository import owned_for_update
+from service.dependencies import CurrentPrincipal, InjectedContext, OpenSession
+from service.problem import problems
+from service.releases.errors import ReleaseNotFound
+from service.reports import repository
+from service.reports.errors import OwnerReportNotFound, OwnerReportNotMade
+from service.reports.schemas import SealedReportList, SealedReportOrder, SealedReportView
+from service.strict_route import StrictRoute
+
+ACCEPTED: Final = HTTPStatus.ACCEPTED.value
+NO_CONTENT: Final = HTTPStatus.NO_CONTENT.value
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+_FILE: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "One HTML file, for the owner only.", "content": {"text/html": {"schema": {"type": "string"}}}}
+}  # fmt: skip
+
+router = APIRouter(tags=["reports"], route_class=StrictRoute)
+
+
+@router.post(
+    "/releases/{release_id}/sealed-reports",
+    status_code=ACCEPTED,
+    summary="Order an owner report",
+    responses=problems(ReleaseNotFound, ReportTargetUnknown, ReportForTablesOnly, DatasetDeleted, QuotaExceeded, RecoveryHold),
+)  # fmt: skip
+def order_sealed_report(
+    release_id: UUID,
+    order: SealedReportOrder,
+    principal: CurrentPrincipal,
+    context: InjectedContext,
+    session: OpenSession,
+    response: Response,
+) -> SealedReportView:
+    """Have the release compared with the real rows, for the owner of the rows alone. It costs no budget, because it is sealed.
+
+    Of a release and a column there is one report: asking again gives the one that there is, unless it has failed.
+    """
+    room.require_report(session, principal.id, limit=context.settings.quota_queued_jobs)
+    release = repository.owned_release(session, release_id, principal)
+    dataset = owned_for_update(session, release.dataset_id, principal)
+    report, is_new = order_report(
+        session,
+        release=release,
+        dataset=dataset,
+        target=order.target,
+        ordered_by=principal.id,
+        queue=context.queue,
+        clock=context.clock,
+    )
+    if is_new:
+        record(session, principal, action="sealed-report.order", object_id=report.id, clock=context.clock)
+    response.headers["Location"] = f"/v1/sealed-reports/{report.id}"
+    return SealedReportView.of(report)
+
+
+@router.get(
+    "/releases/{release_id}/sealed-reports",
+    summary="List the owner reports on a release",
+    responses=problems(ReleaseNotFound, RecoveryHold),
+)
+def list_sealed_reports(
+    release_id: UUID, principal: CurrentPrincipal, session: OpenSession
+) -> SealedReportList:
+    """The reports on a release, newest first. For the owner of the rows."""
+    repository.owned_release(session, release_id, principal)
+    return SealedReportList(
+        items=[SealedReportView.of(row) for row in repository.of_release(session, release_id)]
+    )
+
+
+@router.get(
+    "/sealed-reports/{sealed_report_id}", summary="Read how far an owner report is", responses=problems(OwnerReportNotFound, RecoveryHold)
+)  # fmt: skip
+def read_sealed_report(
+    sealed_report_id: UUID, principal: CurrentPrincipal, session: OpenSession
+) -> SealedReportView:
+    """Its state, and where the file is once it is made. For the owner of the rows."""
+    return SealedReportView.of(repository.owned(session, sealed_report_id, principal)[0])
+
+
+@router.get(
+    "/sealed-reports/{sealed_report_id}/file",
+    summary="Download an owner report",
+    response_class=Response,
+    responses={**problems(OwnerReportNotFound, OwnerReportNotMade, RecoveryHold), **_FILE},
+)
+def download_sealed_report(
+    sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+) -> Response:
+    """The report as one HTML file without scripts. NOT differentially private; for the owner only; reading is logged."""
+    report, dataset = repository.owned(session, sealed_report_id, principal)
+    if report.object_key is None or dataset.wrapped_data_key is None:
+        raise OwnerReportNotMade
+    data_key = context.settings.master_keys.unwrap(dataset.wrapped_data_key, context=f"dataset:{dataset.id}")
+    html = read_report(context.store, report.object_key, data_key=data_key)
+    record(session, principal, action="sealed-report.read", object_id=report.id, clock=context.clock)
+    return Response(
+        html,
+        media_type="text/html; charset=utf-8",
+        headers={
+            "Cache-Control": "no-store",
+            "Content-Disposition": f'attachment; filename="sealed-report-{report.id}.html"',
+            "Content-Security-Policy": POLICY,
+        },
+    )
+
+
+@router.delete(
+    "/sealed-reports/{sealed_report_id}",
+    status_code=NO_CONTENT,
+    summary="Delete an owner report",
+    responses=problems(OwnerReportNotFound, RecoveryHold),
+)
+def delete_sealed_report(
+    sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
+) -> None:
+    """Remove a report, made or not. For the owner of the rows; another can be ordered, and says the same."""
+    report, _ = repository.owned(session, sealed_report_id, principal, lock=True)
+    key = report.object_key
+    session.delete(report)
+    record(session, principal, action="sealed-report.delete", object_id=sealed_report_id, clock=context.clock)
+    if key is not None:
+        on_commit(session, lambda: _remove(context, key))
+
+
+def _remove(context: AppContext, key: str) -> None:
+    """An object that cannot be removed now is an orphan, which upkeep removes."""
+    context.store.delete(key)

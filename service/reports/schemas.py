@@ -1,0 +1,60 @@
+"""Wire types of owner reports. None of them holds anything of a report but where its file is."""
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from core.db.tables.owner_report import OwnerReport
+from service.wire import coarse, plain_text
+
+ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(plain_text)]
+
+
+class SealedReportOrder(BaseModel):
+    """What an owner report shall look at besides everything that it always looks at."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"target": "income"}]})
+
+    target: ColumnName | None = Field(
+        None,
+        description="The column to predict from the others; else the domain's target, else the last modelled column.",
+    )
+
+
+class SealedReportView(BaseModel):
+    """A report that is sealed to the owner of the rows. For the owner only: NOT differentially private."""
+
+    id: UUID
+    release_id: UUID
+    dataset_id: UUID
+    target: str = Field(description="The column that is predicted from the others.")
+    state: str = Field(description="queued, running, made or failed. An end shows at an edge of time only.")
+    failure: str | None = Field(
+        description="Stable code of a report whose attempts are used up. What goes wrong among rows is told in the file."
+    )
+    created_at: datetime
+    finished_at: datetime | None
+    file: str | None = Field(description="Where the file is, once it is made.")
+
+    @classmethod
+    def of(cls, row: OwnerReport) -> Self:
+        """Show a row."""
+        return cls(
+            id=row.id,
+            release_id=row.release_id,
+            dataset_id=row.dataset_id,
+            target=row.target,
+            state=row.state,
+            failure=row.failure_code,
+            created_at=coarse(row.created_at),
+            finished_at=None if row.finished_at is None else coarse(row.finished_at),
+            file=None if row.object_key is None else f"/v1/sealed-reports/{row.id}/file",
+        )
+
+
+class SealedReportList(BaseModel):
+    """The owner reports on one release, newest first."""
+
+    items: list[SealedReportView]

@@ -1,0 +1,54 @@
+"""Utility reports: what was measured, with noise and for a price, of a release against its dataset."""
+
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from service.dependencies import CurrentPrincipal, OpenSession
+from service.problem import problems
+from service.releases import repository as releases
+from service.releases.errors import ReleaseNotFound
+from service.strict_route import StrictRoute
+from service.utility_reports import repository
+from service.utility_reports.errors import UtilityReportNotFound
+from service.utility_reports.schemas import ChargedReportList, ChargedReportView
+from service.wire import DEFAULT_PAGE, Before, PageSize
+
+router = APIRouter(tags=["charged reports"], route_class=StrictRoute)
+
+_DOCUMENT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The report.", "content": {"application/json": {"schema": {"type": "object"}}}}
+}
+
+
+@router.get(
+    "/releases/{release_id}/charged-reports",
+    summary="List the utility reports about a release",
+    responses=problems(ReleaseNotFound),
+)
+def list_charged_reports(
+    release_id: UUID,
+    principal: CurrentPrincipal,
+    session: OpenSession,
+    limit: PageSize = DEFAULT_PAGE,
+    before: Before = None,
+) -> ChargedReportList:
+    """What was measured of the release, newest first. One is ordered with `POST /v1/jobs` and its member `report`."""
+    release = releases.visible(session, release_id, principal)
+    rows, next_before = repository.page(session, release.id, limit=limit, before=before)
+    return ChargedReportList(items=[ChargedReportView.of(row) for row in rows], next_before=next_before)
+
+
+@router.get(
+    "/charged-reports/{charged_report_id}",
+    summary="Read a utility report",
+    response_class=JSONResponse,
+    responses={**problems(UtilityReportNotFound), **_DOCUMENT},
+)
+def read_charged_report(
+    charged_report_id: UUID, principal: CurrentPrincipal, session: OpenSession
+) -> JSONResponse:
+    """Noisy errors of columns and pairs and a noisy score with intervals, what they cost, and the signature over it all."""
+    return JSONResponse(repository.visible(session, charged_report_id, principal).document)

@@ -1,0 +1,35 @@
+"""All SQL that shows utility reports; whoever sees a release sees what was measured of it."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from core.access.roles import Principal
+from core.db.tables.dataset import Dataset
+from core.db.tables.utility_report import UtilityReport
+from service.datasets.repository import visible_to
+from service.paging import page_of
+from service.utility_reports.errors import UtilityReportNotFound
+
+
+def visible(session: Session, report_id: UUID, principal: Principal) -> UtilityReport:
+    """A report the principal may see.
+
+    Raises:
+        UtilityReportNotFound: No such report, or not for this principal.
+    """
+    query = select(UtilityReport).join(Dataset, Dataset.id == UtilityReport.dataset_id)
+    row = session.scalar(query.where(UtilityReport.id == report_id, visible_to(principal)))
+    if row is None:
+        raise UtilityReportNotFound
+    return row
+
+
+def page(
+    session: Session, release_id: UUID, *, limit: int, before: UUID | None
+) -> tuple[Sequence[UtilityReport], UUID | None]:
+    """A page of the reports about a release that is known to be visible."""
+    query = select(UtilityReport).where(UtilityReport.release_id == release_id)
+    return page_of(session, query, UtilityReport, limit=limit, before=before)

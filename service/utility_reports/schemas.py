@@ -1,0 +1,45 @@
+"""Wire types of utility reports."""
+
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from core.db.tables.utility_report import UtilityReport
+from service.wire import coarse
+
+
+class ChargedReportView(BaseModel):
+    """A utility report, in one line; the report itself is a signed document."""
+
+    id: UUID
+    job_id: UUID
+    release_id: UUID
+    dataset_id: UUID
+    epsilon: float = Field(description="What it promises.")
+    delta: float
+    target: str | None = Field(description="The column that was predicted; null where there is no score.")
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: UtilityReport) -> Self:
+        """Show a row."""
+        parameters = row.document["privacy_parameters"]
+        return cls(
+            id=row.id,
+            job_id=row.job_id,
+            release_id=row.release_id,
+            dataset_id=row.dataset_id,
+            epsilon=parameters["epsilon"],
+            delta=parameters["delta"],
+            target=row.document["plan"]["target"],
+            created_at=coarse(row.created_at),
+        )
+
+
+class ChargedReportList(BaseModel):
+    """A page of utility reports, newest first."""
+
+    items: list[ChargedReportView]
+    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")

@@ -1,0 +1,87 @@
+"""Utility reports in the browser: the price and the precision before the click, an order, and the result for all who may look."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.dashboard.visitor import Visitor
+from tests.service.utility_reports import charged_report, name_generator, released_images
+from tests.service.world import World
+
+
+@pytest.fixture
+def release_id(world: World) -> str:
+    release_id = world.release()
+    name_generator(world, release_id)
+    return release_id
+
+
+def test_an_analyst_sees_the_price_and_orders_exactly_that_once(
+    world: World, sign_in: Callable[..., Visitor], release_id: str
+) -> None:
+    analyst = sign_in("analyst")
+    path = f"/releases/{release_id}"
+    page = analyst.page(path)
+    assert "How good it is, measured with noise" in page
+    assert "<option selected>sick</option>" in page
+    before = len(world.queue.sent)
+    answer = analyst.send(f"{path}/charged-report/quote", epsilon="0.25", target="age")
+    assert answer.status_code == 200, answer.text
+    for words in ("It fits.", "Error of each pair", "percentage points", "Order it: reserve ε 0.25"):
+        assert words in answer.text
+    assert len(world.queue.sent) == before
+    terms = {"epsilon": "0.25", "target": "age", "once": "6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10"}
+    page = analyst.follow(f"{path}/charged-report", **terms)
+    assert "Epsilon of the plan" in page
+    analyst.follow(f"{path}/charged-report", **terms)
+    assert len(world.queue.sent) == before + 1, "the same click twice is one order"
+
+
+def test_everybody_who_sees_the_release_reads_the_report(
+    world: World, sign_in: Callable[..., Visitor], release_id: str
+) -> None:
+    report_id = charged_report(world, release_id)
+    job_id = world.analyst.get(f"/v1/charged-reports/{report_id}").json()["job_id"]
+    for role in ("analyst", "owner", "admin", "auditor"):
+        visitor = sign_in(role)
+        page = visitor.page(f"/releases/{release_id}")
+        assert f"/charged-reports/{report_id}" in page
+        assert ("Show price and precision" in page) == (role == "analyst")
+        page = visitor.page(f"/charged-reports/{report_id}")
+        for words in (
+            "Differentially private.",
+            "predicting “sick”",
+            "Mean of all columns",
+            "ward × age",
+            "75.0 %",
+        ):
+            assert words in page, words
+        assert f"/v1/charged-reports/{report_id}" in page
+        assert f"/charged-reports/{report_id}" in visitor.page(f"/jobs/{job_id}")
+
+
+def test_refusals_are_pages_and_others_find_nothing(
+    world: World, sign_in: Callable[..., Visitor], release_id: str
+) -> None:
+    analyst = sign_in("analyst")
+    path = f"/releases/{release_id}/charged-report"
+    assert analyst.send(f"{path}/quote", epsilon="0.25", target="nobody").status_code == 422
+    assert analyst.send(f"{path}/quote", target="age").status_code == 422
+    assert "It does not fit." in analyst.send(f"{path}/quote", epsilon="50").text
+    assert analyst.send(path, epsilon="50").status_code == 409
+    assert sign_in("owner").send(path, epsilon="0.1").status_code == 403
+    assert analyst.get("/charged-reports/6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10").status_code == 404
+
+
+def test_of_images_nothing_is_chosen_and_their_label_is_predicted(
+    world: World, sign_in: Callable[..., Visitor]
+) -> None:
+    release_id, _ = released_images(world)
+    analyst = sign_in("analyst")
+    page = analyst.page(f"/releases/{release_id}")
+    assert "errors of label, brightness, detail and of pairs of them" in page
+    assert "learnt from synthetic images alone" in page
+    assert "Column to predict" not in page
+    answer = analyst.send(f"/releases/{release_id}/charged-report/quote", epsilon="0.25")
+    for words in ("It fits.", "Error of each pair", "Score", "Order it: reserve ε 0.25"):
+        assert words in answer.text
