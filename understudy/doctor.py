@@ -90,7 +90,7 @@ def examine_service(*, url: str | None, key: str | None) -> list[Finding] | None
 
 
 def examine_folder(path: Path) -> list[Finding]:
-    """Look at the data folder of the local stack, and ask the service if it runs.
+    """Examine the data folder of the local stack, and ask the service if it is running.
 
     Args:
         path: the data folder.

@@ -76,7 +76,7 @@ def obtain_grant(
         dataset: the dataset.
         terms: what a quote and an order take.
         amounts: epsilon and delta to ask for where no grant admits the job.
-        purpose: why, for whoever decides.
+        purpose: for the person who decides.
         say: receives progress messages.
 
     Raises:

@@ -23,8 +23,8 @@ def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> Int
         screen: receives progress messages; only the owner reads them.
 
     Raises:
-        InputUnusable: if it refused more rows than the order allows; the screen was told why, and nothing is kept.
-        UnderstudyError: if the service refuses them; where it refused every row, the screen was told why.
+        InputUnusable: if it refused more rows than the order allows; the screen shows why, and nothing is kept.
+        UnderstudyError: if the service refuses them; if it refused every row, the screen shows why.
     """
     rows = order.table.rows
     try:
@@ -35,7 +35,7 @@ def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> Int
     except Refused as refusal:
         for line in refused_rows(
             refusal.facts.get("report")
-        ):  # nothing is stored: nobody can ask for it later
+        ):  # nothing is stored, so the report cannot be read later
             screen.say(line)
         raise
     if report.waiting:
@@ -49,7 +49,7 @@ def upload(owner: Client, dataset: Dataset, order: Order, screen: Screen) -> Int
 
 
 def _give_back(owner: Client, dataset: Dataset, report: IntakeReport, screen: Screen) -> NoReturn:
-    """Discard rows that wait for the owner's decision: the owner is here, and can send them again."""
+    """Discard rows that wait for the owner's decision; the owner runs this command and can send them again."""
     for line in refused_rows(report.document):
         screen.say(line)
     owner.discard_rows(dataset.id)
@@ -86,5 +86,5 @@ def _of(column: str) -> str:
 
 
 def _place(problem: Json, counted: str) -> str:
-    """Such as ``line 5``; what the number counts, a line, a row or an entry, is also the key that it stands under."""
+    """Format a place, such as ``line 5``. The unit (line, row or entry) is also the key of the number."""
     return f"{counted} {problem[counted]}: {problem['kind']}{_of(problem['column'])}"

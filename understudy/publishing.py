@@ -191,7 +191,7 @@ def set_budget(
 ) -> None:
     """Set the cap that was asked for, or the smallest that admits the job if the population has none yet.
 
-    Without an admin's key the present cap stays, and whoever approves the budget request sees to it.
+    Without an admin's key the cap stays as it is; it is then up to the person who approves the budget request.
 
     Args:
         connection: the service and the keys.
@@ -229,7 +229,7 @@ def train(analyst: Client, dataset: Dataset, order: Order, grant_id: str, screen
 
     Raises:
         JobEnded: if it ended without a release.
-        ServiceUnreachable: if no answer comes any more; the screen is told that the job goes on.
+        ServiceUnreachable: if the service stops answering; the screen says that the job goes on.
     """
     quote = analyst.ask_quote(dataset.id, **order.terms, grant_id=grant_id)
     for line in quote_lines(quote):

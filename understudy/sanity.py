@@ -1,4 +1,4 @@
-"""A first look at synthetic rows, computed from them and the declared domain alone: no real row is read."""
+"""Sanity checks of synthetic rows, computed from them and the declared domain alone: no real row is read."""
 
 import csv
 from collections import Counter

@@ -79,7 +79,7 @@ class AsyncGovernance:
         return await self._session.run(Call("POST", path, BudgetRequest.from_json, body={"note": note}))
 
     async def withdraw_request(self, request_id: str) -> BudgetRequest:
-        """Withdraw a request of one's own (analyst)."""
+        """Withdraw one's own request (analyst)."""
         path = f"/v1/budget-requests/{request_id}/withdraw"
         return await self._session.run(Call("POST", path, BudgetRequest.from_json))
 

@@ -1,4 +1,4 @@
-"""Jobs and releases bound to the client that returned them. They stand in one file because each leads to the other."""
+"""Jobs and releases bound to the client that returned them. They share a file because each leads to the other."""
 
 from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, field, replace

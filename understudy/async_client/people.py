@@ -33,7 +33,7 @@ class AsyncPeople(AsyncSession):
         )
 
     async def list_keys(self) -> tuple[ApiKey, ...]:
-        """Return one's own keys, as an admin everybody's, without their secrets."""
+        """Return one's own keys, or everybody's for an admin, without their secrets."""
         return await self.run(Call("GET", "/v1/keys", items(ApiKey.from_json)))
 
     async def rotate_key(self, key_id: str) -> NewKey:
@@ -67,7 +67,7 @@ class AsyncPeople(AsyncSession):
         return await self.run(Call("POST", f"/v1/people/{principal_id}/enrolments", _read_person))
 
     async def list_enrolments(self) -> Sequence[Json]:
-        """Return one's own enrolments, as an admin or an auditor everybody's."""
+        """Return one's own enrolments, or everybody's for an admin or an auditor."""
         return await self.run(Call("GET", "/v1/enrolments", items(_read_person)))
 
     async def cancel_enrolment(self, enrolment_id: str) -> Json:

@@ -1,4 +1,4 @@
-"""``understudy demo``: publish the simulated hospital admissions, or one's own table, at epsilon 1."""
+"""``understudy demo``: publish the simulated hospital admissions, or your own table, at epsilon 1."""
 
 import secrets
 from pathlib import Path
@@ -19,7 +19,7 @@ from understudy.cli.options import (
     Settings,
     finite,
 )
-from understudy.cli.publish import check_guarantee, some_service, summary, told, warn
+from understudy.cli.publish import check_guarantee, published_document, some_service, summary, warn
 from understudy.cli.screen import TerminalScreen
 from understudy.cli.service import Service
 from understudy.errors import InputUnusable, NotInstalled
@@ -83,7 +83,7 @@ def demo(
     with some_service(Service(data_folder=out / "data-folder"), screen) as connection:
         published = publish_order(connection, order, screen)
     if as_json:
-        tell(told(published), (), as_json=True)
+        tell(published_document(published), (), as_json=True)
         warn(published, screen)
         return
     for line in [
@@ -108,7 +108,7 @@ def simulated(folder: Path, rows: int, screen: TerminalScreen) -> tuple[Path, Pa
     Args:
         folder: where.
         rows: number of rows.
-        screen: told, loudly, that nobody in it is real.
+        screen: says that no real person is in it.
 
     Raises:
         NotInstalled: if numpy is missing.

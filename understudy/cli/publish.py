@@ -155,21 +155,21 @@ def publish(
     screen = TerminalScreen(Console(stderr=as_json))
     with some_service(service, screen) as connection:
         published = publish_order(connection, order, screen)
-    tell(told(published), summary(published, order), as_json=as_json)
+    tell(published_document(published), summary(published, order), as_json=as_json)
     if published.sheet is not None and not as_json:
         screen.show(published.sheet)
     warn(published, screen)
 
 
 def warn(published: Published, screen: Screen) -> None:
-    """Tell what to know of a generator that is degenerate, and end with its exit status.
+    """Warn about a degenerate generator, and exit with its status.
 
     Args:
         published: what came of the order.
-        screen: told it.
+        screen: shows the warning.
 
     Raises:
-        Exit: if there is something to tell.
+        Exit: if there is a warning.
     """
     if published.job.warning is not None:
         screen.say(f"WARNING: {published.job.warning}")
@@ -213,10 +213,10 @@ def chosen_budget(epsilon: float | None, delta: float | None) -> tuple[float, fl
 
 @contextmanager
 def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
-    """Yield a service: the named one, the one running on the data folder, or one started for the time being.
+    """Yield a service: the named one, the one running on the data folder, or one started for the duration of the command.
 
     Args:
-        service: what the command line says of it.
+        service: the service options of the command line.
         screen: receives progress messages.
     """
     folder = service.data_folder or default_data_folder()
@@ -236,7 +236,7 @@ def some_service(service: Service, screen: Screen) -> Iterator[Connection]:
 
 
 def summary(published: Published, order: Order) -> list[str]:
-    """Say where everything is and what was spent.
+    """Summarise the files and what was spent.
 
     Args:
         published: what came of the order.
@@ -257,8 +257,8 @@ def summary(published: Published, order: Order) -> list[str]:
     return ["", headline, *(f"  {file.resolve()}" for file in published.files), paid, more]
 
 
-def told(published: Published) -> Json:
-    """Say the same as a document.
+def published_document(published: Published) -> Json:
+    """Return the summary as a JSON document.
 
     Args:
         published: what came of the order.

@@ -1,4 +1,4 @@
-"""``understudy report``: real rows beside synthetic ones, for the owner of the rows and nobody else."""
+"""``understudy report``: the owner report, which compares a release with the real rows for their owner alone."""
 
 from pathlib import Path
 from typing import Annotated

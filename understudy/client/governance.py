@@ -75,7 +75,7 @@ class Governance:
         return self._session.run(Call("POST", path, BudgetRequest.from_json, body={"note": note}))
 
     def withdraw_request(self, request_id: str) -> BudgetRequest:
-        """Withdraw a request of one's own (analyst)."""
+        """Withdraw one's own request (analyst)."""
         path = f"/v1/budget-requests/{request_id}/withdraw"
         return self._session.run(Call("POST", path, BudgetRequest.from_json))
 

@@ -1,4 +1,4 @@
-"""A file of fake records of a domain, or why there is none."""
+"""Files of fake records of a domain."""
 
 from understudy.documents import Json
 from understudy.dummies.files import MOST_PIXELS, MOST_ROWS, WRITERS, fake_images

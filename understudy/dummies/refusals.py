@@ -1,10 +1,10 @@
-"""What dummy mode refuses, in the form and with the codes of the service."""
+"""Refusals of dummy mode, in the form and with the codes of the service."""
 
 from understudy.documents import Json
 
 
 class DummyRefusal(Exception):
-    """A refusal on its way to the client, which raises the class that the service's would be.
+    """A refusal; the client raises the same class as for a refusal of the service.
 
     Args:
         status: HTTP status.

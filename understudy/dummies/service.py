@@ -117,7 +117,7 @@ class DummyService:
         return {"intake_report": self.take_rows(found["dataset_id"])}
 
     def members(self, dataset_id: str) -> Json:
-        """List the members: whoever asks."""
+        """List the members: the caller alone."""
         _found(self._datasets, dataset_id, "dataset")
         return {"items": [{"principal_id": ME, "added_at": LONG_AGO, "name": "dummy"}]}
 
@@ -169,7 +169,7 @@ class DummyService:
         return _found(self._requests, request_id, "request")
 
     def approve(self, request_id: str) -> Json:
-        """Approve a request, also one's own."""
+        """Approve a request, even the caller's own."""
         found = _found(self._requests, request_id, "request")
         found["state"] = "approved"
         found["grant"] = {

@@ -59,7 +59,7 @@ class DummyTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
 
 def _has_document(request: httpx.Request) -> bool:
-    """Whether the request brings JSON; anything else is rows, which nobody looks at."""
+    """Whether the request brings JSON; anything else is rows, which are ignored."""
     return str(request.headers.get("content-type")).startswith("application/json")
 
 
@@ -71,7 +71,7 @@ def _routes(service: DummyService) -> list[tuple[str, str, Handler]]:
         return lambda found, **_asked: answer(found)
 
     def with_body(answer: Callable[..., Json]) -> Handler:
-        return lambda *found, body, query: answer(*found, body)  # noqa: ARG005 - every handler is told both
+        return lambda *found, body, query: answer(*found, body)  # noqa: ARG005 - every handler takes both
 
     def nothing(*_found: str, **_asked: Any) -> None:  # noqa: ANN401 - likewise
         return None

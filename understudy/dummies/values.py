@@ -69,7 +69,7 @@ Read = tuple[str, tuple[str, ...], Draw]
 
 
 def _ends(column: Json, *, otherwise: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The bounds of a column; where they are learnt and none are declared, some that nobody can mistake for real ones."""
+    """The bounds of a column; where they are learnt and none are declared, bounds that cannot be mistaken for real ones."""
     if column.get("bounds") == "learn":
         return column.get("lower", otherwise[0]), column.get("upper", otherwise[1])
     edges = column.get("edges") or (column["lower"], column["upper"])
@@ -144,7 +144,7 @@ _READERS: Final[Mapping[str, Callable[[Json], Read]]] = {
 
 
 def require_condition(columns: tuple[FakeColumn, ...], where: Json) -> str | None:
-    """Say what is wrong with a condition, or None.
+    """Return what is wrong with a condition, or None.
 
     Args:
         columns: the modelled columns.

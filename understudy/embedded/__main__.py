@@ -35,12 +35,12 @@ def main(data_folder: str, port: str) -> int:
 
 
 def stop_on_signals(supervisor: Supervisor) -> None:
-    """Let Ctrl-C, a closed terminal and a polite kill end the stack cleanly.
+    """Stop the stack cleanly on SIGINT, SIGHUP and SIGTERM.
 
     ``nohup`` ignores SIGHUP for its command, and it stays ignored.
 
     Args:
-        supervisor: told to stop by the signals.
+        supervisor: stopped by the signals.
     """
 
     def stop(_number: int, _frame: FrameType | None) -> None:

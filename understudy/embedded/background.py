@@ -1,4 +1,4 @@
-"""A stack for the duration of one command: the supervisor as a child process that dies with us."""
+"""A stack for the duration of one command: a supervisor as a child process."""
 
 import json
 import signal
@@ -16,7 +16,7 @@ STOP_SECONDS = 60.0
 
 @contextmanager
 def background_stack(data_folder: Path, *, port: int = 0) -> Iterator[str]:
-    """Start a stack, give its address, stop it at the end.
+    """Start a stack, yield its address, and stop it at the end.
 
     Args:
         data_folder: its data folder, made where missing.

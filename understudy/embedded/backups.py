@@ -13,9 +13,9 @@ from understudy.embedded.redis import RedisServer
 
 Notice = Callable[[str], None]
 _UPGRADE_FIRST = 3
-"""What workers.restore says of a backup of another release."""
+"""Exit status of workers.restore for a backup of another release."""
 _UNUSED_PORT = 1
-"""The settings want a port; nothing here listens."""
+"""The settings require a port; no process of a backup listens."""
 
 
 def back_up(folder: DataFolder, target: Path) -> None:
@@ -26,7 +26,7 @@ def back_up(folder: DataFolder, target: Path) -> None:
         target: where the backup goes.
 
     Raises:
-        ServerFailed: it could not be made; the message says why.
+        ServerFailed: if it could not be made; the message says why.
     """
     postgres = _postgres(folder)
     try:
@@ -43,11 +43,11 @@ def back_up(folder: DataFolder, target: Path) -> None:
 
 
 def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
-    """Put a backup back into a data folder whose stack is stopped. Returns whether no ledger has forgotten anything.
+    """Restore a backup into a data folder whose stack is stopped. Return whether every ledger still holds all noted spends.
 
     Args:
         folder: the data folder, with its master key.
-        source: what ``back_up`` has written.
+        source: folder that ``back_up`` wrote.
         notice: receives the lines that say what was found.
 
     Raises:
@@ -62,7 +62,7 @@ def restore(folder: DataFolder, source: Path, *, notice: Notice) -> bool:
     lock = folder.lock()
     try:
         with _started(postgres):
-            # So that the backup's schema is compared with this release's.
+            # Restoring compares the backup's schema with the one of this release.
             _run(folder, postgres, "migrations", "migrations.upgrade")
             log = folder.log("restore")
             log.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""One child process under our control: it dies with us, has its own group, and writes its own log."""
+"""A child process that dies with its parent, has its own process group, and writes its own log."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ LOG_LIMIT_BYTES = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to start and how it ends.
+    """A command to run, and how to end it.
 
     Attributes:
         name: short name for messages and the log file.
@@ -74,7 +74,7 @@ class Child:
         return self._process.poll()
 
     def signal(self, number: int) -> None:
-        """Send a signal to the child alone; a child that has ended is left in peace."""
+        """Send a signal to the child alone, unless it has ended."""
         if self.exit_status is None:
             self._process.send_signal(number)
 
@@ -87,7 +87,7 @@ class Child:
         return True
 
     def stop(self) -> int:
-        """End the child cleanly, or hard after its grace time, then sweep what is left of its group.
+        """End the child cleanly, or by SIGKILL after its grace time, then kill what is left of its group.
 
         Returns:
             The exit status.
@@ -106,7 +106,7 @@ class Child:
 
 
 def rotate(log: Path) -> None:
-    """Keep one older log once a log has grown past the limit.
+    """Rotate a log that has grown past the limit; one older log is kept.
 
     Args:
         log: the log file, which need not exist.

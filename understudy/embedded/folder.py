@@ -36,10 +36,10 @@ class DataFolder:
 
     @classmethod
     def prepare(cls, path: Path) -> "DataFolder":
-        """Make the folder and what is missing in it.
+        """Create the folder, or what it lacks.
 
         Args:
-            path: where it is or shall be.
+            path: the folder.
 
         Raises:
             FolderUnusable: if it is a file, belongs to another user, or holds other things.
@@ -74,12 +74,12 @@ class DataFolder:
 
     @property
     def run_folder(self) -> Path:
-        """Where the sockets are."""
+        """Folder of the sockets."""
         return socket_folder(self.path)
 
     @property
     def connection_file(self) -> Path:
-        """What the client reads to find the service."""
+        """File from which clients read the address and the keys."""
         return self.path / "connection.json"
 
     @property
@@ -111,7 +111,7 @@ class DataFolder:
         return keys
 
     def clear_scratch(self) -> None:
-        """Remove what a crash left of uploads; only for who holds the lock, before anybody works in the folder."""
+        """Remove leftovers of interrupted uploads. The caller holds the lock, and no role is running yet."""
         for left in (self.path / "scratch").iterdir():
             if left.is_file():
                 left.unlink(missing_ok=True)
@@ -125,7 +125,7 @@ class DataFolder:
         write_private(self.connection_file, json.dumps({"url": url, "keys": self.keys()}, indent=2) + "\n")
 
     def withdraw(self) -> None:
-        """Take the announcement back."""
+        """Remove the announcement."""
         self.connection_file.unlink(missing_ok=True)
 
 
@@ -156,7 +156,7 @@ class FolderLock:
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         os.close(self._descriptor)
 
 

@@ -14,7 +14,7 @@ LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 def launcher_prefix(*, death_signal: int, identity: str) -> list[str]:
-    """Return the words that stand before a command so that it dies with this process.
+    """Return the command prefix with which a process dies when this one does.
 
     Args:
         death_signal: signal the command receives when this process dies.

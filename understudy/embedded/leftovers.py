@@ -1,4 +1,4 @@
-"""What an earlier run may have left: a process named by a stale pid file, or a socket folder."""
+"""Leftovers of an earlier run: a process named by a stale pid file, a socket folder."""
 
 import hashlib
 import os
@@ -24,8 +24,8 @@ def end_leftover(pid_file: Path, *, program: str, signals: Sequence[int], second
     Args:
         pid_file: its first line is the process id; need not exist.
         program: file name of the program.
-        signals: from polite to hard; the next is sent when one did not help in time.
-        seconds_each: patience after each signal.
+        signals: from gentle to hard; the next is sent if one did not end the process in time.
+        seconds_each: time to wait after each signal.
     """
     pid = _pid_in(pid_file)
     for number in signals:
@@ -70,7 +70,7 @@ def socket_folder(data_folder: Path) -> Path:
         data_folder: absolute path of the data folder.
 
     Raises:
-        FolderUnusable: if somebody else already made a folder of the short name.
+        FolderUnusable: if another user already made a folder of the short name.
     """
     inside = data_folder / "run"
     if len(os.fsencode(inside)) + len(LONGEST_SOCKET_NAME) <= LONGEST_SOCKET_PATH:

@@ -62,7 +62,7 @@ class PostgresServer:
     """
 
     def __init__(self, folder: Path, *, run_folder: Path, log: Path, durable: bool = True) -> None:
-        """Describe the server; nothing is started or written yet."""
+        """Configure the server; nothing is started or written yet."""
         self.folder = folder
         self.run_folder = run_folder
         self.log = log

@@ -36,7 +36,7 @@ class RedisServer:
     """One server in one folder, reachable through a socket in a 0700 folder, which is its access control."""
 
     def __init__(self, folder: Path, *, run_folder: Path, log: Path) -> None:
-        """Describe the server; nothing is started or written yet.
+        """Configure the server; nothing is started or written yet.
 
         Args:
             folder: holds the append-only file, the configuration and the pid file.
@@ -88,7 +88,7 @@ class RedisServer:
         return self.child
 
     def stop(self) -> None:
-        """Let the server write its state and exit."""
+        """Shut the server down; it writes its state first."""
         if self.child is not None:
             self.child.stop()
             self.child = None
@@ -128,7 +128,7 @@ class RedisServer:
         return self._ask(b"PING").startswith(b"+PONG")
 
     def flush(self) -> None:
-        """Forget every message: for tests, which share one server."""
+        """Delete all messages; for tests, which share one server."""
         self._ask(b"FLUSHALL")
 
     def _ask(self, command: bytes) -> bytes:

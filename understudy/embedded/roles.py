@@ -1,4 +1,4 @@
-"""The commands of the roles that the supervisor starts, and the environment that tells them where everything is."""
+"""Commands and environment of the roles that the supervisor starts."""
 
 import os
 import signal
@@ -73,7 +73,7 @@ def worker(folder: DataFolder, environment: Mapping[str, str]) -> Command:
 
 
 def upkeep(folder: DataFolder, environment: Mapping[str, str]) -> Command:
-    """Send lost messages again and audit the ledger."""
+    """Resend lost messages and audit the ledger."""
     return _python(folder, environment, "upkeep", ["-m", "workers.upkeep"])
 
 

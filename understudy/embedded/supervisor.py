@@ -54,7 +54,7 @@ class Supervisor:
     Attributes:
         folder: the data folder.
         port: port of the API; 0 chooses a free one.
-        notice: receives one line for each thing a person may want to know.
+        notice: receives progress messages.
         parent: process id of the parent whose death stops the stack, or None.
     """
 
@@ -143,7 +143,7 @@ class Supervisor:
             time.sleep(0.05)
 
     def _look_after(self) -> None:
-        """Notice deaths, and restart each dead role when its pause is over."""
+        """Restart each role that died, once its pause is over."""
         now = time.monotonic()
         for watched in self._watched:
             child = watched.child
@@ -182,7 +182,7 @@ class Supervisor:
 
 
 def free_port(port: int) -> int:
-    """Return a port of the loopback interface that nobody listens on.
+    """Return a free port of the loopback interface.
 
     Args:
         port: the wanted port, or 0 for any.

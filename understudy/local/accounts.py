@@ -65,7 +65,7 @@ class Payment:
 
 
 def default_ledgers() -> Path:
-    """Where ledgers are kept if nobody says otherwise: beside the data folder of the local stack, for every program of a user."""
+    """Default folder of ledgers: beside the data folder of the local stack, shared by all programs of a user."""
     return default_data_folder() / "ledgers"
 
 

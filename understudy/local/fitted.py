@@ -20,7 +20,7 @@ class Fitted:
 
     Attributes:
         bundle: the generator with its certificate, as a service's bundle; the only part to pass on.
-        certificate: what was spent, how; nobody has signed it.
+        certificate: what was spent, by which mechanism; unsigned.
         rows_refused: rows that the declared rules refused. For the owner only: not differentially private.
         refusals: why, with counts. For the owner only.
     """

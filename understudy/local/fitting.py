@@ -92,7 +92,7 @@ def fit(
         max_refused: the largest share of records that the domain's rules may refuse, from 0 to 1. Above it nothing is charged
             and nothing trained; below it `RowsRefused` warns, and the result holds the counts.
         ledgers: folder of the ledgers; else one that all programs of this user share.
-        watch: told stage, step and number of steps.
+        watch: called with stage, step and number of steps.
 
     Warns:
         DegenerateGenerator: its draws do not vary as they should; the certificate's member `generator_check` says where.
@@ -167,7 +167,7 @@ class LocalHost:
     """A `models.synthesizer.TrainingHost` of one process: no checkpoints, so a training that is broken off is lost.
 
     Args:
-        watch: told stage, step and number of steps.
+        watch: called with stage, step and number of steps.
     """
 
     def __init__(self, watch: Watch | None) -> None:
