@@ -1,4 +1,4 @@
-"""Answers from the noisy counts of a release: asked of a bundle file on this machine, or of a service.
+"""Answers from the noisy counts of a release, from a bundle file or from a service.
 
     answer = understudy.ask("bundle.zip", "age by sex where region = north")
     for row in answer.rows:
@@ -27,12 +27,12 @@ class Row:
     """One row of an answer.
 
     Attributes:
-        values: what the columns of the answer hold.
-        estimate: clipped to what is possible; None of a ratio over what is within noise of nothing.
-        low: lower end of the 95 % interval; None where there is no interval.
-        high: upper end of it; None likewise.
-        standard_error: of the estimate before it is clipped; None of a ratio over noise, and of an assumption.
-        unbiased: the estimate before it is clipped, for adding up; None likewise.
+        values: one for each column of the answer.
+        estimate: clipped to the possible range; None for a ratio whose denominator is within noise of zero.
+        low: lower end of the 95 % interval; None if there is no interval.
+        high: upper end of it, or None.
+        standard_error: of the unclipped estimate; None for such a ratio and for an assumed answer.
+        unbiased: the unclipped estimate, for adding up; None for such a ratio.
     """
 
     values: tuple[str, ...]
@@ -49,13 +49,13 @@ class Answer:
 
     Attributes:
         measure: "count", "mean" or "share".
-        basis: "counted"; or "assumed" of columns that were not counted together: the first note says what was assumed.
+        basis: "counted"; or "assumed" for columns that were not counted together: the first note states the assumption.
         columns: what the rows are of.
         rows: one for each combination of the columns' values.
         counted: what a count counts.
-        drawn_rows: synthetic rows below which their sampling error alone exceeds that of the largest group; None where it
+        drawn_rows: synthetic rows below which their sampling error alone exceeds that of the largest group; None if it
             is not known.
-        notes: what to know before the numbers are used.
+        notes: caveats.
         document: the whole answer.
     """
 
@@ -145,10 +145,10 @@ def ask(bundle: Path | str | bytes, question: str) -> Answer:
         question: such as "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward".
 
     Raises:
-        InputUnusable: there is no such bundle.
-        InvalidInput: the question cannot be read, or names what is not declared; or the bundle is damaged.
-        Conflict: the bundle holds no counts, or nothing can be said of these columns together.
-        NotInstalled: the engine is missing.
+        InputUnusable: if there is no such bundle.
+        InvalidInput: if the question cannot be read or names an undeclared column or value, or the bundle is damaged.
+        Conflict: if the bundle holds no counts, or none that answer for these columns together.
+        NotInstalled: if the engine is missing.
     """
     try:
         from understudy.local.asking import answered_from

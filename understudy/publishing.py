@@ -23,7 +23,7 @@ from understudy.uploads import UploadNote
 
 BUNDLE, CERTIFICATE, LEDGER = "bundle.zip", "certificate.json", "ledger.json"
 KEYS = "signing-keys.json"
-"""The service's public keys, as it shows them itself: what `understudy verify --keys` takes."""
+"""The service's public keys, for `understudy verify --keys`."""
 CANCEL_SECONDS = 30.0
 CANCEL_LOOK_SECONDS = 0.3
 
@@ -39,7 +39,7 @@ def publish(connection: Connection, order: Order, screen: Screen) -> Published:
     Raises:
         ApprovalPending: if a budget request waits for another person; a later run draws on its grant.
         UnderstudyError: if anything else fails; a job that was ordered has then ended or been cancelled, unless the service
-            gives no answer any more.
+            stopped answering.
     """
     order.out.mkdir(parents=True, exist_ok=True)
     with connection.client("owner") as owner, connection.client("analyst") as analyst:

@@ -1,4 +1,4 @@
-"""A quote as a few lines for people: what would run, what it costs, what is left."""
+"""Format a quote for people: what would run, what it costs, what is left."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ NO_EXPECTATION = {
     "no-anchor": "nothing is counted where a critic alone trains",
     "chosen-under-noise": "a graphical model chooses under noise which columns it counts together",
 }
-"""Why a quote expects no error of counts, by its code."""
+"""Why a quote states no expected error of counts, by its code."""
 
 
 def quote_lines(quote: Quote) -> list[str]:
-    """Format a quote as a few lines; of a selection it tells both prices.
+    """Format a quote as a few lines, with both prices for a selection.
 
     Args:
         quote: the quote.
@@ -52,7 +52,7 @@ def _training(document: Json) -> list[str]:
 
 
 def _bound(document: Json) -> list[str]:
-    """What is said of a declared bound on the records of a unit."""
+    """Describe the declared bound on the records of a unit."""
     unit = document.get("privacy_unit") or {}
     records = unit.get("records")
     if records is None:
@@ -63,8 +63,8 @@ def _bound(document: Json) -> list[str]:
 
 
 def _expected(document: Json) -> list[str]:
-    """How far off counts of synthetic rows will be, and what is measured; why that is not known in advance."""
-    if "expected_error" not in document:  # of a service of before there was one
+    """Describe the expected error of counts and what is measured, or why it is not known in advance."""
+    if "expected_error" not in document:  # services of earlier versions do not state it
         return []
     found = document["expected_error"]
     if found is None:
@@ -93,7 +93,7 @@ def _errors(found: Mapping[str, Any]) -> str:
 
 
 def _learning(learning: Mapping[str, Any] | None) -> list[str]:
-    """What is learnt of the domain first, in one line; none where all of it is declared."""
+    """Describe what is learnt of the domain first; no line if all of it is declared."""
     if learning is None:
         return []
     learnt = Counter(release["learns"] for release in learning["releases"])
@@ -113,7 +113,7 @@ def _learning(learning: Mapping[str, Any] | None) -> list[str]:
 
 
 def _reused(reused: Mapping[str, Any] | None) -> list[str]:
-    """What earlier counts are worth, in one line; none where none are taken over."""
+    """Describe what reused counts are worth; no line if none are reused."""
     if reused is None:
         return []
     count = len(reused["releases"]) + sum(len(one["holds"]) for one in reused["releases"])

@@ -1,4 +1,4 @@
-"""Which declared rules between columns the noisy counts of a release contradict: of a bundle file, or of a service's release.
+"""Check declared rules between columns against the noisy counts of a bundle file or of a service's release.
 
     for rule in understudy.check_rules("bundle.zip").contradicted:
         print(rule.pointer, rule.columns, rule.contradictions)
@@ -18,7 +18,7 @@ from understudy.plain_text import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two columns whose counts say that records break a rule.
+    """Two columns whose counts contradict a rule.
 
     Attributes:
         columns: names of the two columns.
@@ -43,7 +43,7 @@ class CheckedRule:
         pointer: JSON pointer to the rule in the domain document.
         kind: of the rule.
         columns: names of all columns that it ties together.
-        finding: "contradicted", "not-contradicted", or "not-checked": the counts say nothing of it.
+        finding: "contradicted", "not-contradicted", or "not-checked": the counts do not cover it.
         contradictions: one for each two columns that contradict the rule.
     """
 
