@@ -67,7 +67,7 @@ def parse_selection(
         message = f"a selection needs all of --candidate ({_FEWEST} to {_MOST} times), --selection-epsilon and --choice-epsilon"
         raise InputUnusable(message)
     if settings:
-        message = "--set is for an order of one generator; the options of a selection stand at its candidates"
+        message = "--set is for an order of one generator; give the options of a selection with --candidate"
         raise InputUnusable(message)
     return {
         "candidates": [parse_candidate(word) for word in candidates],

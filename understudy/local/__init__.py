@@ -1,4 +1,4 @@
-"""The engine of the service without a service, where it is installed: the one part of the client that imports it.
+"""The service's engine, used without a service: the only part of the client that imports it.
 
     from understudy.local import fit, set_cap
 

@@ -1,4 +1,4 @@
-"""What a dataset's file of a ledger allows: its cap, set once; a charge reserved and spent before a row is touched."""
+"""Budget accounting on a dataset's ledger file: the cap, set once; charges, reserved and spent before a row is read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ OWNER = "the owner of the file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a dataset's ledger says.
+    """The state of a dataset's ledger.
 
     Attributes:
         path: the file.
@@ -51,7 +51,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payment:
-    """What was paid for one training.
+    """The payment for one training.
 
     Attributes:
         population_id: whose chain paid.
@@ -70,7 +70,7 @@ def default_ledgers() -> Path:
 
 
 def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None = None) -> Account:
-    """Set what everything ever released about a dataset may cost together; once, before the first training.
+    """Set the cap on everything ever released about a dataset; once, before the first training.
 
     Under the rule of the filters one training of (epsilon, delta) needs a cap of its epsilon and twice its delta.
 
@@ -98,7 +98,7 @@ def set_cap(dataset: str, *, epsilon: float, delta: float, ledgers: Path | None 
 
 
 def read_account(dataset: str, *, ledgers: Path | None = None) -> Account:
-    """Verify a dataset's ledger from its first line and say where it stands.
+    """Verify a dataset's ledger from its first line and return its state.
 
     Args:
         dataset: what the dataset is called.
@@ -113,7 +113,7 @@ def read_account(dataset: str, *, ledgers: Path | None = None) -> Account:
 
 
 def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> Payment:
-    """Reserve and spend what a plan costs. When this returns it is on the disk, whatever becomes of the training.
+    """Reserve and spend the cost of a plan. It is on the disk when this returns, whatever happens to the training.
 
     Args:
         path: the ledger.
@@ -151,7 +151,7 @@ def pay(path: Path, dataset: str, plan: Plan, *, job_id: UUID, clock: Clock) -> 
 
 
 def settle(path: Path, dataset: str, plan: Plan, payment: Payment, *, job_id: UUID, clock: Clock) -> None:
-    """Note that a training ran to its end. What it cost stays; a training that is never settled cost the same.
+    """Record that a training ran to its end. Its charge stays; a training that is never settled costs the same.
 
     Args:
         path: the ledger.
@@ -177,7 +177,7 @@ def settle(path: Path, dataset: str, plan: Plan, payment: Payment, *, job_id: UU
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """Let the engine's refusals be the ones that the service's clients know: the same classes, codes and facts."""
+    """Raise the engine's refusals as the clients' errors: the same classes, codes and facts."""
     try:
         yield
     except EngineError as error:
@@ -194,7 +194,7 @@ def answered() -> Iterator[None]:
 
 
 def already_set(dataset: str, cap: Cap) -> Conflict:
-    """The refusal of a second cap."""
+    """Return the refusal of a second cap."""
     return Conflict(
         409,
         {

@@ -1,4 +1,4 @@
-"""torch in this process as the proofs need it: what a program may have set before is refused, or set aside for a while."""
+"""Torch settings that the proofs need: settings of the calling program are refused, or changed for the duration of a training."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +11,11 @@ from understudy.errors import InputUnusable
 _EXACT: Final = frozenset({"none", "ieee"})
 _SIDE: Final = 256
 _TINY: Final = 2.0**-16
-"""One part in it is kept by float32 and lost by bfloat16 and TF32."""
+"""Relative difference that float32 keeps, and bfloat16 and TF32 round away."""
 
 
 def require_plain_torch() -> None:
-    """Refuse settings of this process under which arithmetic is not the one that was proven.
+    """Refuse settings of this process under which arithmetic differs from the proven one.
 
     Clipping is only as good as the norms it divides by: with products of 8 or 11 bits a record could weigh more than it is
     charged for.
@@ -37,7 +37,7 @@ def require_plain_torch() -> None:
 
 @contextmanager
 def repeatable_torch() -> Iterator[None]:
-    """What a training child sets for good, for a while: gradients, and operations that are repeatable."""
+    """Enable gradients and deterministic operations for a while; a training child sets them for good."""
     before = torch.are_deterministic_algorithms_enabled()
     warned = torch.is_deterministic_algorithms_warn_only_enabled()
     filling = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ def repeatable_torch() -> Iterator[None]:
 
 
 def _exact_products() -> bool:
-    """Whether products are those of float32: by what is set, and by what comes out (an environment can set it too)."""
+    """Whether products are computed in float32, by the settings and by a test product (an environment variable can change it too)."""
     mkldnn = torch.backends.mkldnn
     places = (torch.backends, mkldnn, getattr(mkldnn, "matmul", None), getattr(mkldnn, "conv", None))
     stated = {getattr(place, "fp32_precision", "none") for place in places}

@@ -1,4 +1,4 @@
-"""Asking without a server: the service's own engine over the noisy counts in a bundle, where it is installed.
+"""Answer questions offline, with the service's engine over the noisy counts in a bundle.
 
 Needs the extra ``understudy[offline]``. No private row is reachable from here.
 """
@@ -20,7 +20,7 @@ def answered_from(bundle: Path | str | bytes, question: str) -> dict[str, Any]:
 
 
 def checked_rules(bundle: Path | str | bytes) -> dict[str, Any]:
-    """Hold a bundle's rules against its counts; see `understudy.rules.check_rules`."""
+    """Compare a bundle's rules with its counts; see `understudy.rules.check_rules`."""
     with _refusing():
         return _opened(bundle).rules_check.to_json()
 

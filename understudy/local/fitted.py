@@ -1,4 +1,4 @@
-"""What a training on this machine leaves: a generator to draw from, to save and to pass on, with its certificate."""
+"""The result of a training on this machine: a generator to draw from, save and share, with its certificate."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +16,7 @@ from understudy.tables import drawn, require_form
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
-    """A generator that was paid for. Drawing from it, saving it and passing the bundle on cost nothing more.
+    """A trained generator. Drawing from it, saving it and sharing the bundle cost no more budget.
 
     Attributes:
         bundle: the generator with its certificate, as a service's bundle; the only part to pass on.
@@ -66,7 +66,7 @@ class Fitted:
         return ask(self.bundle, question)
 
     def check_rules(self) -> RulesCheck:
-        """Hold the declared rules against the noisy counts. It costs nothing; see `understudy.check_rules`."""
+        """Compare the declared rules with the noisy counts. It costs nothing; see `understudy.check_rules`."""
         return check_rules(self.bundle)
 
     @property
@@ -74,7 +74,7 @@ class Fitted:
         return isinstance(self._samples, ImageSamples)
 
     def __getstate__(self) -> NoReturn:
-        """Refuse to be pickled: what was refused among the rows would be in it.
+        """Refuse to be pickled: the pickle would hold the refused rows' report, which is private.
 
         Raises:
             InputUnusable: always.
@@ -102,7 +102,7 @@ class Fitted:
         return file
 
     def save(self, target: Path | str) -> Path:
-        """Write the bundle to a file: what `understudy sample --bundle` and `understudy verify` take.
+        """Write the bundle to a file, for `understudy sample --bundle` and `understudy verify`.
 
         Args:
             target: the file.

@@ -1,4 +1,4 @@
-"""Training on this machine, in this process: what a service and its worker do, without either.
+"""Train on this machine, in this process, without a service or a worker.
 
 Plan, pay, train, certify, in this order: when a row reaches the synthesizer the charge is on the disk, and neither a
 crash nor a failure takes it back. Records are cleaned and coded before, which only their owner sees. All entries of a
@@ -164,7 +164,7 @@ def fit(
 
 
 class LocalHost:
-    """A `models.synthesizer.TrainingHost` of one process: no checkpoints, so a training that is broken off is lost.
+    """A `models.synthesizer.TrainingHost` of one process: no checkpoints, so an interrupted training is lost.
 
     Args:
         watch: called with stage, step and number of steps.
@@ -174,12 +174,12 @@ class LocalHost:
         self._watch = watch
 
     def advance(self, *, stage: str, step: int, total: int) -> None:
-        """Tell how far it is; all of it is paid for already."""
+        """Report progress; the whole training is paid for already."""
         if self._watch is not None:
             self._watch(stage, step, total)
 
     def load_checkpoint(self) -> bytes | None:
-        """There is never a checkpoint."""
+        """Return None: there is never a checkpoint."""
         return None
 
     def checkpoint_due(self) -> bool:
@@ -187,7 +187,7 @@ class LocalHost:
         return False
 
     def save_checkpoint(self, state: bytes) -> None:
-        """Nothing is kept."""
+        """Keep nothing."""
 
 
 def _cleaned(frame: object, labels: object, units: object, domain: Domain) -> Iterable[CleanBlock]:

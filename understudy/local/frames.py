@@ -1,4 +1,4 @@
-"""A frame of the user as clean rows: the service's own cleaning, and no guess at what a column holds.
+"""Clean the user's data frame as the service cleans rows, without guessing what a column holds.
 
 How a value is read may not depend on other rows. Columns of Arrow have a type; a pandas column of Python objects has
 none, and Arrow's guess from all of them would let one date cut the hours off everybody else's times. So such a column
@@ -21,7 +21,7 @@ from core.storage.header import check_header, used_names
 from understudy.errors import InputUnusable
 
 _BROKEN: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
-"""What Arrow raises; its words quote values."""
+"""Errors of Arrow; their messages quote private values."""
 _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "text": (str,),
     "truth": (bool, np.bool_),
@@ -29,9 +29,9 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "decimal": (Decimal,),
     "date": (date,),
 }
-"""The first that fits counts."""
+"""The first kind that fits applies."""
 _READ_ALIKE: Final = frozenset({"text", "truth", "number"})
-"""Kinds whose text is the same beside any other value of their kind; of decimals and times it is not."""
+"""Kinds whose text does not depend on the other values of a column, unlike decimals and times."""
 
 
 def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
@@ -66,7 +66,7 @@ def clean_frame(frame: object, domain: TableDomain) -> CleanBlock:
 
 
 def _used(frame: object, domain: TableDomain) -> pa.Table:
-    """The columns that are read, as Arrow."""
+    """Return the modelled columns as Arrow."""
     names = used_names(domain)
     if type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns"):
         return _of_pandas(frame, domain, names)
@@ -88,7 +88,7 @@ def _of_pandas(frame: Any, domain: TableDomain, names: Sequence[str]) -> pa.Tabl
 
 
 def _require_one_kind(name: str, values: Iterable[object], domain: TableDomain) -> None:
-    """Refuse objects that would be read otherwise beside other rows."""
+    """Refuse objects whose reading would depend on the other rows."""
     kinds = {_kind(value) for value in values}
     declared = next((column for column in domain.modelled if column.name == name), None)
     if None not in kinds and len(kinds) <= 1:
@@ -104,7 +104,7 @@ def _require_one_kind(name: str, values: Iterable[object], domain: TableDomain) 
 
 
 def _kind(value: object) -> str | None:
-    """Which kind a Python object is of, as Arrow would read it; None of what is none."""
+    """Return the kind of a Python object, as Arrow would read it; None if it has none."""
     if isinstance(value, datetime):
         return "time" if value.tzinfo is None else "time with a zone"
     return next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None)

@@ -1,4 +1,4 @@
-"""Clean blocks of an owner's records as what a synthesizer trains on, within the limits that the service keeps."""
+"""Turn clean blocks of records into training data, within the limits of the service."""
 
 import secrets
 from collections import Counter
@@ -26,7 +26,7 @@ class RowsRefused(UserWarning):
 
 @dataclass(frozen=True, kw_only=True)
 class Intake:
-    """What was taken in, and what was refused.
+    """Accepted records, and a report of the refused ones.
 
     Attributes:
         batches: the records, clean; private.
@@ -61,7 +61,7 @@ class Intake:
         return f"the declared domain refused {self.rows_refused} of {total} records ({reasons})"
 
     def require_few_refused(self, max_refused: float) -> None:
-        """Refuse to go on with what is left of the records.
+        """Refuse to train if too many records were refused.
 
         Args:
             max_refused: the largest share of refused records, from 0 to 1.
@@ -112,7 +112,7 @@ def taken_in(blocks: Iterable[CleanBlock], domain: Domain, *, declared_size: int
 
 
 def _require_as_declared(batches: Iterable[pa.RecordBatch], domain: Domain, declared_size: int) -> None:
-    """Refuse what the plan is not for: `core.storage.unit_limit` says why."""
+    """Refuse records that break the plan's assumptions; see `core.storage.unit_limit`."""
     limit = UnitLimit(declared_size=declared_size, unit_column=domain.privacy_unit)
     try:
         for batch in batches:

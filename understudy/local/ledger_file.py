@@ -1,4 +1,4 @@
-"""A ledger of one dataset as a file: JSON lines under the chain of hashes, and the law, of the service's own ledger.
+"""The ledger of one dataset as a file: JSON lines with the hash chain and the admission rules of the service's ledger.
 
 The first line names the dataset; each further line is one entry (`core.ledger.entries`). Lines are only ever appended,
 under an exclusive lock, and are on the disk before anything that they pay for begins. Opening verifies every line from
@@ -52,7 +52,7 @@ def ledger_path(folder: Path, dataset: str) -> Path:
 
 @dataclass(slots=True)
 class OpenLedger:
-    """A ledger while its lock is held: what it amounts to, and where entries are appended.
+    """A ledger while its lock is held: its state, and the file for new entries.
 
     Attributes:
         path: the file.
@@ -69,7 +69,7 @@ class OpenLedger:
 
     @property
     def head(self) -> Head:
-        """The end of the chain."""
+        """The head of the chain."""
         return self.entries[-1].head if self.entries else EMPTY
 
     def append(
@@ -125,7 +125,7 @@ class OpenLedger:
 
 @contextmanager
 def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
-    """Open a dataset's ledger alone, waiting for whoever has it open; make it where there is none.
+    """Open a dataset's ledger exclusively, waiting for other processes; create it if missing.
 
     Args:
         path: the file.
@@ -156,7 +156,7 @@ def opened_ledger(path: Path, dataset: str) -> Iterator[OpenLedger]:
 
 
 def _locked(path: Path) -> int:
-    """The file, locked, that lies at the path. It is let go when it is closed, so also when the process dies."""
+    """Return the locked file at the path. Closing it releases the lock, as does the death of the process."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
         try:
