@@ -1,4 +1,4 @@
-"""Holding the figures of a certificate against accountants that share nothing with the service's."""
+"""Compare the figures of a certificate with accountants that share no code with the service's."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from understudy.verifying.learning import UNBOUNDED_MICROS
 PESSIMISM: Final = 0.02
 """How far above the truth the service's own upper bound by loss distributions may lie: it is never refused for that."""
 LARGEST_EPSILON: Final = 200.0
-"""What is larger promises nothing, and is not verified."""
+"""A larger epsilon promises nothing and is not verified."""
 SMALLEST: Final = 1e-6
 """What anything that ran is reported at least."""
 _DIGITS: Final = 1e-9
@@ -22,7 +22,7 @@ _DIGITS: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recomputed:
-    """Epsilon at the certificate's delta, enclosed.
+    """Bounds on epsilon at the certificate's delta.
 
     Attributes:
         pld: the truth lies within, by privacy loss distributions; None where it is too large to be computed.
@@ -35,7 +35,7 @@ class Recomputed:
 
 @lru_cache(maxsize=64)
 def recompute(parts: tuple[Part, ...], delta: float) -> Recomputed:
-    """Compute epsilon again.
+    """Recompute epsilon.
 
     Args:
         parts: what ran; not empty.
@@ -51,12 +51,12 @@ def scale_of(rdp: Bounds) -> float:
 
 
 def computable(found: Bounds | None) -> Bounds | None:
-    """What was found by losses, unless it promises nothing."""
+    """The epsilon found by privacy losses, unless it promises nothing."""
     return None if found is None or found.low > LARGEST_EPSILON else found
 
 
 def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Iterator[str]:
-    """Say which statement on epsilon is not true, or not within the guarantee."""
+    """Report which statement on epsilon is not true, or not within the guarantee."""
     stated, guarantee = certificate["epsilon"], certificate["privacy_parameters"]["epsilon"]
     pld, rdp = stated["pld"], stated["rdp"]
     if found.pld is None:
@@ -82,7 +82,7 @@ def epsilon_problems(certificate: Mapping[str, Any], found: Recomputed) -> Itera
 def charge_problems(
     certificate: Mapping[str, Any], divergence: Callable[[int], float] | None, *, excess: float = 0.0
 ) -> Iterator[str]:
-    """Say which amount that the ledger was charged is not what the mechanism costs, rounded up to a whole millionth.
+    """Report which amount that the ledger was charged is not what the mechanism costs, rounded up to a whole millionth.
 
     Epsilon and delta are rounded from numbers that the certificate states, so they are exact. A divergence is computed by
     the service and here, each with an error of `renyi.ROUNDING` at most: the amount lies between the two rounded ends.

@@ -1,4 +1,4 @@
-"""Epsilon of a selection, enclosed: one of several parts meets the unit, then one of several trainings, whichever was chosen.
+"""Bounds on epsilon of a selection: a unit is in one of several parts, and then in one of several trainings, whichever was chosen.
 
 With L the loss of the part that the unit lies in, and delta_i(epsilon) the curve of training i, the worst that a choice
 which looks at everything before it can do is
@@ -48,7 +48,7 @@ class Selecting:
 
 @lru_cache(maxsize=16)
 def recompute(selecting: Selecting, delta: float) -> Recomputed:
-    """Compute epsilon again.
+    """Recompute epsilon.
 
     Args:
         selecting: what ran.

@@ -83,7 +83,7 @@ def anchor_problems(
     most_records: int,
     rest: float = 1.0,
 ) -> Iterator[str]:
-    """Say where an anchor is not what options, guarantee, the records' shape and the bound on a unit's records give.
+    """Report where an anchor is not what options, guarantee, the records' shape and the bound on a unit's records give.
 
     Args:
         anchor: of the plan.

@@ -1,4 +1,4 @@
-"""What the accountants of this package take and give."""
+"""Inputs and results of the accountants of this package."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """An interval that holds the true number.
+    """An interval that contains the true number.
 
     Attributes:
         low: nothing below it can be true.

@@ -1,4 +1,4 @@
-"""Opening a bundle from a stranger: exactly the files there are, each once, of bounded size; nothing is written out."""
+"""Open an untrusted bundle: exactly the known files, each once, of bounded size; nothing is written to disk."""
 
 import hashlib
 import json
@@ -121,7 +121,7 @@ def _read(stream: BinaryIO, entry: Entry) -> tuple[File, bytes]:
 
 
 def _written(document: Mapping[str, Any]) -> bytes:
-    """The one spelling of a JSON file in a bundle: a changed space or a second spelling of a number is a change."""
+    """The canonical text of a JSON file in a bundle: another space or another spelling of a number counts as a change."""
     return (
         json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False).encode(errors="surrogatepass")
         + b"\n"

@@ -1,4 +1,4 @@
-"""The ZIP of a bundle, read so that no other reader can find other files in it.
+"""Read the ZIP of a bundle strictly, so that no other reader can find other files in it.
 
 Readers of ZIP disagree where an archive leaves room: some follow the directory at the end, some the local headers from the
 front; some believe names in extra fields, modes, or bytes behind a deflate stream. So one layout alone is read, the one
@@ -23,7 +23,7 @@ _LOCAL_SIGNATURE, _CENTRAL_SIGNATURE, _END_SIGNATURE = b"PK\3\4", b"PK\1\2", b"P
 _METHODS = _STORED, _DEFLATED = 0, 8
 _LARGEST_DIRECTORY: Final = 2**20
 _SYSTEMS: Final = frozenset({0, 3})
-"""Whose modes are understood: DOS and Unix."""
+"""Systems whose file modes are understood: DOS and Unix."""
 _KIND, _REGULAR = 0o170000, 0o100000
 _DOS_KIND: Final = 0x18
 """A folder, or the label of a volume."""
@@ -150,7 +150,7 @@ def check_layout(stream: BinaryIO, entries: Sequence[Entry], start: int) -> None
 
 
 def pieces(stream: BinaryIO, entry: Entry) -> Iterator[bytes]:
-    """Give the content of a file piece by piece; the length that the directory says may be a lie.
+    """Yield the content of a file piece by piece; the length that the directory states may be false.
 
     Raises:
         NotABundle: the content is not the file that the directory describes: it goes on behind its end, or breaks off.

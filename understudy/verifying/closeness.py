@@ -1,4 +1,4 @@
-"""When two computed numbers are the same but for rounding."""
+"""Compare computed numbers up to rounding."""
 
 import math
 from typing import Final

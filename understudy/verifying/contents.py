@@ -1,4 +1,4 @@
-"""Holding the other files of a bundle against its certificate, and against each other."""
+"""Compare the other files of a bundle with its certificate and with each other."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _LONGEST_SIDE, _MOST_LABELS = 256, 1000
 
 
 def artefact_problems(opened: Opened) -> Iterator[str]:
-    """Say which file is not the one that the certificate lists."""
+    """Report which file is not the one that the certificate lists."""
     for name, listed in opened.certificate["artefacts"].items():
         found = opened.files.get(name)
         if found is None:
@@ -40,7 +40,7 @@ def artefact_problems(opened: Opened) -> Iterator[str]:
 
 
 def manifest_problems(opened: Opened) -> Iterator[str]:
-    """Say where the manifest is not one, or lists other files than there are."""
+    """Report where the manifest is not one, or lists other files than there are."""
     manifest = opened.manifest
     schema = manifest.get("schema")
     digested = _SCHEMAS.get(schema) if isinstance(schema, str) else None
@@ -98,7 +98,7 @@ def _is_whole(value: object, most: int) -> bool:
 
 
 def domain_problems(opened: Opened) -> Iterator[str]:
-    """Say where the declared domain is not the one that the certificate speaks of."""
+    """Report where the declared domain is not the one that the certificate speaks of."""
     certificate, domain = opened.certificate, opened.domain
     stated, cardinalities = certificate["data_domain"], described(opened.manifest).cardinalities
     if stated["sha256"] != canonical_digest(domain):
@@ -125,7 +125,7 @@ def domain_problems(opened: Opened) -> Iterator[str]:
 
 
 def look_problems(opened: Opened) -> Iterator[str]:
-    """Say where what a look at the generator is said to have found cannot be; that it was found is attested only."""
+    """Report where what a look at the generator is said to have found cannot be; that it was found is attested only."""
     look, domain = opened.certificate["generator_check"], opened.domain
     found = bool(look["constant_columns"] or look["repeated_labels"] or look["few_records"])
     if look["degenerate"] != found:
@@ -160,6 +160,6 @@ def _image_problems(domain: Mapping[str, Any], manifest: Mapping[str, Any]) -> I
 
 
 def listed(problems: Sequence[str]) -> str:
-    """Problems on one line; the first few speak for all."""
+    """Format problems on one line; only the first few are listed."""
     few = "; ".join(problems[:4])
     return few if len(problems) <= 4 else f"{few}; and {len(problems) - 4} more"  # noqa: PLR2004 - a line's worth

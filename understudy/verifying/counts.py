@@ -1,4 +1,4 @@
-"""Noisy counts: that their tables are of the declared columns, and that their standard errors follow from the certified noise.
+"""Check noisy counts: their tables are of the declared columns, and their standard errors follow from the certified noise.
 
 What the cells hold is attested by the signature alone: nobody can compute noisy counts again.
 """
@@ -33,7 +33,7 @@ _COLUMN_POWER, _TABLE_POWER = 2.0 / 3.0, 0.5
 
 
 def count_problems(opened: Opened, plan: Json) -> Iterator[str]:
-    """Say where the counts are not what the plan released.
+    """Report where the counts are not what the plan released.
 
     Args:
         opened: the bundle, with counts.

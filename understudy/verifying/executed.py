@@ -1,4 +1,4 @@
-"""Holding what is said to have run against the plan, step by step, in time bounded by the plan's steps."""
+"""Compare the recorded execution with the plan, step by step, in time bounded by the plan's steps."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
@@ -12,7 +12,7 @@ Json = Mapping[str, Any]
 
 
 def executed_problems(executed: Json, plan: Json) -> Iterator[str]:
-    """Say where what ran is not what was planned.
+    """Report where what ran is not what was planned.
 
     Args:
         executed: the certificate's member, of the published form.
@@ -79,7 +79,7 @@ def _expected(plan: Json) -> Iterator[tuple[int, float]]:
 
 
 def _joined(runs: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-    """Neighbouring runs of one multiplier as one."""
+    """Merge neighbouring runs of one multiplier."""
     count, value = 0, 0.0
     for steps, multiplier in runs:
         if count and multiplier == value:

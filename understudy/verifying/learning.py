@@ -76,7 +76,7 @@ def says_how_many_count(preprocessing: list[str], plan: Json) -> bool:
 
 
 def learning_problems(plan: Json, columns: int) -> Iterator[str]:
-    """Say where learning is not what the guarantee and the number of releases give.
+    """Report where learning is not what the guarantee and the number of releases give.
 
     Args:
         plan: of the published form.

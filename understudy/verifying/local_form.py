@@ -34,7 +34,7 @@ SEAL: Final = ("context", "algorithm", "key_id", "signature")
 
 
 def localised(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a service's certificate, not signed yet, as one that a person makes alone.
+    """Turn a service's unsigned certificate into a local one, made without a service.
 
     Args:
         certificate: with every member but the signature's; `artefacts` may be missing.
@@ -46,7 +46,7 @@ def localised(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the JSON Schema of local certificates, from that of a service's.
+    """Return the JSON Schema of local certificates, from that of a service's.
 
     Args:
         service: the schema of a service's certificates.
@@ -71,7 +71,7 @@ def local_schema(service: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentences(said: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Where local certificates differ, and what they say there."""
+    """Members of local certificates that differ, with their values."""
     yield ("schema",), SCHEMA
     yield ("model", "actors"), ACTORS
     yield ("composition", "across"), ACROSS

@@ -46,7 +46,7 @@ _BLOCKS = 2**14
 _ROUNDING = 2.0**-43
 """What float64 may change of one frequency of one run's transform: of 2^21 points, whose exponents are below 600."""
 _WRAPPED = 1e-9
-"""The probability under the tilted law that may wrap around, on either side."""
+"""Probability under the tilted distribution that may wrap around, on either side."""
 _SLOPES = np.geomspace(0.05, 20.0, 40)
 """Of Chernoff's bounds, over the deviation of the sum."""
 _LARGE = 30.0

@@ -55,7 +55,7 @@ def fits_synthesizer(plan: Json) -> bool:
 
 
 def plan_problems(plan: Json, records: Described) -> Iterator[str]:
-    """Say where the plan of a graphical model is not what its options, its guarantee and the declared columns give.
+    """Report where the plan of a graphical model is not what its options, its guarantee and the declared columns give.
 
     Args:
         plan: of the published form, with the options and releases of a graphical model.

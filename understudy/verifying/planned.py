@@ -165,7 +165,7 @@ def noise_grid(plan: Json) -> dict[str, Any]:
 
 
 def plan_problems(plan: Json, records: Described) -> Iterator[str]:
-    """Say where a plan is not what its options, its guarantee and the declared columns give.
+    """Report where a plan is not what its options, its guarantee and the declared columns give.
 
     Args:
         plan: of the published form.

@@ -10,7 +10,7 @@ _ROUNDED_UP = 2e-5
 
 
 def block_problems(plan: Json) -> Iterator[str]:
-    """Say where the blocks of noise are not the options' schedule, from the first block's multiplier on."""
+    """Report where the blocks of noise are not the options' schedule, from the first block's multiplier on."""
     expected = list(_blocks(plan["options"]))
     blocks = plan["blocks"]
     stated = [(block["first_step"], block["steps"]) for block in blocks]

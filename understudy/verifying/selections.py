@@ -38,7 +38,7 @@ def mechanism_of(plan: Json) -> dict[str, Any]:
 
 
 def plan_problems(opened: Opened) -> Iterator[str]:
-    """Say where a selection's plan is not what its parts, its options and the declared columns give."""
+    """Report where a selection's plan is not what its parts, its options and the declared columns give."""
     plan = opened.certificate["plan"]
     candidates, finals = plan["candidates"], plan["finals"]
     parts = len(candidates) + 1
@@ -75,7 +75,7 @@ def plan_problems(opened: Opened) -> Iterator[str]:
 
 
 def statement_problems(certificate: Json) -> Iterator[str]:
-    """Say which member is not what the plan and the winner give."""
+    """Report which member is not what the plan and the winner give."""
     plan, executed = certificate["plan"], certificate["executed"]
     if executed["winner"] >= len(plan["finals"]):
         yield "executed/winner"
@@ -102,7 +102,7 @@ def statement_problems(certificate: Json) -> Iterator[str]:
 
 
 def steps_problems(certificate: Json) -> Iterator[str]:
-    """Say where what ran, of any training, is not what was planned."""
+    """Report where what ran, of any training, is not what was planned."""
     plan, executed = certificate["plan"], certificate["executed"]
     if len(executed["candidates"]) != len(plan["candidates"]):
         yield "executed/candidates"
@@ -122,6 +122,6 @@ def recompute(certificate: Json) -> accounting.Recomputed:
 
 
 def charge_problems(certificate: Json) -> Iterator[str]:
-    """Say which amount that the ledger was charged is not what the selection costs, rounded up."""
+    """Report which amount that the ledger was charged is not what the selection costs, rounded up."""
     whole = partial(adaptive.divergence, selecting_of(certificate["plan"]))
     return accounting.charge_problems(certificate, whole, excess=adaptive.CHOICE_EXCESS)

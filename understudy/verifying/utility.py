@@ -1,4 +1,4 @@
-"""Verifying a utility report offline: its form, its signature, its price computed anew, and what it says of its numbers.
+"""Verifying a utility report offline: its form, its signature, its recomputed price, and its figures.
 
 That the noisy numbers are the dataset's cannot be checked by anybody who has not the dataset; everything else follows from
 them and from the plan.
@@ -54,7 +54,7 @@ def verify_report(document: Json, *, public_keys: Iterable[bytes] = ()) -> Repor
 
 
 def plan_problems(document: Json) -> Iterator[str]:
-    """Say which member is not what the plan gives, and where the noise is less than the plan's multiplier asks for."""
+    """Report which member is not what the plan gives, and where the noise is less than the plan's multiplier asks for."""
     plan = document["plan"]
     same = ("release_id", "adjacency", "declared_size", "mechanism")
     yield from (name for name in same if document[name] != plan[name])
@@ -84,7 +84,7 @@ def plan_problems(document: Json) -> Iterator[str]:
 
 
 def number_problems(document: Json) -> Iterator[str]:
-    """Say which number is not what its noisy one and its noise give, or is of another column."""
+    """Report which number is not what its noisy one and its noise give, or is of another column."""
     plan, results = document["plan"], document["results"]
     names, size = plan["columns"], plan["declared_size"]
     stds = {kind: std / (2 * size) for kind, std in plan["noise_stds"].items() if std is not None}
