@@ -66,7 +66,7 @@ class Served:
         if self._app is None:
             made = create_app(self._settings, pepper=pepper_of(self._settings))
             # Before the first order: a database that was restored may have forgotten what was spent.
-            compare_at_start(made.state.parts.witness)
+            compare_at_start(made.state.context.witness)
             self._app = made
         await self._app(scope, receive, send)
 
