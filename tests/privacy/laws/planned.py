@@ -12,8 +12,8 @@ from torch import Tensor
 
 from core.synthesis.plan import Plan
 from core.synthesis.stages import AnchorPlan
+from models import private_step
 from models.anchor import FIRST_ROUND, GRID, SECOND_ROUND
-from models.dp import private_step
 from models.dp.clipping import Partition
 from models.dp.discrete import discrete_gaussian
 from models.dp.noise import NoisePlan

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from core.synthesis.options import ABLATIONS
-from models import acts
-from models.dp import noise, private_step
+from models import acts, private_step
+from models.dp import noise
 from models.dp.noise import NoisyMean
 from models.randomness import Purpose
 from tests.models.tables import small_table

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from models.dp import private_step
+from models import private_step
 from models.dp.poisson import UnitSampler
 from models.encoding import PrivateTable
 from models.randomness import KeyedStreams, Purpose
