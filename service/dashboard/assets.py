@@ -1,7 +1,8 @@
-"""Scripts and styles of the pages: read once, named after their content, kept by browsers for a year.
+"""Static assets: read once, served under content-hashed names, cached by browsers for a year.
 
-A name that holds the digest of the content never means two things, so nothing has to be asked for twice. The files are
-the same for everybody and hold no token, so, unlike pages, they may be compressed.
+A name contains the digest of the content, so it never changes meaning and needs no revalidation. Assets are the same
+for every visitor and contain no CSRF token. Unlike pages, they can therefore be compressed without exposing a secret to
+a compression side channel.
 """
 
 import gzip
@@ -33,10 +34,8 @@ class Asset:
     """One file.
 
     Args:
-        path: Where browsers find it.
-        media_type: What it is.
-        content: Its bytes.
-        packed: The same, compressed.
+        path: URL path with the content hash.
+        packed: The content, gzipped.
     """
 
     path: str
@@ -47,25 +46,25 @@ class Asset:
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """Every file by its plain name."""
+    """All assets by their plain file names."""
     return {path.name: _asset(path) for path in sorted(FOLDER.iterdir()) if path.suffix in MEDIA_TYPES}
 
 
 def path_of(name: str) -> str:
-    """The address of a file, as templates write it."""
+    """The URL of an asset, for templates."""
     return assets()[name].path
 
 
 @router.get("/static/{name}")
 def read_asset(name: str, accept_encoding: Annotated[str, Header()] = "") -> Response:
-    """A file by the name that holds its digest.
+    """Serve an asset by its content-hashed name.
 
     Raises:
-        NotFound: There is none, or no longer with this content.
+        NotFound: No such asset, or its content has changed since.
     """
     found = _by_path().get(f"/static/{name}")
     if found is None:
-        raise NotFound("There is no such file.")
+        raise NotFound("No such file.")
     headers = {"Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
     if "gzip" in accept_encoding:
         return Response(

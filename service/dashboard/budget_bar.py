@@ -1,8 +1,8 @@
-"""A budget as a bar: how much of the cap is taken, and how much one more job may still have.
+"""The budget bar: spent, reserved and remaining shares of the cap.
 
-Charges add up more slowly than their epsilons do (docs/privacy-promise.md), so the cap less the spent epsilons is not
-what is left. The free part of the bar is what the API says one more job may have; what is taken is divided between
-spent and reserved as their epsilons are to each other.
+Composition is tighter than the sum of epsilons (docs/privacy-promise.md), so the remaining budget is not the cap minus
+the spent epsilons. The free part of the bar is the API's remaining epsilon for one more job. The rest is split between
+spent and reserved in proportion to their epsilons.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,7 @@ WIDTH: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """Widths of the parts, of ``WIDTH`` together with the free part.
-
-    Args:
-        spent: What jobs have used.
-        reserved: What jobs that wait hold.
-        label: The same in words.
-    """
+    """Widths of the segments; with the free segment they add up to ``WIDTH``."""
 
     spent: int
     reserved: int
@@ -38,4 +32,4 @@ def bar_of(budget: BudgetView) -> Bar | None:
     held = 0 if not reserved else max(1, round(taken * reserved / (spent + reserved)))
     used = max(0, taken - held)
     free = round(100 * (1 - taken / WIDTH))
-    return Bar(spent=used, reserved=held, label=f"{free} % of the cap is free for one more job")
+    return Bar(spent=used, reserved=held, label=f"{free} % of the cap is available for one more job")

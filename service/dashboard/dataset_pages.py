@@ -1,4 +1,4 @@
-"""One dataset: its budget and where it went, who may draw on it, its ledger, and what is declared about it."""
+"""Pages of one dataset: budget, requests and grants, ledger, declared facts."""
 
 import json
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ router = APIRouter(prefix="/datasets/{dataset_id}", include_in_schema=False)
 
 @router.get("")
 def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Budget, the curve of spend over time, one more job, what waits for a decision."""
+    """Show the budget, spending over time, the outlook for one more job, and open decisions."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     budget = visit.ask(read_budget, dataset_id=dataset_id)
     waiting = (
@@ -93,7 +93,7 @@ def dataset_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/what-if")
 def what_if(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """What one more job would do; a part of the page, or a page where scripts are off."""
+    """Show the outlook for one more job: a fragment for htmx, a full page without JavaScript."""
     asked = order(WhatIf, epsilon=visit.form.number("epsilon"))
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     outlook = visit.ask(ask_what_if, dataset_id=dataset_id, order=asked)
@@ -103,7 +103,7 @@ def what_if(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.get("/people")
 def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) -> Response:
-    """Members, grants and every request there was."""
+    """Show members, grants and all requests."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     requests = visit.ask(list_dataset_budget_requests, dataset_id=dataset_id, limit=REQUESTS, before=before)
     members = _members(visit, dataset_id)
@@ -134,7 +134,7 @@ def people_page(dataset_id: UUID, visit: CurrentVisit, before: Before = None) ->
 def ledger_page(
     dataset_id: UUID, visit: CurrentVisit, before: BeforeEntry = None, check: bool = False
 ) -> Response:
-    """The statement, newest entries first; with the check of the whole chain where it is asked for."""
+    """Show the ledger, newest entries first; verify the whole hash chain on request."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     visit.require(read_ledger)
     entries, next_before = visit.read(
@@ -157,7 +157,7 @@ def ledger_page(
 
 @router.get("/facts")
 def facts_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """What is declared, column by column, and for its owner what intake counted."""
+    """Show the declared columns and, to the owner, the intake report."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     return page(
         visit,
@@ -177,14 +177,14 @@ def tabs(visit: Visit, dataset: DatasetView) -> Sequence[tuple[str, str]]:
         (base, "Budget", read_budget),
         (f"{base}/people", "Requests and grants", list_dataset_budget_requests),
         (f"{base}/ledger", "Ledger", read_ledger),
-        (f"{base}/facts", "What is declared", read_dataset),
+        (f"{base}/facts", "Declared facts", read_dataset),
         (f"{base}/trail", "Audit trail", list_dataset_audit_events),
     )
     return [(path, title) for path, title, operation in offered if visit.may(operation)]
 
 
 def _members(visit: Visit, dataset_id: UUID) -> Sequence[MemberView] | None:
-    """The members, for those who oversee the dataset; None for those who only see it."""
+    """The members; None for visitors who may see the dataset but not its members."""
     if not visit.may(list_members):
         return None
     try:
@@ -194,7 +194,7 @@ def _members(visit: Visit, dataset_id: UUID) -> Sequence[MemberView] | None:
 
 
 def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
-    """What intake counted, which is private and its owner's; None for everybody else, or before there were rows."""
+    """The private intake report; None for anyone but the owner, and before rows are uploaded."""
     if not visit.may(read_intake_report):
         return None
     try:
@@ -204,7 +204,7 @@ def _report(visit: Visit, dataset_id: UUID) -> dict[str, Any] | None:
 
 
 def _curve(steps: Sequence[ledger_queries.Step]) -> dict[str, Any]:
-    """The steps as columns: minutes in seconds, epsilon spent and in force after each, and the beginnings of job ids."""
+    """The steps as arrays: time in seconds (whole minutes), epsilon spent and in force after each step, short job ids."""
     known = [
         (step, step.spent_micros, step.reserved_micros)
         for step in steps
@@ -214,7 +214,7 @@ def _curve(steps: Sequence[ledger_queries.Step]) -> dict[str, Any]:
         "at": [_minute(step.at) for step, *_ in known],
         "spent": [spent / MICRO for _, spent, _ in known],
         "reserved": [(spent + reserved) / MICRO for _, spent, reserved in known],
-        # Of a longer ledger the newest steps are shown, which begin at what was spent before them.
+        # A longer ledger is cut to its newest steps; the curve then starts at the amount spent before them.
         "whole": len(steps) < ledger_queries.NEWEST_STEPS,
         "jobs": " ".join(short(step.job_id) for step, *_ in known),
     }

@@ -1,6 +1,6 @@
-"""What people decide on a dataset: cap, freeze, members, requests. Each form is one operation of the API.
+"""Decisions on a dataset: cap, freeze, members, requests. Each form calls one API operation.
 
-A decision that can be sent twice by accident carries the key under which it is done once.
+A decision that could be submitted twice by accident carries an idempotency key.
 """
 
 from typing import Final
@@ -49,14 +49,14 @@ def change_cap(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/datasets/{dataset_id}/freeze")
 def freeze(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Stop everything that spends."""
+    """Block everything that spends budget."""
     visit.ask(freeze_dataset, dataset_id=dataset_id, order=_reason(visit.form))
     return sent_on(f"/datasets/{dataset_id}?done=frozen")
 
 
 @router.post("/datasets/{dataset_id}/unfreeze")
 def unfreeze(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Take orders again."""
+    """Allow orders again."""
     visit.ask(unfreeze_dataset, dataset_id=dataset_id, order=_reason(visit.form))
     return sent_on(f"/datasets/{dataset_id}?done=unfrozen")
 
@@ -66,21 +66,23 @@ def admit(dataset_id: UUID, visit: CurrentVisit) -> Response:
     """Make an analyst a member."""
     analyst = visit.form.identity("principal_id")
     if analyst is None:
-        raise FormInvalid("No principal id was given.", remedy="The analyst finds it on the first page.")
+        raise FormInvalid(
+            "The principal id is missing.", remedy="The analyst finds it at the bottom of every page."
+        )
     visit.ask(add_member, dataset_id=dataset_id, principal_id=analyst)
     return sent_on(f"/datasets/{dataset_id}/people?done=member-added")
 
 
 @router.post("/datasets/{dataset_id}/members/{principal_id}/remove")
 def dismiss(dataset_id: UUID, principal_id: UUID, visit: CurrentVisit) -> Response:
-    """Show the dataset to an analyst no longer."""
+    """Remove an analyst from the members."""
     visit.ask(remove_member, dataset_id=dataset_id, principal_id=principal_id)
     return sent_on(f"/datasets/{dataset_id}/people?done=member-removed")
 
 
 @router.post("/datasets/{dataset_id}/requests")
 def ask_for_budget(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """File a request for a part of the budget."""
+    """File a budget request."""
     wanted = order(
         BudgetRequestOrder,
         epsilon=visit.form.number("epsilon"),
@@ -93,7 +95,7 @@ def ask_for_budget(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.get("/requests")
 def requests_page(visit: CurrentVisit, state: RequestState | None = None, before: Before = None) -> Response:
-    """Every request the visitor may see, newest first."""
+    """List the requests that the visitor may see, newest first."""
     found = visit.ask(list_budget_requests, state=state, limit=REQUESTS, before=before)
     return page(
         visit,
@@ -110,7 +112,7 @@ def requests_page(visit: CurrentVisit, state: RequestState | None = None, before
 
 @router.get("/requests/{request_id}")
 def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
-    """One request: who asks, what for, what it would cost, and the decision."""
+    """Show one request: requester, purpose, cost and decision."""
     asked = visit.ask(read_budget_request, request_id=request_id)
     budget = outlook = None
     if visit.may(read_budget):
@@ -135,7 +137,7 @@ def request_page(request_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/requests/{request_id}/decide")
 def decide(request_id: UUID, visit: CurrentVisit) -> Response:
-    """Approve, in whole or in part, or deny with a reason."""
+    """Approve a request fully or partly, or deny it with a reason."""
     form = visit.form
     if form.required("decision") == "deny":
         visit.ask(deny_budget_request, request_id=request_id, order=order(Denial, note=form.text("note")))
@@ -154,7 +156,7 @@ def decide(request_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/requests/{request_id}/withdraw")
 def withdraw(request_id: UUID, visit: CurrentVisit) -> Response:
-    """Take a request of one's own back."""
+    """Withdraw the visitor's own request."""
     visit.ask(withdraw_budget_request, request_id=request_id)
     return sent_on(f"/requests/{request_id}?done=withdrawn")
 

@@ -1,7 +1,7 @@
-"""Declaring a dataset: a document that was drafted on the owner's machine, looked at column by column, then its rows.
+"""Declaring a dataset: paste a drafted domain, review it column by column, upload the rows.
 
-The draft is made where the rows are (``understudy domain draft``), not here: a draft quotes values of rows, and this
-service shows nothing that comes from rows before a mechanism has paid for it (docs/decisions/domain-drafts.md).
+``understudy domain draft`` makes the draft where the rows are, not in this service. A draft quotes values of rows, and
+this service shows nothing derived from rows before a mechanism has paid for it (docs/decisions/domain-drafts.md).
 """
 
 import json
@@ -26,21 +26,21 @@ from service.edge.json_body import read_json
 from service.problem import MalformedRequest
 
 WHOLE: Final = "whole"
-"""Names the document itself among the places that are confirmed."""
+"""Stands for the document itself in the list of confirmed locations."""
 SIZE: Final = "declared_size"
-"""Of the form, and of a drafted file; a domain has none."""
+"""A field of the form and of a drafted file, but not of a domain."""
 
 router = APIRouter(include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """A place of a draft that holds what was taken from the data.
+    """A location in a draft with values taken from the data.
 
     Args:
-        place: Position among the columns, or ``WHOLE``.
-        name: Of the column, or of the document.
-        values: What was taken, by key; of all of it where the draft does not say more.
+        place: Index of the column, or ``WHOLE``.
+        name: Name of the column, or of the document.
+        values: The values taken from the data, by key; all values if the draft does not list keys.
     """
 
     place: str
@@ -50,14 +50,14 @@ class Marked:
 
 @router.get("/datasets/new")
 def declare_page(visit: CurrentVisit) -> Response:
-    """The form that takes name, size and domain."""
+    """Show the form for name, size and domain."""
     visit.require(create_dataset)
     return page(visit, "declare.html")
 
 
 @router.post("/datasets/review")
 def review(visit: CurrentVisit) -> Response:
-    """The declared columns, with everything that came from the data to be confirmed."""
+    """Show the declared columns and ask to confirm every value that came from the data."""
     visit.require(create_dataset)
     drafted = _document(visit.form)
     declared = domain_from_json(_confirmed(drafted))
@@ -76,13 +76,13 @@ def review(visit: CurrentVisit) -> Response:
 
 @router.post("/datasets")
 def declare(visit: CurrentVisit) -> Response:
-    """Declare it, once every marked place was confirmed."""
+    """Declare the dataset after every marked location was confirmed."""
     drafted = _document(visit.form)
     open_places = {found.place for found in _marked(drafted)} - set(visit.form.all("confirmed"))
     if open_places:
         raise FormInvalid(
-            "Something that was taken from the data was not confirmed.",
-            remedy="Go back, look at each highlighted place, and tick its box or edit the document.",
+            "Some values taken from the data were not confirmed.",
+            remedy="Go back, review each highlighted value, and tick its box or edit the document.",
         )
     made = visit.ask(create_dataset, order=_order(visit.form, _confirmed(drafted)))
     return sent_on(f"/datasets/{made.id}/upload?done=declared")
@@ -90,7 +90,7 @@ def declare(visit: CurrentVisit) -> Response:
 
 @router.get("/datasets/{dataset_id}/upload")
 def upload_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Where the rows are dropped; the browser sends them to the API in parts."""
+    """Show the upload form; the browser sends the file to the API in parts."""
     visit.require(upload_rows)
     return page(
         visit,
@@ -117,24 +117,24 @@ def _document(form: Form) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise FormInvalid(
-            "The domain is not a JSON document.", remedy="Paste the whole of domain.json, from { to }."
+            "The domain is not a JSON document.", remedy="Paste the complete domain.json, from { to }."
         )
     return _without_size(found)
 
 
 def _without_size(drafted: dict[str, Any]) -> dict[str, Any]:
-    """The document less the size that a draft proposes: the form's own field says it, as ``--declared-size`` does."""
+    """The document without the draft's proposed size: the form has its own field, like ``--declared-size``."""
     rest = {key: value for key, value in drafted.items() if key != SIZE}
     marks = rest.get(MARK)
     if isinstance(marks, list):
         rest[MARK] = [name for name in marks if name != SIZE]
-        if marks and not rest[MARK]:  # an empty list marks all of it
+        if marks and not rest[MARK]:  # an empty list would mark the whole document
             del rest[MARK]
     return rest
 
 
 def _marked(drafted: Mapping[str, Any]) -> Sequence[Marked]:
-    """The places with marks: of the document itself, then of its columns in their order."""
+    """The marked locations: the document itself, then its columns in order."""
     columns = drafted.get("columns")
     places = [(WHOLE, "The document", drafted)]
     if isinstance(columns, list):
@@ -160,7 +160,7 @@ def _values(holder: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _confirmed(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """The same document without its marks."""
+    """The document without marks."""
     if isinstance(value, dict):
         return {key: _confirmed(item) for key, item in value.items() if key != MARK}
     return [_confirmed(item) for item in value] if isinstance(value, list) else value

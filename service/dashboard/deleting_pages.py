@@ -1,4 +1,4 @@
-"""Deleting a dataset: what would be destroyed and what stays, then the name typed by hand, then the API's operation."""
+"""Deleting a dataset: show the consequences, have the name typed in, call the API's operation."""
 
 from uuid import UUID
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/datasets/{dataset_id}/delete", include_in_schema=Fal
 
 @router.get("")
 def deletion_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """What deleting does, and the form that asks for the name."""
+    """Show the consequences and the form that asks for the name."""
     visit.require(delete_dataset)
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     return page(visit, "delete.html", dataset=dataset, tabs=tabs(visit, dataset))
@@ -24,17 +24,17 @@ def deletion_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("")
 def delete(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Destroy the key of the rows, once the name was typed as it is.
+    """Destroy the key of the rows if the name was typed exactly.
 
     Raises:
-        FormInvalid: Another name was typed; nothing has happened.
+        FormInvalid: The typed name differs; nothing was deleted.
     """
     visit.require(delete_dataset)
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     if visit.form.required("typed_name") != dataset.name.strip():
         raise FormInvalid(
-            "The name that was typed is not the name of the dataset, so nothing was deleted.",
-            remedy="Go back, and type the name exactly as it is shown; or leave the page.",
+            "The typed name does not match the dataset's name. Nothing was deleted.",
+            remedy="Go back and type the name exactly as shown, or leave the page.",
         )
     visit.ask(delete_dataset, dataset_id=dataset_id)
     return sent_on(f"/datasets/{dataset_id}/facts?done=deleted")

@@ -1,4 +1,4 @@
-"""A declared domain in words: what a column may hold, and what becomes of everything else."""
+"""A declared domain in plain language: the allowed values of each column and the handling of all others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -7,26 +7,26 @@ from service.dashboard.labels import delta, epsilon
 
 LEARN: Final = "learn"
 LONGEST: Final = 12
-"""How many categories, or columns of a rule, are shown; the rest is counted."""
+"""Categories, or columns of a rule, listed by name; the rest is only counted."""
 
 
 def kind(column: Mapping[str, Any]) -> str:
-    """What sort of column it is."""
+    """The kind of a column."""
     told = {
         "numeric": {"integer": "whole number", "real": "number"}.get(str(column.get("type")), "number"),
         "categorical": "category",
         "ordinal": "ordered category",
         "boolean": "yes or no",
-        "unit": "names the protected unit",
+        "unit": "identifies the privacy unit",
         "ignored": "left out",
     }
     return told.get(str(column.get("kind")), str(column.get("kind")))
 
 
 def holds(column: Mapping[str, Any]) -> str:
-    """What it may hold."""
+    """The allowed values of a column."""
     if column.get("categories") == LEARN:
-        return f"at most {column.get('most')} categories, learnt by each training for a charge"
+        return f"at most {column.get('most')} categories, learned in each training at a privacy cost"
     if "categories" in column:
         return _listed(column["categories"])
     if "true" in column:
@@ -36,7 +36,7 @@ def holds(column: Mapping[str, Any]) -> str:
         high = column.get("upper", column.get("edges", ("", ""))[-1])
         told = [f"{low} to {high}"]
         told += [
-            f"{part} learnt by each training for a charge"
+            f"{part} learned in each training at a privacy cost"
             for part in ("bounds", "bins")
             if column.get(part) == LEARN
         ]
@@ -45,7 +45,7 @@ def holds(column: Mapping[str, Any]) -> str:
 
 
 def otherwise(column: Mapping[str, Any]) -> str:
-    """What becomes of what it may not hold."""
+    """The handling of values that are not allowed."""
     told = []
     if "lower" in column or "edges" in column:
         beyond = {
@@ -57,14 +57,16 @@ def otherwise(column: Mapping[str, Any]) -> str:
     if column.get("kind") in {"numeric", "categorical", "ordinal", "boolean", "date", "datetime"}:
         null = column.get("null", "refuse")
         if isinstance(null, Mapping):
-            told.append(f"missing: taken as {null.get('use')}")
+            told.append(f"missing: replaced by {null.get('use')}")
         else:
-            told.append("missing: a value of its own" if null == "category" else "missing: row refused")
+            told.append(
+                "missing: kept as a separate category" if null == "category" else "missing: row refused"
+            )
     return "; ".join(told) or "–"
 
 
 def rule(declared: Mapping[str, Any]) -> str:
-    """What a rule between columns says."""
+    """A rule between columns."""
     within = f", within {declared['tolerance']}" if declared.get("tolerance") else ""
     return _RULES[declared["kind"]].format(
         columns=_listed(declared.get("columns", ())),
@@ -83,7 +85,7 @@ _RULES: Final[Mapping[str, str]] = {
     "possible": "possible combinations of {columns}: {combinations} declared, and no others",
     "at_most": "{first} is at most {last}",
     "sum": "{total} is the sum of {parts}{within}",
-    "null_together": "{columns}: all missing or none",
+    "null_together": "{columns}: all missing or none missing",
     "exactly_one": "{columns}: exactly one is set",
     "determines": "{first} determines {last}, by a code book of {pairs}",
 }
@@ -96,7 +98,7 @@ def _listed(names: Sequence[object]) -> str:
 
 
 def terms(decided: Mapping[str, Any]) -> str:
-    """What a decision in the ledger says."""
+    """The terms of a decision in the ledger."""
     told = []
     if "epsilon" in decided:
         told.append(f"ε {epsilon(decided['epsilon'])}, δ {delta(decided['delta'])}")

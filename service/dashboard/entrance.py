@@ -1,4 +1,4 @@
-"""Coming and going: the sign-in form, the session it opens, and the way to the first page."""
+"""Sign-in, sign-out, and the redirect to the home page."""
 
 from typing import Annotated, Final
 from urllib.parse import quote, unquote, urlsplit
@@ -28,10 +28,10 @@ Next = Annotated[str, Query(max_length=_LONGEST_NEXT)]
 
 
 def own_path(text: str) -> str:
-    r"""The path to go to after signing in, if it is one of ours; else the first page.
+    r"""The redirect target after sign-in if it is a local path, else the home page. Prevents open redirects.
 
-    Browsers read ``//host``, ``/\\host`` and control characters as ways to other sites, so a path is what begins with
-    one slash, followed by something else, all of it plain.
+    Browsers treat ``//host``, ``/\\host`` and control characters as links to other sites. A local path therefore starts
+    with exactly one slash and contains printable ASCII only.
     """
     begins = text.startswith("/") and text[1:2] not in {"/", "\\"}
     plain = text.isascii() and text.isprintable() and "\\" not in text
@@ -45,21 +45,21 @@ def own_path(text: str) -> str:
 
 
 def way_in(back_to: str) -> str:
-    """The address of the sign-in form that leads back to a path."""
+    """The URL of the sign-in form that returns to a path."""
     path = own_path(back_to)
     return SIGN_IN if path == HOME else f"{SIGN_IN}?next={quote(path, safe='/')}"
 
 
 @router.get("/")
 def root(request: Request) -> Response:
-    """The first page, or the way to it."""
+    """Redirect to the home page, or to the sign-in form."""
     signed_in = presented_cookie(request, context_of(request).settings) is not None
     return sent_on(HOME if signed_in else SIGN_IN)
 
 
 @router.get(SIGN_IN)
-def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query's word
-    """The form that takes an API key."""
+def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Response:  # noqa: A002 - the query parameter's name
+    """Show the form for an API key."""
     return open_page(
         request, "sign_in.html", back_to=own_path(next), done=labels.DONE.get(done), problem=None
     )
@@ -67,7 +67,7 @@ def sign_in_form(request: Request, next: Next = HOME, done: str = "") -> Respons
 
 @router.post(SIGN_IN)
 async def sign_in(request: Request, context: InjectedContext) -> Response:
-    """Open a browser's session with an API key, by the API's own operation: throttled and logged as there."""
+    """Open a browser session with an API key through the API's own operation, so throttling and logging apply."""
     require_proof_of_origin(request, context.settings)
     form = await read_form(request)
     back_to = own_path(form.text("next") or HOME)

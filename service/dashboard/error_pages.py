@@ -1,7 +1,7 @@
-"""Refusals before people: the same code, sentence and remedy as the API's, as a page or as a part of the open one.
+"""Errors as HTML: the API's code, detail and remedy as a page or an htmx fragment.
 
-Every handler of errors stays what it is; where a browser asked for a page, its answer is shown instead of sent. Whoever
-is not signed in, or no longer, is sent to the sign-in form and from there back.
+The API's error handlers stay unchanged; for browser requests their JSON answer is rendered as HTML. A visitor without a
+session, or with an expired one, is redirected to the sign-in form and returns from there.
 """
 
 import json
@@ -22,8 +22,8 @@ from service.dependencies import context_of
 from service.problem import document_of, response_to
 
 NOTICE: Final = "#notice"
-IN_WORDS: Final = "Go back, and choose from what the pages show you."
-"""Instead of remedies that name paths of the API."""
+IN_WORDS: Final = "Go back and choose from the options on the page."
+"""Replaces remedies that name API paths."""
 _KEPT: Final = ("retry-after", "allow")
 _NOT_PAGES: Final = ("/v1/", "/static/", "/metrics", "/healthz", "/livez", "/readyz")
 
@@ -31,7 +31,7 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def install_error_pages(app: FastAPI) -> None:
-    """Show what the installed handlers answer, wherever a page was asked for."""
+    """Render the answers of the installed error handlers as HTML for browser requests."""
     for kind, handler in list(app.exception_handlers.items()):
         app.add_exception_handler(kind, partial(_shown, cast("Handler", handler)))
 
@@ -44,13 +44,13 @@ async def _shown(handler: Handler, request: Request, error: Exception) -> Respon
 
 
 def shown_last(scope: Scope, error: UnderstudyError) -> Response:
-    """The answer to what nobody expected, for people or for programs."""
+    """The answer to an unexpected error: HTML for browsers, JSON for API clients."""
     request, answer = Request(scope), response_to(error)
     return as_page(request, document_of(error), answer) if _is_for_people(request) else answer
 
 
 def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Response:
-    """A problem as a page, a part of one, or the way to the sign-in form."""
+    """A problem as a page, a fragment, or a redirect to the sign-in form."""
     is_fragment = "hx-request" in request.headers
     if answer.status_code == HTTPStatus.UNAUTHORIZED:
         way = way_in(_back_to(request))
@@ -75,10 +75,10 @@ def as_page(request: Request, problem: dict[str, Any], answer: Response) -> Resp
 
 
 def _once_more(request: Request) -> Response | None:
-    """For who follows a link of another site, such as one in an e-mail: load the page again, from a page of ours.
+    """Reload the page from our own origin when it was opened from another site, such as a link in an e-mail.
 
-    Browsers keep the cookie back from what another site causes, so nobody seems to be signed in; asked for by our own
-    page, the cookie comes along, or there is none.
+    Browsers withhold the SameSite cookie from cross-site navigation, so the visitor seems signed out. The reload is
+    same-site and sends the cookie if there is one.
     """
     elsewhere = request.headers.get("sec-fetch-site") in {"cross-site", "same-site"}
     path = _back_to(request)
@@ -88,7 +88,7 @@ def _once_more(request: Request) -> Response | None:
 
 
 def _is_for_people(request: Request) -> bool:
-    """Whether a browser shows the answer: a page, a part of one, or the answer to a form."""
+    """Whether a browser shows the answer: a page, a fragment, or the answer to a form."""
     path = request.url.path
     if path.startswith(_NOT_PAGES):
         return False
@@ -96,7 +96,7 @@ def _is_for_people(request: Request) -> bool:
 
 
 def _back_to(request: Request) -> str:
-    """The page to come back to: what was asked for, or the page that the form stood on."""
+    """The page to return to: the requested one, or the page with the form."""
     if request.method in SAFE_METHODS and "hx-request" not in request.headers:
         query = request.url.query
         return f"{request.url.path}?{query}" if query else request.url.path

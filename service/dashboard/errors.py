@@ -1,15 +1,15 @@
-"""What goes wrong with pages alone; all else is what goes wrong with the operation behind them.
+"""Errors of the pages themselves; all others come from the API operation behind a page.
 
 InvalidInput
-  * FormInvalid           422  a field of a form is missing or not what it should be
+  * FormInvalid           422  a form field is missing or invalid
 """
 
 from core.errors import InvalidInput
 
 
 class FormInvalid(InvalidInput):
-    """A field of a form is missing or not what it should be."""
+    """A form field is missing or invalid."""
 
     code = "form-invalid"
     title = "The form is not complete"
-    standing_remedy = "Go back, correct the form, and send it again."
+    standing_remedy = "Go back, correct the form and submit it again."

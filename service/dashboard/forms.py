@@ -1,7 +1,7 @@
-"""Forms of pages, read strictly: one encoding, each field once, numbers and ids as what they are.
+"""Strict form parsing: one encoding, each field once, typed numbers and ids.
 
-A form becomes the very order that the API takes, so both are held to the same rules; where one is broken, the answer
-names fields of ours and never what was sent.
+A form is turned into the API's own request model, so both follow the same validation rules. Error messages name our
+fields and never echo submitted values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,45 +23,47 @@ Order = TypeVar("Order", bound=BaseModel)
 
 
 class Form:
-    """The fields of one form. An empty field is one that was left out.
+    """The fields of one form. An empty field counts as missing.
 
     Args:
-        fields: All values by name, in the order in which they were sent.
+        fields: All values by name, in the order sent.
     """
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         self._fields = fields
 
     def text(self, name: str) -> str | None:
-        """The text of a field, or None where it was left empty.
+        """The text of a field, or None if it is empty.
 
         Raises:
             FormInvalid: It was sent more than once.
         """
         found = self._fields.get(name, ())
         if len(found) > 1:
-            raise FormInvalid(f"The field “{_shown(name)}” was sent more than once.", remedy="Send it once.")
+            raise FormInvalid(
+                f"The field “{_shown(name)}” was sent more than once.", remedy="Send it only once."
+            )
         return found[0].strip() or None if found else None
 
     def required(self, name: str) -> str:
         """The text of a field.
 
         Raises:
-            FormInvalid: It was left empty.
+            FormInvalid: The field is empty.
         """
         found = self.text(name)
         if found is None:
             raise FormInvalid(
                 f"The field “{_shown(name)}” is empty.",
-                remedy="Go back, fill it in, and send the form again.",
+                remedy="Go back, fill it in and submit the form again.",
             )
         return found
 
     def number(self, name: str) -> float | None:
-        """A number with a point or, where there is no point, a comma.
+        """A number with a decimal point or, without a point, a decimal comma.
 
         Raises:
-            FormInvalid: It is not one.
+            FormInvalid: Not a number.
         """
         found = self.text(name)
         if found is None:
@@ -70,14 +72,14 @@ class Form:
             return float(found if "." in found else found.replace(",", "."))
         except ValueError:
             raise FormInvalid(
-                f"The field “{_shown(name)}” is not a number.", remedy="Write it like 0.5 or 1e-6."
+                f"The field “{_shown(name)}” is not a number.", remedy="Enter a number such as 0.5 or 1e-6."
             ) from None
 
     def identity(self, name: str) -> UUID | None:
         """An id.
 
         Raises:
-            FormInvalid: It is not one.
+            FormInvalid: Not an id.
         """
         found = self.text(name)
         try:
@@ -85,29 +87,29 @@ class Form:
         except ValueError:
             raise FormInvalid(
                 f"The field “{_shown(name)}” is not an id.",
-                remedy="An id has 32 hexadecimal digits in five groups; copy it whole.",
+                remedy="An id has 32 hexadecimal digits in five groups; copy all of it.",
             ) from None
 
     def once(self) -> str:
-        """The key under which what was sent is done once, however often the button was pressed.
+        """The form's idempotency key: repeated submissions of one form take effect once.
 
-        A form sent without one, by a script that knows none, is an order of its own.
+        A form without a key, such as one sent by a script, gets a new key and counts as a separate order.
 
         Raises:
-            FormInvalid: It is no id.
+            FormInvalid: The key is not an id.
         """
         return str(self.identity("once") or uuid4())
 
     def all(self, name: str) -> list[str]:
-        """Every value of a field that may be ticked several times."""
+        """All values of a multiple-choice field."""
         return list(self._fields.get(name, ()))
 
 
 def order(kind: type[Order], **values: object) -> Order:
-    """The order of the API that a form makes; what was left out keeps its default.
+    """Build the API's request model from form values; missing fields keep their defaults.
 
     Raises:
-        FormInvalid: The order's own rules refuse a field.
+        FormInvalid: The model rejects a field.
     """
     given = {name: value for name, value in values.items() if value is not None}
     try:
@@ -116,14 +118,14 @@ def order(kind: type[Order], **values: object) -> Order:
         wrong = sorted({_place(problem["loc"], kind) for problem in refusal.errors()})
         listed = ", ".join(f"“{_shown(name)}”" for name in wrong)
         raise FormInvalid(
-            f"The form does not say what is needed: look at {listed}.",
-            remedy="Go back, correct what is named, and send the form again.",
+            f"The form is invalid: check {listed}.",
+            remedy="Go back, correct these fields and submit the form again.",
             fields=wrong,
         ) from None
 
 
 async def read_form(request: Request) -> Form:
-    """The form in the body of a request.
+    """Parse the form in the body of a request.
 
     Raises:
         MalformedRequest: The body is not a form.
@@ -131,7 +133,7 @@ async def read_form(request: Request) -> Form:
     sent = Message()
     sent["content-type"] = request.headers.get("content-type", "")
     if sent.get_content_type() != MEDIA_TYPE:
-        raise MalformedRequest("The page sent something else than a form.", remedy="Load the page again.")
+        raise MalformedRequest("The request body is not a form.", remedy="Load the page again.")
     try:
         pairs = parse_qsl(
             (await request.body()).decode(),
@@ -148,7 +150,7 @@ async def read_form(request: Request) -> Form:
 
 
 def _place(location: Sequence[Any], kind: type[BaseModel]) -> str:
-    """The field that a problem is about; of the form as a whole where it is about several."""
+    """The field that a validation error is about, or the whole form if it concerns several."""
     return str(location[0]) if location and location[0] in kind.model_fields else "form"
 
 

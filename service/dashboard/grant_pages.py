@@ -1,4 +1,4 @@
-"""Grants over all datasets: who holds what, what is left of it and until when, and their revocation after a look."""
+"""Grants across all datasets: holder, remaining budget, expiry, and revocation after a confirmation page."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -19,7 +19,7 @@ from service.wire import Before
 
 GRANTS: Final = 25
 CHOICES: Final = 200
-"""How many datasets and holders are offered to choose from."""
+"""Maximum number of datasets and of holders offered in the filter."""
 
 router = APIRouter(prefix="/grants", include_in_schema=False)
 
@@ -27,10 +27,10 @@ Words = Annotated[str, Query(max_length=200)]
 
 
 async def _wanted(dataset: Words = "", holder: Words = "", state: Words = "") -> GrantFilter:
-    """Which grants a visitor asks for; what is left empty asks for all.
+    """The requested filter; an empty field matches all grants.
 
     Raises:
-        FormInvalid: No id stands where one belongs.
+        FormInvalid: A field that takes an id is not an id.
     """
     ids = Form({"dataset": [dataset], "holder": [holder]})
     return GrantFilter(
@@ -44,7 +44,7 @@ async def _wanted(dataset: Words = "", holder: Words = "", state: Words = "") ->
 def grants_page(
     visit: CurrentVisit, wanted: Annotated[GrantFilter, Depends(_wanted)], before: Before = None
 ) -> Response:
-    """Every grant the visitor may see, newest first."""
+    """List the grants that the visitor may see, newest first."""
     found = visit.ask(list_all_grants, wanted=wanted, limit=GRANTS, before=before)
     datasets = visit.read(lambda session: granted_datasets(session, visit.principal, limit=CHOICES))
     holding = visit.read(lambda session: holders(session, visit.principal, limit=CHOICES))
@@ -68,7 +68,7 @@ def grants_page(
 
 @router.get("/{grant_id}")
 def grant_page(grant_id: UUID, visit: CurrentVisit) -> Response:
-    """One grant, and what revoking it would do."""
+    """Show one grant and the consequences of revoking it."""
     grant = visit.ask(read_grant, grant_id=grant_id)
     return page(
         visit,
@@ -82,13 +82,13 @@ def grant_page(grant_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/{grant_id}/revoke")
 def end_grant(grant_id: UUID, visit: CurrentVisit) -> Response:
-    """Let no further order draw on a grant."""
+    """Revoke a grant: no further order can use it."""
     visit.ask(revoke_grant, grant_id=grant_id)
     return sent_on(f"/grants/{grant_id}?done=revoked")
 
 
 def _governs(visit: Visit, grant_id: UUID) -> bool:
-    """Whether the revocation is the visitor's: of who is an owner elsewhere, and a holder here, it is not."""
+    """Whether the visitor may revoke this grant: an owner of another dataset who holds this grant may not."""
     try:
         visit.read(lambda session: governed(session, grant_id, visit.principal))
     except NotFound:

@@ -1,4 +1,4 @@
-"""Jobs: the list, one job as it goes, and ordering one with its price shown before the click."""
+"""Jobs: the list, the live page of one job, and ordering after a price was shown."""
 
 import json
 from typing import Final
@@ -30,14 +30,14 @@ ORDERED: Final = (
     "epsilon", "delta", "grant_id", "options", "candidates", "selection_epsilon", "choice_epsilon",
     "fresh",
 )  # fmt: skip
-"""The fields of an order, carried from its price to the button as they were sent."""
+"""Form fields passed unchanged from the quote to the order button."""
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/jobs")
 def jobs_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Before = None) -> Response:
-    """Jobs on all datasets the visitor sees, or on one of them, newest first."""
+    """List jobs on all visible datasets, or on one of them, newest first."""
     found = visit.ask(list_jobs, dataset_id=dataset_id, limit=JOBS, before=before)
     return page(
         visit,
@@ -52,10 +52,10 @@ def jobs_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Befor
 
 @router.get("/jobs/{job_id}")
 def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
-    """One job; asked for as a part, what changes of it."""
+    """Show one job; as a fragment, only its live part."""
     job = _job(visit, job_id)
     live = job.state in {"queued", "running"}
-    # When it has ended the whole page changes: the way to the release appears.
+    # Reload the whole page when the job finishes: the link to the release appears outside the fragment.
     if visit.is_fragment:
         answer = page(visit, "job_live.html", job=job, live=live)
         if not live:
@@ -75,14 +75,14 @@ def job_page(job_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/jobs/{job_id}/cancel")
 def cancel(job_id: UUID, visit: CurrentVisit) -> Response:
-    """Cancel it, or ask it to stop."""
+    """Cancel a queued job, or ask a running one to stop."""
     visit.ask(cancel_job, job_id=job_id)
     return sent_on(f"/jobs/{job_id}?done=cancelled")
 
 
 @router.get("/datasets/{dataset_id}/order")
 def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """The form that asks for a price."""
+    """Show the order form."""
     visit.require(create_job)
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     grants = visit.ask(list_grants, dataset_id=dataset_id).items
@@ -105,7 +105,7 @@ def order_page(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/datasets/{dataset_id}/quote")
 def quote(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """The price of an order, and the button that places exactly this order once."""
+    """Show the price of an order, with a button that places exactly this order once."""
     wanted = _order(dataset_id, visit.form)
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     priced = visit.ask(create_quote, order=wanted)
@@ -125,7 +125,7 @@ def quote(dataset_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/datasets/{dataset_id}/jobs")
 def place(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Reserve and queue, or refuse."""
+    """Reserve the price and queue the job, or refuse."""
     wanted = _order(dataset_id, visit.form)
     placed = visit.ask(create_job, order=wanted, idempotency_key=visit.form.once())
     job_id = UUID(json.loads(bytes(placed.body))["id"])

@@ -1,4 +1,4 @@
-"""Labels of the pages: amounts, times, states and actions as people read them."""
+"""Labels of the pages: amounts, times, states and actions for human readers."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,44 +18,44 @@ _LARGE: Final = 100_000
 
 DONE: Final[Mapping[str, str]] = {
     "signed-out": "You have signed out.",
-    "frozen": "The dataset is frozen: nothing can be ordered, granted or started.",
-    "unfrozen": "The dataset takes orders again.",
+    "frozen": "The dataset is frozen: no orders, grants or starts are possible.",
+    "unfrozen": "The dataset is unfrozen and accepts orders again.",
     "budget-set": "The cap is set.",
-    "approved": "The request is approved, and the grant is made.",
-    "denied": "The request is denied; the analyst can read why.",
-    "filed": "Your request is filed. The owner of the dataset or an admin decides.",
+    "approved": "The request is approved and the grant is created.",
+    "denied": "The request is denied. The analyst can read the reason.",
+    "filed": "Your request is submitted. The owner of the dataset or an admin will decide.",
     "withdrawn": "Your request is withdrawn.",
     "revoked": "The grant is revoked.",
-    "member-added": "The analyst is a member now.",
+    "member-added": "The analyst is now a member.",
     "member-removed": "The analyst is no longer a member.",
-    "cancelled": "The job is cancelled, or stops at its next step.",
-    "ordered": "The job is ordered, and its budget is reserved.",
-    "report-ordered": "The owner report is ordered. It is here, for you alone, in a minute or more.",
+    "cancelled": "The job is cancelled or will stop at its next step.",
+    "ordered": "The job is ordered and its budget is reserved.",
+    "report-ordered": "The owner report is ordered. It takes at least a minute and will appear here, visible only to you.",
     "report-deleted": "The owner report is deleted.",
-    "named": "The principal has its new name.",
-    "enrolment-cancelled": "The enrolment is cancelled. Keys that came of it are revoked.",
-    "key-revoked": "The key is revoked, and its sessions have ended.",
-    "code-sent": "A code is on its way to the address. Enter it here to confirm.",
-    "address-confirmed": "The address is confirmed, and is told from now on.",
-    "test-sent": "A test is on its way; in half a minute the list below says what became of it.",
-    "resumed": "It is told again, from now on. What it missed is not told.",
-    "endpoint-removed": "The endpoint is removed, and its address forgotten.",
-    "deleted": "The dataset is deleted: nothing opens its rows any more.",
-    "declared": "The dataset is declared. Now its rows can be uploaded.",
-    "rows-accepted": "The rows are those of the dataset now.",
-    "rows-discarded": "The rows are discarded. The dataset takes rows as before.",
+    "named": "The principal's name is changed.",
+    "enrolment-cancelled": "The enrolment is cancelled. Keys created with it are revoked.",
+    "key-revoked": "The key is revoked and its sessions have ended.",
+    "code-sent": "A code was sent to the address. Enter it here to confirm.",
+    "address-confirmed": "The address is confirmed and receives notifications from now on.",
+    "test-sent": "A test message was sent. The list below shows the result within half a minute.",
+    "resumed": "Notifications are resumed. Events missed while paused are not sent.",
+    "endpoint-removed": "The endpoint and its address are removed.",
+    "deleted": "The dataset is deleted. Its rows cannot be recovered.",
+    "declared": "The dataset is declared. You can now upload its rows.",
+    "rows-accepted": "The rows are accepted into the dataset.",
+    "rows-discarded": "The rows are discarded. You can upload rows again.",
 }
-"""What a page says at its top after a change, by the code in its address; nothing else of the address is shown."""
+"""Confirmations shown at the top of a page, by the code in its URL. No other part of the URL is ever shown."""
 
 REPORT_STATES: Final[Mapping[str, str]] = {
-    "queued": "Waits for a worker",
-    "running": "Being made",
+    "queued": "Waiting for a worker",
+    "running": "In progress",
     "made": "Ready",
-    "failed": "Could not be made",
+    "failed": "Failed",
 }
 
 STATES: Final[Mapping[str, tuple[str, str]]] = {
-    "declared": ("waits for its rows", "wait"),
+    "declared": ("awaiting rows", "wait"),
     "ready": ("ready", "good"),
     "deleted": ("deleted", "over"),
     "accepted": ("accepted", "good"),
@@ -79,28 +79,28 @@ STATES: Final[Mapping[str, tuple[str, str]]] = {
     "waiting": ("waiting", "wait"),
     "delivered": ("delivered", "good"),
     "dropped": ("dropped", "over"),
-    "well": ("well", "good"),
+    "well": ("healthy", "good"),
     "silent": ("silent", "bad"),
     "problem": ("problem", "bad"),
     "warning": ("warning", "wait"),
     "note": ("note", "over"),
 }
-"""Words and mood of every state."""
+"""Label and CSS class of every state."""
 
 STAGES: Final[Mapping[str, str]] = {
     "measure": "Measuring the data under noise",
     "pretrain": "Learning from the noisy measurements",
     "train": "Training under noise",
-    "export": "Packing the generator",
+    "export": "Exporting the generator",
 }
 
 ENTRIES: Final[Mapping[str, str]] = {
     "RESERVED": "reserved for a job",
-    "SPENT": "spent: the job began",
-    "VOIDED": "given back: the job never began",
-    "SETTLED": "settled: the job ended",
+    "SPENT": "spent: job started",
+    "VOIDED": "released: job never started",
+    "SETTLED": "settled: job finished",
     "CAP_SET": "cap set",
-    "GRANTED": "grant made",
+    "GRANTED": "grant created",
     "GRANT_CLOSED": "grant closed",
     "FROZEN": "frozen",
     "UNFROZEN": "unfrozen",
@@ -108,53 +108,59 @@ ENTRIES: Final[Mapping[str, str]] = {
 
 NO_EXPECTATION: Final[Mapping[str, str]] = {
     IMAGES: "Not known in advance for images.",
-    NO_ANCHOR: "Not known in advance: nothing is counted where a critic alone trains.",
-    CHOSEN_UNDER_NOISE: "Not known in advance: a graphical model chooses under noise which columns it counts together.",
+    NO_ANCHOR: "Not known in advance: training with a critic alone counts nothing.",
+    CHOSEN_UNDER_NOISE: "Not known in advance: a graphical model selects under noise which columns to count together.",
 }
 
 REFUSALS: Final[Mapping[str, str]] = {
-    "budget-refused": "It would break the cap.",
-    "grant-refused": "It would be more than your grant has left.",
-    "budget-not-set": "No cap has been set yet.",
+    "budget-refused": "It would exceed the cap.",
+    "grant-refused": "It would exceed what is left of your grant.",
+    "budget-not-set": "No cap is set yet.",
     "population-frozen": "The dataset is frozen.",
-    "no-grant": "You hold no open grant on this dataset; ask for one first.",
-    "grant-ambiguous": "You hold several grants; say which one pays.",
-    "grant-closed": "That grant is over.",
+    "no-grant": "You have no open grant on this dataset; request one first.",
+    "grant-ambiguous": "You have several grants; choose the one to charge.",
+    "grant-closed": "That grant is closed.",
 }
 
 ROLES: Final[Mapping[str, str]] = {
     "owner": "declares and uploads datasets, decides on requests",
     "analyst": "orders generators within a grant, downloads synthetic data",
-    "admin": "sets caps, creates people, watches the system; sees no private fact",
+    "admin": "sets caps, creates people, monitors the system; sees no private facts",
     "auditor": "reads budgets, ledgers and the audit log; changes nothing",
 }
 
 ACTIONS: Final[Mapping[str, str]] = {
-    "dataset.declare": "declared it",
-    "dataset.rows": "stored its rows",
-    "dataset.delete": "deleted it",
+    "dataset.declare": "declared the dataset",
+    "dataset.rows": "stored the rows",
+    "dataset.delete": "deleted the dataset",
     "dossier.export": "exported the dossier",
     "budget.set": "set the cap",
-    "budget.freeze": "froze it",
-    "budget.unfreeze": "unfroze it",
-    "ledger.accept": "accepted the head of the ledger",
+    "budget.freeze": "froze the dataset",
+    "budget.unfreeze": "unfroze the dataset",
+    "ledger.accept": "accepted the ledger head",
     "member.add": "added a member",
     "member.remove": "removed a member",
-    "budget-request.file": "asked for budget",
+    "budget-request.file": "requested budget",
     "budget-request.approve": "approved a request",
     "budget-request.deny": "denied a request",
     "budget-request.withdraw": "withdrew a request",
     "grant.revoke": "revoked a grant",
     "job.order": "ordered a job",
     "job.cancel": "cancelled a job",
-    "job.failure-note": "read the account of a failure",
-    "upload.open": "began an upload",
-    "upload.abort": "ended an upload",
+    "job.failure-note": "read a failure note",
+    "upload.open": "started an upload",
+    "upload.abort": "aborted an upload",
     "sealed-report.order": "ordered an owner report",
     "sealed-report.read": "read an owner report",
     "sealed-report.delete": "deleted an owner report",
 }
-"""Actions of the audit log. A refused one is logged under the name of its operation."""
+"""Actions of the audit log. A refused action is logged under the name of its operation."""
+
+OBJECT_TYPES: Final[Mapping[str, str]] = {
+    "charged-report": "utility report",
+    "sealed-report": "owner report",
+}
+"""Objects of the audit log whose label is not their name."""
 
 
 def moment(at: datetime | str | None) -> str:
@@ -166,12 +172,12 @@ def moment(at: datetime | str | None) -> str:
 
 
 def day(at: datetime | None) -> str:
-    """The day of a time."""
+    """A date in UTC."""
     return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d")
 
 
 def epsilon(amount: float | str | None) -> str:
-    """An epsilon with at most four digits after the point; a larger number of digits says no more."""
+    """An epsilon with at most four decimal places; more digits carry no information."""
     if amount is None:
         return "–"
     shown = f"{Decimal(str(amount)):.4f}".rstrip("0").rstrip(".")
@@ -179,7 +185,7 @@ def epsilon(amount: float | str | None) -> str:
 
 
 def delta(amount: float | str | None) -> str:
-    """A delta, which is small."""
+    """A delta to three significant digits."""
     if amount is None:
         return "–"
     value = float(amount)
@@ -187,19 +193,19 @@ def delta(amount: float | str | None) -> str:
 
 
 def count(number: int) -> str:
-    """A whole number in groups of three."""
+    """An integer with its digits grouped in threes."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def short(identity: object) -> str:
-    """The beginning of an id: enough to tell things on one page apart."""
+    """The start of an id: enough to tell objects on one page apart."""
     return str(identity)[:_SHORT_ID]
 
 
 def seconds(span: float | None) -> str:
-    """A span of time, roughly."""
+    """A duration, rounded."""
     if span is None:
-        return "not known yet"
+        return "not yet known"
     if span < _MINUTE:
         return f"{round(span)} s"
     if span < _HOUR:
@@ -208,40 +214,45 @@ def seconds(span: float | None) -> str:
 
 
 def share(part: float) -> str:
-    """A share in per cent, to two digits."""
+    """A share in per cent, to two significant digits."""
     return f"{float(f'{100 * part:.2g}'):g}\u202f%"
 
 
 def expected_error_missing(code: str) -> str:
-    """Why a quote expects no error of counts."""
+    """The reason why a quote states no expected error."""
     return NO_EXPECTATION[code]
 
 
 def refusal(code: str) -> str:
-    """Why an order would be refused."""
+    """The reason why an order would be refused."""
     return REFUSALS.get(code, f"It would be refused ({code}).")
 
 
 def action(name: str) -> str:
-    """What an entry of the audit log says was done, or tried."""
+    """An action of the audit log, done or attempted."""
     return ACTIONS.get(name, f"tried to {name.replace('_', ' ')}")
 
 
-# A sentence must not promise more than the number that it states, so the figures of a promise are rounded up.
+def object_type(name: str) -> str:
+    """The type of an object in the audit log."""
+    return OBJECT_TYPES.get(name, name.replace("-", " "))
+
+
+# Figures of a privacy promise are rounded up: a sentence must not promise more than the exact number.
 
 
 def epsilon_up(amount: float) -> str:
-    """An epsilon to four digits after the point."""
+    """An epsilon rounded up to four decimal places."""
     return epsilon(str(Decimal(str(amount)).quantize(Decimal("0.0001"), context=_UP)))
 
 
 def delta_up(amount: float) -> str:
-    """A delta to three digits."""
+    """A delta rounded up to three significant digits."""
     return delta(str(_TO_THREE.create_decimal(str(amount))))
 
 
 def factor_up(amount: float) -> str:
-    """How many times as likely an epsilon lets an outcome become: to a tenth, of large ones six digits."""
+    """The factor e^epsilon, rounded up to one decimal place, or to six significant digits if large."""
     exact = Decimal(str(amount)).exp(_UP).next_plus(_UP)
     if exact < _LARGE:
         return f"{exact.quantize(Decimal('0.1'), context=_UP):f}".removesuffix(".0")

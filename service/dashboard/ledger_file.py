@@ -1,4 +1,4 @@
-"""The ledger of one population as CSV, newest entries first, a batch per short transaction."""
+"""The ledger of one population as CSV, newest entries first, one batch per short transaction."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/datasets/{dataset_id}/ledger.csv")
 def ledger_file(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Every entry, for spreadsheets; the JSON statement holds more, and is what the hashes cover."""
+    """Stream all entries as CSV for spreadsheets. The hashes cover the JSON statement, which contains more."""
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     visit.require(read_ledger)
     return visit.context.sampling.streams.answer(
@@ -53,7 +53,7 @@ def _lines(entries: Iterator[Mapping[str, Any]]) -> bytes:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore", restval="")
     for entry in entries:
         together = {**entry.get("terms", {}), **entry}
-        # Reasons are written by people.
+        # People write the reasons, so a reason could be a spreadsheet formula.
         values = {name: together.get(name) for name in COLUMNS}
         writer.writerow(
             {name: "" if value is None else plain_cell(str(value)) for name, value in values.items()}

@@ -1,7 +1,7 @@
-"""A form with one file, read as it comes (RFC 7578): the fields before the file, then the file piece by piece.
+"""Streaming parser for a multipart form with one file (RFC 7578): the fields first, then the file in chunks.
 
-Only what our own page sends is understood: text fields first, then the file, then nothing that counts. Everything but
-the file is small and bounded; of the file no more is held than a piece and the length of a boundary.
+Only the format of our own page is supported: text fields, then the file; anything after the file is ignored. All parts
+but the file are small and bounded. At most one chunk of the file plus the length of a boundary is held in memory.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _END: Final = b"--"
 
 
 def boundary_of(content_type: str) -> bytes | None:
-    """The boundary that a content type names; None where it is no form with a file."""
+    """The boundary in a content type; None if it is not multipart form data."""
     sent = Message()
     sent["content-type"] = content_type
     boundary = sent.get_param("boundary")
@@ -30,25 +30,25 @@ def boundary_of(content_type: str) -> bytes | None:
 
 
 class FileForm:
-    """A form with a file, on its way.
+    """A form with a file, parsed while it arrives.
 
     Args:
-        pieces: The body, piece by piece.
-        boundary: As the content type names it.
+        pieces: The chunks of the body.
+        boundary: The boundary from the content type.
     """
 
     def __init__(self, pieces: Iterator[bytes], boundary: bytes) -> None:
         self._pieces = pieces
         self._delimiter = b"\r\n--" + boundary
-        # The first boundary may stand at the very beginning, where no line has ended.
+        # The first boundary may start the body without a preceding line break.
         self._buffer = bytearray(b"\r\n")
         self.file_name = ""
 
     def fields(self) -> Mapping[str, str]:
-        """The fields before the file; from here on the file is next.
+        """Read the fields before the file; the file comes next.
 
         Raises:
-            MalformedRequest: It is not such a form, or has no file.
+            MalformedRequest: Not such a form, or no file in it.
         """
         found: dict[str, str] = {}
         self._take(self._delimiter, most=MOST_HEADERS)
@@ -67,7 +67,7 @@ class FileForm:
         raise _malformed()
 
     def __iter__(self) -> Iterator[bytes]:
-        """The bytes of the file.
+        """Iterate over the bytes of the file.
 
         Raises:
             MalformedRequest: The body ended before the file did.
@@ -81,10 +81,10 @@ class FileForm:
         if at:
             yield bytes(self._buffer[:at])
         for _ in self._pieces:
-            """What follows the file does not count, but is taken off the connection."""
+            """Content after the file is ignored, but must be read off the connection."""
 
     def _take(self, mark: bytes, *, most: int) -> bytes:
-        """What comes before a mark, and over the mark."""
+        """Consume everything up to and including a marker; return the part before it."""
         while (at := self._buffer.find(mark)) < 0:
             if len(self._buffer) > most + len(mark):
                 raise _malformed()

@@ -1,4 +1,4 @@
-"""What the menu offers: what the visitor's key may use, and nothing that would only refuse."""
+"""The menu: only pages that the visitor's key may use."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,7 @@ from service.requests.endpoints import list_budget_requests
 
 
 class Item(NamedTuple):
-    """A place in the menu."""
+    """A menu item."""
 
     path: str
     title: str
@@ -38,5 +38,5 @@ _PLACES: Final[Sequence[tuple[Item, Callable[..., Any]]]] = (
 
 
 def menu(visit: Visit) -> Sequence[Item]:
-    """The places that this visitor may go to."""
+    """The menu items for this visitor."""
     return [item for item, operation in _PLACES if visit.may(operation)]

@@ -1,4 +1,4 @@
-"""Where somebody is told of events, and what was told; and the dossier as a file."""
+"""Notification endpoints and their deliveries; the dossier as a file."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -31,16 +31,16 @@ DELIVERIES: Final = 50
 router = APIRouter(include_in_schema=False)
 
 _WHY_PAUSED: Final[Mapping[str, str]] = {
-    "unreachable": "A message failed twelve times within hours, and nothing else got through.",
-    "gone": "The receiver answered that it is gone (410).",
-    "key-ended": "The key that registered it has ended. Resuming makes it speak for the key that you use now.",
-    "sealed": "Its address cannot be opened with the present master key. Remove it, and register it again.",
+    "unreachable": "A message failed twelve times within hours and no other message was delivered.",
+    "gone": "The receiver answered 410 (Gone).",
+    "key-ended": "The key that registered it has expired or was revoked. Resume to use your current key instead.",
+    "sealed": "Its address cannot be decrypted with the current master key. Remove the endpoint and register it again.",
 }
 
 
 @router.get("/notifications")
 def notifications_page(visit: CurrentVisit) -> Response:
-    """The visitor's endpoints, and a form for one more."""
+    """List the visitor's endpoints, with a form to add one."""
     return page(
         visit,
         "notifications.html",
@@ -54,7 +54,7 @@ def notifications_page(visit: CurrentVisit) -> Response:
 
 @router.post("/notifications")
 def add_endpoint(visit: CurrentVisit) -> Response:
-    """Register an endpoint. A webhook's secret is in this one answer, which no address leads back to."""
+    """Register an endpoint. Only this response contains a webhook's secret; no URL leads back to it."""
     form = visit.form
     wanted = order(
         EndpointOrder, channel=form.text("channel"), target=form.text("target"), kinds=set(form.all("kinds"))
@@ -67,7 +67,7 @@ def add_endpoint(visit: CurrentVisit) -> Response:
 
 @router.get("/notifications/{endpoint_id}")
 def endpoint_page(endpoint_id: UUID, visit: CurrentVisit, before: Before = None) -> Response:
-    """One endpoint: where it leads, what was told to it, and what can be done with it."""
+    """Show one endpoint: address, deliveries and actions."""
     endpoint = visit.ask(read_endpoint, endpoint_id=endpoint_id)
     found = visit.ask(list_deliveries, endpoint_id=endpoint_id, limit=DELIVERIES, before=before)
     return page(
@@ -85,7 +85,7 @@ def endpoint_page(endpoint_id: UUID, visit: CurrentVisit, before: Before = None)
 
 @router.post("/notifications/{endpoint_id}/test")
 def have_tested(endpoint_id: UUID, visit: CurrentVisit) -> Response:
-    """Have a test told."""
+    """Send a test message."""
     visit.ask(test_endpoint, endpoint_id=endpoint_id)
     return sent_on(f"/notifications/{endpoint_id}?done=test-sent")
 
@@ -103,26 +103,26 @@ def confirm_address(endpoint_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/notifications/{endpoint_id}/rotate")
 def replace_secret(endpoint_id: UUID, visit: CurrentVisit) -> Response:
-    """Give a webhook a new secret, shown once."""
+    """Replace a webhook's secret; the new one is shown once."""
     made = visit.ask(rotate_endpoint, endpoint_id=endpoint_id)
     return page(visit, "new_endpoint.html", endpoint=made, is_new=False)
 
 
 @router.post("/notifications/{endpoint_id}/resume")
 def resume(endpoint_id: UUID, visit: CurrentVisit) -> Response:
-    """Have a paused endpoint told again."""
+    """Resume a paused endpoint."""
     visit.ask(resume_endpoint, endpoint_id=endpoint_id)
     return sent_on(f"/notifications/{endpoint_id}?done=resumed")
 
 
 @router.post("/notifications/{endpoint_id}/remove")
 def remove(endpoint_id: UUID, visit: CurrentVisit) -> Response:
-    """Forget an endpoint."""
+    """Remove an endpoint."""
     visit.ask(remove_endpoint, endpoint_id=endpoint_id)
     return sent_on("/notifications?done=endpoint-removed")
 
 
 @router.get("/datasets/{dataset_id}/dossier.{file_format}")
 def dossier(dataset_id: UUID, file_format: DossierFormat, visit: CurrentVisit) -> Response:
-    """The dossier, as a file."""
+    """Download the dossier."""
     return visit.ask(export_dossier, dataset_id=dataset_id, file_format=file_format)

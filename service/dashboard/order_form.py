@@ -1,6 +1,6 @@
-"""Options and candidates of an order, as people write them in a form: ``KEY=VALUE``, in the words of the command.
+"""Options and candidates of an order form: ``KEY=VALUE``, with the option names of the command.
 
-A value is a number, true or false where it reads as one, else text. What the options mean, and which go together, the order itself says.
+A value is parsed as a number or boolean if possible, else kept as text. The order model validates the options and their combinations.
 """
 
 import re
@@ -24,19 +24,19 @@ _SYNTHESIZER: Final = "synthesizer"
 
 
 def options_of(text: str | None) -> dict[str, Any]:
-    """Options, one a line.
+    """Parse options, one per line.
 
     Raises:
-        FormInvalid: A line is none, or an option comes twice.
+        FormInvalid: A line is not ``KEY=VALUE``, or an option occurs twice.
     """
     return _settings("options", [line for line in (text or "").splitlines() if line.strip()])
 
 
 def selection_of(form: Form) -> dict[str, Any] | None:
-    """A selection among candidates; None where a single generator is ordered.
+    """Parse a selection among candidates; None if a single generator is ordered.
 
     Raises:
-        FormInvalid: Only a part of a selection is there, or a candidate is none.
+        FormInvalid: The selection is incomplete, or a candidate is invalid.
     """
     lines = [line.strip() for line in (form.text("candidates") or "").splitlines() if line.strip()]
     epsilon, choice = form.number("selection_epsilon"), form.number("choice_epsilon")
@@ -45,13 +45,13 @@ def selection_of(form: Form) -> dict[str, Any] | None:
     if not lines or epsilon is None or choice is None:
         raise FormInvalid(
             "A selection needs its candidates and both epsilons.",
-            remedy="Fill in all three, or empty all three to order a single generator.",
+            remedy="Fill in all three fields, or leave all three empty to order a single generator.",
         )
     return {"candidates": [_candidate(line) for line in lines], "epsilon": epsilon, "choice_epsilon": choice}
 
 
 def known_options() -> Sequence[tuple[str, str]]:
-    """Every option with what it may be, for people to look up."""
+    """All options with their allowed values, for reference."""
     properties = IdpganRequest.model_json_schema()["properties"]
     return [("ablation", " or ".join(sorted(ABLATIONS)))] + [
         (name, " or ".join(filter(None, map(_may_be, schema.get("anyOf", [schema])))))
@@ -60,12 +60,12 @@ def known_options() -> Sequence[tuple[str, str]]:
 
 
 def written(order_selection: SelectionOrder) -> Sequence[str]:
-    """The candidates of an order in words, one each."""
+    """A description of each candidate of an order."""
     return [_written(candidate) for candidate in order_selection.candidates]
 
 
 def _written(candidate: Candidate) -> str:
-    return ", ".join(f"{name} {value}" for name, value in candidate.options.items()) or "by the public rules"
+    return ", ".join(f"{name} {value}" for name, value in candidate.options.items()) or "defaults"
 
 
 def _candidate(line: str) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def _settings(field: str, words: Sequence[str]) -> dict[str, Any]:
         name, sign, text = (part.strip() for part in word.partition("="))
         if not (sign and name.isidentifier()) or name in found:
             raise FormInvalid(
-                f"The field “{field}” holds something that is not KEY=VALUE, or a key twice.",
-                remedy="Write one setting such as steps=1000 for each option.",
+                f"The field “{field}” contains an entry that is not KEY=VALUE, or a repeated key.",
+                remedy="Enter one setting, such as steps=1000, per option.",
             )
         found[name] = _value(text)
     return found

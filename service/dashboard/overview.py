@@ -1,4 +1,4 @@
-"""The first page: every dataset the visitor sees with its budget at a glance, and what waits for a decision."""
+"""The home page: all visible datasets with their budgets, and open requests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Listed:
 
     Args:
         dataset: Its public facts.
-        budget: Of its population; None where the visitor's key may not read budgets.
+        budget: The budget of its population; None if the visitor's key may not read budgets.
     """
 
     dataset: DatasetView
@@ -43,7 +43,7 @@ class Listed:
 
 @router.get("/overview")
 def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
-    """Datasets, newest first, a page at a time."""
+    """List datasets, newest first, in pages."""
     datasets = visit.ask(list_datasets, limit=DATASETS, before=before)
     budgets = _budgets(visit, [item.population_id for item in datasets.items])
     waiting = _waiting(visit) if before is None else []
@@ -64,7 +64,7 @@ def overview_page(visit: CurrentVisit, before: Before = None) -> Response:
 
 
 def own_recoveries(visit: Visit) -> Sequence[EnrolmentView]:
-    """The enrolments by which somebody can speak for the visitor: those that wait, and recoveries that are held."""
+    """Enrolments that let someone act in the visitor's name: waiting ones, and recoveries on hold."""
     if not visit.may(list_enrolments):
         return []
     now = visit.context.clock.now()
@@ -80,7 +80,7 @@ def own_recoveries(visit: Visit) -> Sequence[EnrolmentView]:
 
 
 def dataset_names(visit: Visit, dataset_ids: Sequence[UUID]) -> Mapping[UUID, str]:
-    """The names of those of these datasets that the visitor sees."""
+    """The names of those given datasets that the visitor may see."""
     if not dataset_ids or not visit.may(list_datasets):
         return {}
     return visit.read(lambda session: names_of(session, dataset_ids, visit.principal))
@@ -94,7 +94,7 @@ def _budgets(visit: Visit, population_ids: Sequence[UUID]) -> Mapping[UUID, Budg
 
 
 def _waiting(visit: Visit) -> Sequence[BudgetRequestView]:
-    """The newest open requests that the visitor may decide on, or has filed."""
+    """The newest open requests that the visitor may decide on or has filed."""
     if not visit.may(list_budget_requests):
         return []
     return visit.ask(list_budget_requests, state=RequestState.OPEN, limit=WAITING).items

@@ -1,4 +1,4 @@
-"""The part of a release's page that only the owner of the rows sees: owner reports, their state, and their files."""
+"""The section of a release's page that only the owner of the rows sees: owner reports, their states and files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerPart:
-    """What the owner is shown.
+    """The owner report section.
 
     Attributes:
-        reports: The reports that there are, newest first.
-        columns: What may be predicted.
-        target: What is predicted where nothing is chosen.
-        is_live: Whether one is on its way.
+        reports: Existing reports, newest first.
+        columns: The columns that can be predicted.
+        target: The default prediction target.
+        is_live: Whether a report is queued or running.
     """
 
     reports: Sequence[SealedReportView]
@@ -36,13 +36,7 @@ class OwnerPart:
 
 
 def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> OwnerPart | None:
-    """The part for the owner of the dataset; None for everybody else, of images, and once the rows are destroyed.
-
-    Args:
-        visit: Who looks.
-        release_id: At which release.
-        dataset: Of which dataset.
-    """
+    """The section for the owner of the dataset; None for anyone else, for images, and after the rows are destroyed."""
     if dataset is None or dataset.state != "ready" or not visit.may(list_sealed_reports):
         return None
     domain = domain_from_json(dataset.domain)
@@ -63,7 +57,7 @@ def owner_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> O
 
 @router.post("/releases/{release_id}/sealed-report")
 def order_report(release_id: UUID, visit: CurrentVisit) -> Response:
-    """Have a report made."""
+    """Order a report."""
     wanted = SealedReportOrder(target=visit.form.text("target"))
     visit.ask(order_sealed_report, release_id=release_id, order=wanted, response=Response())
     return sent_on(f"/releases/{release_id}?done=report-ordered#sealed")
@@ -71,6 +65,6 @@ def order_report(release_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/releases/{release_id}/sealed-report/{sealed_report_id}/delete")
 def remove_report(release_id: UUID, sealed_report_id: UUID, visit: CurrentVisit) -> Response:
-    """Remove a report."""
+    """Delete a report."""
     visit.ask(delete_sealed_report, sealed_report_id=sealed_report_id)
     return sent_on(f"/releases/{release_id}?done=report-deleted#sealed")

@@ -1,4 +1,4 @@
-"""All groups of pages, put into the application after the API."""
+"""All page routers, installed after the API."""
 
 from fastapi import FastAPI
 
@@ -30,7 +30,7 @@ GROUPS = (
     entrance,
     overview,
     ledger_file,
-    declaring_pages,  # before the pages of one dataset: “new” is no id
+    declaring_pages,  # before the pages of one dataset, which would parse “new” as an id
     dataset_pages,
     trail_page,
     plain_upload,
@@ -48,7 +48,7 @@ GROUPS = (
 
 
 def install_pages(app: FastAPI) -> None:
-    """Serve the pages, and show people the refusals of whatever they ask for."""
+    """Install the pages, and HTML error pages for browser requests."""
     app.state.pictures = PictureCache()
     for group in GROUPS:
         app.include_router(group.router)

@@ -1,4 +1,4 @@
-"""People and enrolments: created by an admin, accepted by whoever holds the token, cancelled by the person."""
+"""People and enrolments: created by an admin, accepted by the bearer of the token, cancelled by the person."""
 
 from typing import Final
 from uuid import UUID
@@ -27,7 +27,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/people")
 def people_page(visit: CurrentVisit) -> Response:
-    """Everybody, who has enrolled, and the enrolments."""
+    """List people, whether they have enrolled, and the enrolments."""
     people = visit.ask(list_people).items
     enrolments = visit.ask(list_enrolments).items
     return page(
@@ -45,7 +45,7 @@ def people_page(visit: CurrentVisit) -> Response:
 
 @router.post("/people")
 def make_person(visit: CurrentVisit) -> Response:
-    """Create a person. The token is in this one answer, which no address leads back to."""
+    """Create a person. Only this response contains the token; no URL leads back to it."""
     form = visit.form
     made = visit.ask(
         create_person, order=order(PersonOrder, name=form.text("name"), roles=list(form.all("roles")))
@@ -55,7 +55,7 @@ def make_person(visit: CurrentVisit) -> Response:
 
 @router.post("/people/{principal_id}/enrolments")
 def enrol_again(principal_id: UUID, visit: CurrentVisit) -> Response:
-    """Make a new enrolment for a person."""
+    """Create a new enrolment for a person."""
     made = visit.ask(create_enrolment, principal_id=principal_id)
     return page(
         visit, "new_enrolment.html", enrolment=made, name=visit.names_of([principal_id]).get(principal_id)
@@ -64,20 +64,20 @@ def enrol_again(principal_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/enrolments/{enrolment_id}/cancel")
 def end_enrolment(enrolment_id: UUID, visit: CurrentVisit) -> Response:
-    """Take an enrolment back."""
+    """Cancel an enrolment."""
     visit.ask(cancel_enrolment, enrolment_id=enrolment_id)
     return sent_on("/keys?done=enrolment-cancelled")
 
 
 @router.get(ENROL)
 def enrol_form(request: Request) -> Response:
-    """The form that takes the token of an enrolment; no address holds one."""
+    """Show the form for an enrolment token. Tokens never appear in URLs."""
     return open_page(request, "enrol.html", problem=None)
 
 
 @router.post(ENROL)
 async def enrol(request: Request, context: InjectedContext) -> Response:
-    """Make a first key by the API's own operation: throttled and logged as there. It is in this one answer."""
+    """Create a first key through the API's own operation, so throttling and logging apply. Only this response contains it."""
     require_proof_of_origin(request, context.settings)
     form = await read_form(request)
     try:

@@ -1,6 +1,6 @@
-"""Uploading without scripts, and the owner's decision on rows that wait.
+"""Upload without JavaScript, and the owner's decision on waiting rows.
 
-Without scripts the browser sends the file inside a form, in one request, and nothing can be continued.
+Without JavaScript the browser sends the file in a form, as one request that cannot be resumed.
 """
 
 from typing import Final
@@ -25,19 +25,19 @@ KINDS: Final = {
     "zip": "application/zip",
     "npz": "application/x-npz",
 }
-"""What a file is, by its ending, as the API names it; upload.js has the same."""
+"""Media types by file extension, as the API names them; upload.js has the same list."""
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.post("/datasets/{dataset_id}/rows")
 def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
-    """Take the rows in, as `POST /v1/datasets/{id}/rows` does.
+    """Upload rows, as `POST /v1/datasets/{id}/rows` does.
 
     Raises:
-        CsrfRefused: The form does not carry its token before the file; nothing of the file was looked at.
-        FormInvalid: The file has no known ending.
-        UnderstudyError: As the operation of the API.
+        CsrfRefused: No valid CSRF token before the file; the file was not read.
+        FormInvalid: Unknown file extension.
+        UnderstudyError: As the API operation.
     """
     visit.require(upload_rows)
     context, request = visit.context, visit.request
@@ -56,8 +56,8 @@ def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
         kind = KINDS.get(form.file_name.rpartition(".")[2].lower())
         if kind is None:
             raise FormInvalid(
-                "The file has no known ending: CSV, CSV.GZ, Parquet, ZIP and NPZ are read.",
-                remedy="Go back, and pick another file.",
+                "Unknown file extension. Supported: CSV, CSV.GZ, Parquet, ZIP and NPZ.",
+                remedy="Go back and choose another file.",
             )
         domain, units = upload.require_open()
         upload.receive(form, domain=domain, units=units, content_type=kind)
@@ -66,7 +66,7 @@ def send(dataset_id: UUID, visit: StreamingVisit) -> Response:
 
 @router.post("/datasets/{dataset_id}/rows/accept")
 def accept(dataset_id: UUID, visit: CurrentVisit) -> Response:
-    """Make the waiting rows those of the dataset."""
+    """Accept the waiting rows into the dataset."""
     visit.ask(accept_rows, dataset_id=dataset_id)
     return sent_on(f"/datasets/{dataset_id}/facts?done=rows-accepted")
 

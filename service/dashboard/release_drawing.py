@@ -1,7 +1,7 @@
-"""What a release looks like: columns of synthetic rows as bars, or synthetic images on one sheet.
+"""Preview of a release: bar charts of synthetic columns, or a contact sheet of synthetic images.
 
-Drawn from the generator by the sampler that serves downloads. This is post-processing of what was released: it costs
-nothing and tells nothing that a download would not.
+Sampled from the generator by the sampler that serves downloads. This is post-processing of a release: it costs no budget
+and reveals nothing that a download would not.
 """
 
 import struct
@@ -21,12 +21,12 @@ from core.releases.samples import ImageSamples, Samples, TableSamples
 
 ROWS: Final = 2000
 OF_A_LABEL: Final = 8
-"""Images of each label on a sheet; without labels it is a square of them."""
+"""Images per label on a sheet; without labels the sheet is a square with this side."""
 MOST_IMAGES: Final = 256
 MOST_PIXELS: Final = 2**22
 COLUMNS: Final = 48
 LABELS: Final = 8
-# In the first chunk of every PNG.
+# Offset in the first chunk (IHDR) of every PNG.
 _SIZE: Final = struct.Struct(">II")
 _SIZE_AT: Final = 16
 
@@ -36,9 +36,9 @@ class Bar:
     """One bar.
 
     Args:
-        label: Of a category; empty for a bin between two ends.
-        share: Of the drawn rows, from 0 to 1.
-        height: Against the column's tallest bar, from 0 to 100.
+        label: The category; empty for a bin of an ordered column.
+        share: Share of the sampled rows, from 0 to 1.
+        height: Height relative to the column's tallest bar, from 0 to 100.
     """
 
     label: str
@@ -51,10 +51,10 @@ class Plot:
     """One column of synthetic rows.
 
     Args:
-        name: Of the column.
-        bars: In the order of their codes.
+        name: Name of the column.
+        bars: Bars in the order of their codes.
         ends: The bounds of an ordered column, as text; None for categories.
-        further: How many categories are not shown.
+        further: Number of categories not shown.
     """
 
     name: str
@@ -65,15 +65,15 @@ class Plot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictures:
-    """What is shown of a release.
+    """The preview of a release.
 
     Args:
-        plots: Of the first ``COLUMNS`` columns of rows; empty for images.
-        columns: How many columns the rows have.
+        plots: The first ``COLUMNS`` columns of rows; empty for images.
+        columns: Number of columns of the rows.
         sheet: PNG of images; None for rows.
-        images: How many are on it.
-        labels: What its rows are of, from the top; empty where images have no labels.
-        formats: What samples can be written as, the usual format first.
+        images: Number of images on the sheet.
+        labels: Labels of the sheet's rows from the top; empty if images have no labels.
+        formats: Sample formats, the default first.
     """
 
     plots: Sequence[Plot]
@@ -85,13 +85,13 @@ class Pictures:
 
     @property
     def sheet_size(self) -> tuple[int, int]:
-        """Width and height of the sheet, as its file says: a page that knows them does not move when it has come."""
+        """Width and height of the sheet from its PNG header. They keep the page from shifting when the image loads."""
         assert self.sheet is not None
         return _SIZE.unpack_from(self.sheet, _SIZE_AT)
 
 
 def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
-    """Draw the pictures of an opened generator.
+    """Draw the preview of an opened generator.
 
     Args:
         samples: The generator.
@@ -123,11 +123,7 @@ def draw(samples: Samples, domain: dict[str, object]) -> Pictures:
 
 
 def sheet_images(domain: ImageDomain) -> int:
-    """How many images make a sheet that is easily looked at: rows of eight, as many of each label where that is not too much.
-
-    Args:
-        domain: The declared one.
-    """
+    """The number of images on a sheet: rows of eight, with equally many per label unless that is too many."""
     fitting = MOST_PIXELS // (domain.height * domain.width)
     return min(OF_A_LABEL * (len(domain.labels) or OF_A_LABEL), MOST_IMAGES, fitting)
 
@@ -137,7 +133,7 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
 
     Args:
         column: The declared column.
-        codes: (rows,) below its cardinality.
+        codes: (rows,), each below the column's cardinality.
     """
     counts = np.bincount(codes, minlength=column.cardinality)
     shares, tallest = counts / max(1, counts.sum()), max(1, counts.max())
@@ -162,7 +158,7 @@ def plot(column: Modelled, codes: NDArray[np.integer]) -> Plot:
 
 
 def _labels(column: LabelColumn) -> list[str]:
-    """What each code stands for."""
+    """The label of each code."""
     words = list(column.labels)
     if column.other_code is not None:
         words.append("(other)")

@@ -1,4 +1,4 @@
-"""Releases: the list, and one with its pictures, its answers, its certificate in plain words, and what can be downloaded."""
+"""Releases: the list, and the page of one release with preview, queries, certificate and downloads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,14 +41,14 @@ from service.wire import Before
 RELEASES: Final = 25
 ANSWER_ROWS: Final = 100
 CONTRADICTIONS: Final = 3
-"""Pairs of columns that are shown of a contradicted rule."""
+"""Maximum number of column pairs shown per contradicted rule."""
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/releases")
 def releases_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: Before = None) -> Response:
-    """Releases, newest first."""
+    """List releases, newest first."""
     found = visit.ask(list_releases, dataset_id=dataset_id, job_id=None, limit=RELEASES, before=before)
     return page(
         visit,
@@ -64,7 +64,7 @@ def releases_page(visit: CurrentVisit, dataset_id: UUID | None = None, before: B
 def release_page(
     release_id: UUID, visit: CurrentVisit, question: Annotated[str, Query(max_length=LONGEST)] = ""
 ) -> Response:
-    """One release, with the answer to a question where one is asked."""
+    """Show one release, with the answer to a question if one was asked."""
     release = visit.ask(read_release, release_id=release_id)
     visit.require(read_certificate)
     certificate = visit.read(
@@ -97,12 +97,11 @@ def release_page(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The panel of questions.
+    """The query panel.
 
     Attributes:
-        question: What was asked; empty where nothing was.
-        answer: The answer, or None.
-        problem: Why there is none, or None.
+        question: The question; empty if none was asked.
+        problem: The reason why there is no answer, or None.
     """
 
     question: str
@@ -111,7 +110,7 @@ class Asked:
 
 
 def _asked(visit: Visit, release_id: UUID, certificate: Mapping[str, Any], question: str) -> Asked | None:
-    """The panel of questions, or None where the release holds no counts or the visitor may not ask."""
+    """The query panel, or None if the release has no counts or the visitor may not query them."""
     if COUNTS not in certificate.get("artefacts", {}) or not visit.may(ask_counts):
         return None
     if not question.strip():
@@ -128,9 +127,9 @@ class ContradictedRule:
     """A rule that the counts contradict.
 
     Attributes:
-        words: What the rule says.
-        shown: The pairs of columns that hold most records that break it, the most first.
-        further: How many pairs are not shown.
+        words: The rule in plain language.
+        shown: The pairs of columns with the most violations, largest first.
+        further: Number of pairs not shown.
     """
 
     words: str
@@ -139,19 +138,19 @@ class ContradictedRule:
 
     @classmethod
     def of(cls, words: str, rule: CheckedRuleView) -> Self:
-        """Choose what is shown of a rule."""
+        """Select the column pairs to show for a rule."""
         most = sorted(rule.contradictions, key=lambda found: -found.estimate)
         return cls(words=words, shown=most[:CONTRADICTIONS], further=len(most[CONTRADICTIONS:]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The declared rules held against the counts.
+    """The declared rules compared with the counts.
 
     Attributes:
-        check: What was found.
+        check: The result of the check.
         contradicted: The rules that the counts contradict.
-        unchecked: The rules of which the counts say nothing, in words.
+        unchecked: The rules that the counts cannot check, in plain language.
     """
 
     check: RulesCheckView
@@ -162,7 +161,7 @@ class Checked:
 def _checked(
     visit: Visit, release_id: UUID, certificate: Mapping[str, Any], dataset: DatasetView | None
 ) -> Checked | None:
-    """The check, or None where there are no counts, no rules, or no right to see them."""
+    """The check, or None without counts, without rules, or without the right to see them."""
     declared = () if dataset is None else dataset.domain.get("rules", ())
     if not declared or COUNTS not in certificate.get("artefacts", {}) or not visit.may(check_rules):
         return None
@@ -177,10 +176,10 @@ def _checked(
 
 @router.get("/releases/{release_id}/sheet.png")
 def sheet(release_id: UUID, visit: CurrentVisit) -> Response:
-    """The sheet of synthetic images.
+    """Serve the sheet of synthetic images.
 
     Raises:
-        ReleaseNotFound: No such release, not for this visitor, or not one of images.
+        ReleaseNotFound: No such release, not visible to this visitor, or not a release of images.
     """
     visit.require(draw_samples)
     drawn = _pictures(visit, release_id).sheet

@@ -1,4 +1,4 @@
-"""Pictures of releases, drawn once for each release and process."""
+"""Previews of releases, drawn once per release and process."""
 
 import threading
 from collections import OrderedDict
@@ -16,10 +16,10 @@ _PATIENCE_SECONDS: Final = 10.0
 
 
 class PictureCache:
-    """The pictures of the most recently seen releases.
+    """LRU cache of release previews.
 
     Args:
-        capacity: Of how many releases they are kept.
+        capacity: Number of releases kept.
     """
 
     def __init__(self, capacity: int = KEPT) -> None:
@@ -33,10 +33,10 @@ class PictureCache:
     def get(
         self, context: AppContext, release_id: UUID, *, bundle_key: str, domain: dict[str, object]
     ) -> Pictures:
-        """The pictures of a release; whether the caller may draw from it, the caller has asked.
+        """The preview of a release. The caller must already have checked the right to sample from it.
 
         Raises:
-            ServiceBusy: Too many are being drawn.
+            ServiceBusy: Too many previews are being drawn.
             BundleInvalid: The bundle is damaged.
         """
         with self._lock:

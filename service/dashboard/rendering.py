@@ -1,4 +1,4 @@
-"""Templates into answers: always escaped, nothing undefined, and under headers that allow our own files and no more."""
+"""Template rendering: always escaped, strict about undefined names, with a CSP that allows only our own files."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -23,7 +23,7 @@ CONTENT_POLICY: Final = (
 PAGE_HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": CONTENT_POLICY,
     "Cache-Control": "no-store",
-    # Without a referrer browsers would not say where a form comes from, and no form would be believed.
+    # Without a referrer, browsers would not state the origin of a form, and every form would fail the CSRF check.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -32,7 +32,7 @@ SEE_OTHER: Final = 303
 
 
 def page(visit: Visit, template: str, *, status: int = 200, **facts: object) -> Response:
-    """A page, or a part of one, for somebody who has signed in."""
+    """Render a page or fragment for a signed-in visitor."""
     shown = {
         "path": visit.request.url.path,
         "menu": menu(visit),
@@ -46,7 +46,7 @@ def page(visit: Visit, template: str, *, status: int = 200, **facts: object) -> 
 
 
 def open_page(request: Request, template: str, *, status: int = 200, **facts: object) -> Response:
-    """A page for anybody."""
+    """Render a page that needs no session."""
     nobody: dict[str, object] = {
         "path": request.url.path,
         "menu": (),
@@ -60,12 +60,12 @@ def open_page(request: Request, template: str, *, status: int = 200, **facts: ob
 
 
 def sent_on(path: str) -> Response:
-    """After a change: the browser is sent to a page that it may load again without doing the change again."""
+    """Redirect after a change (303), so that reloading the page does not repeat the change."""
     return RedirectResponse(path, status_code=SEE_OTHER, headers=dict(PAGE_HEADERS))
 
 
 def rendered(template: str, *, status: int = 200, **facts: object) -> Response:
-    """A template as an answer."""
+    """Render a template as a response."""
     text = environment().get_template(template).render(**facts)
     return Response(
         text, status_code=status, media_type="text/html; charset=utf-8", headers=dict(PAGE_HEADERS)
@@ -74,7 +74,7 @@ def rendered(template: str, *, status: int = 200, **facts: object) -> Response:
 
 @cache
 def environment() -> Environment:
-    """The templates. Everything is escaped, and a misspelt name fails instead of showing nothing."""
+    """The template environment. It escapes everything; a misspelt name raises instead of rendering as empty."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

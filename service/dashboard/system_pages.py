@@ -1,4 +1,4 @@
-"""What admins and auditors look after: keys, workers and queue, the health of the parts, the audit log."""
+"""Pages for admins and auditors: keys, workers and queue, system health, audit log."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -39,9 +39,9 @@ Words = Annotated[str, Query(max_length=200), AfterValidator(plain_text)]
 
 @router.get("/keys")
 def keys_page(visit: CurrentVisit) -> Response:
-    """One's own keys, and for an admin every key and whom it speaks for."""
+    """List the visitor's own keys; for an admin, all keys with their principals."""
     keys = visit.ask(list_keys).items
-    # A principal has the name of its first key where it was given none of its own.
+    # A principal without a name is listed under the name of its first key.
     principals = {key.principal_id: key.principal_name or key.name for key in reversed(keys)}
     return page(
         visit,
@@ -58,7 +58,7 @@ def keys_page(visit: CurrentVisit) -> Response:
 
 @router.post("/keys")
 def make_key(visit: CurrentVisit) -> Response:
-    """Make a further key for oneself. Its secret is in this one answer, which no address leads back to."""
+    """Create a further key for the visitor. Only this response contains the secret; no URL leads back to it."""
     form = visit.form
     wanted = order(
         KeyOrder,
@@ -71,10 +71,10 @@ def make_key(visit: CurrentVisit) -> Response:
 
 @router.post("/keys/names")
 def call_principal(visit: CurrentVisit) -> Response:
-    """Set what everybody calls a principal."""
+    """Set the name of a principal."""
     principal_id = visit.form.identity("principal_id")
     if principal_id is None:
-        raise FormInvalid("No principal id was given.", remedy="Pick one from the list, or paste an id.")
+        raise FormInvalid("The principal id is missing.", remedy="Choose one from the list or paste an id.")
     visit.ask(
         name_principal, principal_id=principal_id, order=order(NameOrder, name=visit.form.text("called"))
     )
@@ -83,14 +83,14 @@ def call_principal(visit: CurrentVisit) -> Response:
 
 @router.post("/keys/{key_id}/rotate")
 def replace_key(key_id: UUID, visit: CurrentVisit) -> Response:
-    """Give a key a successor; the old secret works on for a while."""
+    """Rotate a key; the old secret keeps working for a while."""
     made = visit.ask(rotate_key, key_id=key_id)
     return page(visit, "new_key.html", key=made, old_ends_at=made.old_key_ends_at, recovered_until=None)
 
 
 @router.get("/keys/{key_id}/revoke")
 def ending_key_page(key_id: UUID, visit: CurrentVisit) -> Response:
-    """What revoking a key would end, before it does."""
+    """Show the consequences of revoking a key, and ask for confirmation."""
     visit.require(revoke_key)
     key = next((known for known in visit.ask(list_keys).items if known.id == key_id), None)
     if key is None:
@@ -100,14 +100,14 @@ def ending_key_page(key_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/keys/{key_id}/revoke")
 def end_key(key_id: UUID, visit: CurrentVisit) -> Response:
-    """Make a key and its sessions useless."""
+    """Revoke a key and end its sessions."""
     visit.ask(revoke_key, key_id=key_id)
     return sent_on("/keys?done=key-revoked")
 
 
 @router.get("/system")
 def system_page(visit: CurrentVisit) -> Response:
-    """Findings, workers, queue and chores."""
+    """Show findings, workers, queue and maintenance tasks."""
     report = visit.ask(read_health_report, limit=only_one())
     now = visit.context.clock.now()
     return page(
@@ -126,7 +126,7 @@ async def _wanted(
     thing: Annotated[Words, Query(alias="object")] = "",
     outcome: Words = "",
 ) -> AuditFilter:
-    """Which events a visitor asks for; an empty field asks for all."""
+    """The requested filter; an empty field matches all events."""
     return AuditFilter(
         actor=actor or None,
         action=action or None,
@@ -144,7 +144,7 @@ def audit_page(
     before: BeforeSequence = None,
     check: bool = False,
 ) -> Response:
-    """Who did what to which object, newest first; with the check of the chain where it is asked for."""
+    """List audit events, newest first; verify the hash chain on request."""
     found = visit.ask(list_audit_events, wanted=wanted, limit=EVENTS, before=before)
     asked = _asked(wanted)
     return page(

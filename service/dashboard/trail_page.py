@@ -1,4 +1,4 @@
-"""The audit trail of a dataset, for its owner and for who oversees all of them: who did what, in plain words."""
+"""The audit trail of a dataset in plain language, for its owner and for roles that oversee all datasets."""
 
 from typing import Final
 from uuid import UUID
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/datasets/{dataset_id}", include_in_schema=False)
 
 @router.get("/trail")
 def trail_page(dataset_id: UUID, visit: CurrentVisit, before: BeforeSequence = None) -> Response:
-    """What was done with the dataset and what hangs on it, newest first."""
+    """List events on the dataset and its dependent objects, newest first."""
     found = visit.ask(list_dataset_audit_events, dataset_id=dataset_id, limit=EVENTS, before=before)
     dataset = visit.ask(read_dataset, dataset_id=dataset_id)
     members = [UUID(event.object) for event in found.items if event.about == "member"]
@@ -38,7 +38,7 @@ def trail_page(dataset_id: UUID, visit: CurrentVisit, before: BeforeSequence = N
 
 
 def principal_in(actor: str) -> UUID | None:
-    """The principal of an actor of the audit log; None for a process or for nobody."""
+    """The principal of an audit log actor; None for a process or an anonymous caller."""
     try:
         return UUID(actor.partition("/")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Utility reports in the browser: what was measured of a release, and ordering one with its price and precision shown before."""
+"""Utility reports: view a report, or order one after seeing its price and precision."""
 
 import json
 import re
@@ -32,10 +32,10 @@ from service.utility_reports.schemas import ChargedReportView
 from service.wire import DEFAULT_PAGE
 
 ORDERED: Final = ("epsilon", "delta", "target", "grant_id")
-"""The fields of an order, carried from its price to the button as they were sent."""
+"""Form fields passed unchanged from the quote to the order button."""
 WORST_PAIRS: Final = 12
 SCALES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""Where the drawn part of a table of errors may end."""
+"""Possible upper ends of the axis in a table of errors."""
 KINDS: Final[Mapping[str, str]] = {
     "columns": "Error of each column",
     "pairs": "Error of each pair",
@@ -51,16 +51,15 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UtilityPart:
-    """What a release's page tells of utility reports.
+    """The utility report section of a release's page.
 
     Attributes:
-        reports: Those that there are, newest first.
-        of_images: Whether the release generates images; of those the label alone can be predicted.
-        measured: What is measured.
-        columns: What may be predicted.
-        target: What is predicted where nothing is chosen; None where the domain declares none.
-        may_order: Whether the visitor may order one.
-        grants: Open ones that the visitor may have it paid from, newest first.
+        reports: Existing reports, newest first.
+        of_images: Whether the release generates images. For images only the label can be predicted.
+        columns: The columns that can be predicted.
+        target: The default prediction target; None if the domain declares none.
+        may_order: Whether the visitor may order a report.
+        grants: The visitor's open grants, newest first.
     """
 
     reports: Sequence[ChargedReportView]
@@ -73,13 +72,7 @@ class UtilityPart:
 
 
 def utility_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) -> UtilityPart | None:
-    """The part of a release's page; None where there is neither a report nor a way to order one.
-
-    Args:
-        visit: Who looks.
-        release_id: At which release.
-        dataset: Of which dataset.
-    """
+    """The section of a release's page; None if there is no report and the visitor cannot order one."""
     if dataset is None or not visit.may(list_charged_reports):
         return None
     found = visit.ask(list_charged_reports, release_id=release_id, limit=DEFAULT_PAGE, before=None)
@@ -100,7 +93,7 @@ def utility_part(visit: Visit, release_id: UUID, dataset: DatasetView | None) ->
 
 @router.post("/releases/{release_id}/charged-report/quote")
 def quote(release_id: UUID, visit: CurrentVisit) -> Response:
-    """Price and precision of a report, and the button that orders exactly this one once."""
+    """Show price and precision of a report, with a button that orders exactly this report once."""
     release = visit.ask(read_release, release_id=release_id)
     wanted = _order(release.dataset_id, release_id, visit.form)
     return page(
@@ -117,7 +110,7 @@ def quote(release_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.post("/releases/{release_id}/charged-report")
 def place(release_id: UUID, visit: CurrentVisit) -> Response:
-    """Reserve and queue, or refuse."""
+    """Reserve the price and queue the job, or refuse."""
     release = visit.ask(read_release, release_id=release_id)
     wanted = _order(release.dataset_id, release_id, visit.form)
     placed = visit.ask(create_job, order=wanted, idempotency_key=visit.form.once())
@@ -126,7 +119,7 @@ def place(release_id: UUID, visit: CurrentVisit) -> Response:
 
 @router.get("/charged-reports/{report_id}")
 def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
-    """One report: score and errors as bars, each with its interval and what it is to be read against."""
+    """Show one report: score and errors as bars, each with its interval and reference value."""
     visit.require(read_charged_report)
     document: dict[str, Any] = visit.read(
         lambda session: dict(repository.visible(session, report_id, visit.principal).document)
@@ -148,13 +141,13 @@ def report_page(report_id: UUID, visit: CurrentVisit) -> Response:
 
 
 def _scale(errors: Sequence[Mapping[str, float] | None]) -> float:
-    """The smallest scale that all intervals and marks fit on."""
+    """The smallest scale that fits all intervals and reference marks."""
     ends = [max(one["high"], one["by_chance"]) for one in errors if one is not None]
     return next(scale for scale in SCALES if scale >= min(1.0, max(ends, default=1.0)))
 
 
 def _marked(sentence: str) -> Markup:
-    """A sentence that explains the document, with the names of the document's members set apart."""
+    """An explanatory sentence, with the names of document members marked up as code."""
     return Markup(_MEMBERS.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704 - escaped before
 
 

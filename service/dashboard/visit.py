@@ -1,8 +1,8 @@
-"""A visitor of the dashboard: the principal, and the API operations that a page calls in the principal's name.
+"""A dashboard request: the signed-in principal and the API operations that a page calls in its name.
 
-Pages have no rights, sessions or SQL of their own. A page shows and changes things through API operations, called as
-functions behind their rows in the table of rights. A change is one operation, so it is one transaction, committed
-before the browser is redirected.
+Pages have no rights, sessions or SQL of their own. They read and change data through API operations, called as
+functions and subject to the operations' rows in the table of rights. A change is one operation and hence one
+transaction, committed before the browser is redirected.
 """
 
 import inspect
@@ -33,13 +33,11 @@ Operation = Callable[..., Result]
 
 
 class Visit:
-    """One request of somebody who has signed in.
+    """One request of a signed-in visitor.
 
     Args:
-        request: The request.
-        principal: Who asks.
-        csrf_token: What the forms of this session carry.
-        form: What was sent; empty where nothing was.
+        csrf_token: The token in the forms of this session.
+        form: The submitted form; empty for safe methods.
     """
 
     def __init__(self, request: Request, principal: Principal, *, csrf_token: str, form: Form) -> None:
@@ -55,16 +53,16 @@ class Visit:
 
     @property
     def held_until(self) -> datetime | None:
-        """Until when what is sealed to the visitor stays shut after a recovery; None where nothing is held."""
+        """End of the hold on the visitor's sealed files after a recovery; None without a hold."""
         return self.principal.held_until if self.principal.is_held(self.context.clock.now()) else None
 
     @property
     def is_fragment(self) -> bool:
-        """Whether a part of a page is asked for, to be put into the one that is open."""
+        """Whether htmx requests a fragment of the open page."""
         return "hx-request" in self.request.headers
 
     def may(self, operation: Operation[Any]) -> bool:
-        """Whether the visitor's key may use an operation at all; on which objects, the operation itself decides."""
+        """Whether the visitor's key may use an operation at all. The operation itself checks rights on objects."""
         try:
             self.require(operation)
         except Forbidden:
@@ -72,19 +70,19 @@ class Visit:
         return True
 
     def require(self, operation: Operation[Any]) -> None:
-        """Ask for the right to an operation whose parts a page reads in another way.
+        """Require the right to an operation whose data a page reads in another way.
 
         Raises:
             RoleMissing: None of the visitor's roles may use it.
-            ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
-            RecoveryHold: It is sealed to the visitor, who was recovered a short while ago.
+            ScopeMissing, KeyNarrowed: The key is restricted to other uses.
+            RecoveryHold: The data is sealed to the visitor, who was recovered recently.
         """
         require_access(self.principal, operation.__name__, at=self.context.clock.now())
 
     def read(self, query: Callable[[Session], Result]) -> Result:
         """Run a repository's query in a read-only transaction; call `require` first.
 
-        Rows of the database expire when it ends, so the query returns plain values.
+        ORM objects expire at its end, so the query must return plain values.
         """
         with self.context.database.read_only() as session:
             return query(session)
@@ -97,7 +95,7 @@ class Visit:
         return self.read(lambda session: names_of(session, wanted))
 
     def ask(self, operation: Operation[Result], /, **arguments: object) -> Result:
-        """Do what the API does, in a transaction of its own where it needs one.
+        """Call an API operation, in its own transaction if it needs one.
 
         Raises:
             UnderstudyError: As the operation; RoleMissing and ScopeMissing before it is called.
@@ -117,12 +115,12 @@ class Visit:
 
 
 async def _visit(request: Request) -> Visit:
-    """Recognise the visitor by the session's cookie, and whatever changes something by the token of our own forms.
+    """Authenticate the visitor by session cookie and, for unsafe methods, check the form's CSRF token.
 
     Raises:
-        KeyMissing, SessionRefused: Nobody is signed in.
+        KeyMissing, SessionRefused: No valid session.
         RateExceeded: The key has sent too many requests.
-        CsrfRefused: Another site may have caused a change.
+        CsrfRefused: The request may come from another site.
     """
     context = context_of(request)
     cookie, principal = await _recognised(request)
@@ -136,10 +134,10 @@ async def _visit(request: Request) -> Visit:
 
 
 async def _streaming_visit(request: Request) -> Visit:
-    """Recognise the visitor before a body that is read as it comes. The token in it is the page's to look at, first.
+    """Authenticate the visitor of a request whose body is streamed. The page must check the CSRF token before anything else.
 
     Raises:
-        KeyMissing, SessionRefused, RateExceeded, CsrfRefused: As for every visit.
+        KeyMissing, SessionRefused, RateExceeded, CsrfRefused: As for `_visit`.
     """
     context = context_of(request)
     cookie, principal = await _recognised(request)

@@ -22,9 +22,9 @@ def test_a_question_is_answered_where_it_is_asked(
     sign_in: Callable[..., Visitor], path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyst = sign_in("analyst")
-    assert "Ask its counts" in analyst.page(path)
+    assert "Query the counts" in analyst.page(path)
     page = analyst.page(f"{path}?question={quote('ward by sick where age between 50 and 99')}")
-    for words in ("B, or &#34;C&#34;", "95 % interval", "Counted are records.", "drawn rows are worse"):
+    for words in ("B, or &#34;C&#34;", "95 % interval", "Counted: records.", "drawn rows are worse"):
         assert words in page, words
     assert "of 3 rows" not in analyst.page(f"{path}?question=ward")
     monkeypatch.setattr(release_pages, "ANSWER_ROWS", 2)
@@ -41,7 +41,7 @@ def test_a_question_that_cannot_be_answered_is_refused_in_its_place(
     page = analyst.page(f"{path}?question={quote('ward by age by seen by sick')}")
     assert "not-counted" in page
     assert "any one or two columns" in page
-    assert "Ask its counts" in page
+    assert "Query the counts" in page
 
 
 def test_an_answer_by_assumption_is_marked_and_says_what_was_assumed(
@@ -59,5 +59,5 @@ def test_an_answer_by_assumption_is_marked_and_says_what_was_assumed(
 def test_there_is_no_panel_without_counts_or_for_who_may_not_ask(
     world: World, sign_in: Callable[..., Visitor], path: str
 ) -> None:
-    assert "Ask its counts" not in sign_in("auditor").page(path)
-    assert "Ask its counts" not in sign_in("analyst").page(f"/releases/{world.release()}")
+    assert "Query the counts" not in sign_in("auditor").page(path)
+    assert "Query the counts" not in sign_in("analyst").page(f"/releases/{world.release()}")

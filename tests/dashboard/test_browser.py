@@ -166,7 +166,7 @@ def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     """By keyboard past the menu; looks at a budget, moves the slider, approves a request, uploads rows."""
     tab = seen.tab
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
     tab.keyboard.press("Enter")
     assert tab.evaluate("location.hash") == "#content"
     tab.get_by_role("link", name="Admissions 2020", exact=True).click()
@@ -177,16 +177,16 @@ def _owner(seen: Watched, scene: Scene, tmp_path: Path) -> None:
     for _ in range(3):
         tab.keyboard.press("ArrowLeft")
     tab.get_by_text("It fits.").wait_for()
-    tab.get_by_role("link", name="ε 0.5, asked on").click()
+    tab.get_by_role("link", name="ε 0.5, requested on").click()
     tab.get_by_role("button", name="Approve").click()
     tab.get_by_text("The request is approved").wait_for()
     tab.get_by_role("link", name="Datasets", exact=True).click()
     tab.get_by_role("link", name="Ward surveys").click()
-    tab.get_by_role("link", name="Upload the rows").click()
+    tab.get_by_role("link", name="Upload rows").click()
     rows = tmp_path / "rows.csv"
     rows.write_bytes(CSV)
     _upload(tab, rows)
-    tab.get_by_text("Private: it counts rows.").wait_for()
+    tab.get_by_text("Private: this report counts rows.").wait_for()
     tab.get_by_role("button", name="Sign out").click()
     tab.get_by_text("You have signed out.").wait_for()
     assert seen.complaints == []
@@ -196,12 +196,12 @@ def _analyst(seen: Watched, scene: Scene) -> None:
     """On a phone: asks for a price, orders, watches and cancels."""
     tab = seen.tab
     seen.go(f"/datasets/{scene.dataset_id}/order")
-    grants = tab.get_by_label("Grant that pays")
+    grants = tab.get_by_label("Grant to charge")
     if grants.count():
         grants.select_option(index=0)
     tab.get_by_label("Epsilon", exact=True).fill("0.2")
-    tab.get_by_role("button", name="Show the price").click()
-    tab.get_by_role("button", name="Order it").click()
+    tab.get_by_role("button", name="Show price").click()
+    tab.get_by_role("button", name="Order generator").click()
     tab.get_by_text("The job is ordered").wait_for()
     assert "queued" in tab.locator("#live").inner_text()
     tab.get_by_text("Cancel this job").click()
@@ -214,16 +214,16 @@ def _admin(seen: Watched) -> None:
     """Makes a key, sees its secret once, revokes it."""
     tab = seen.tab
     tab.get_by_role("link", name="Keys", exact=True).click()
-    tab.get_by_label("Name of the key").fill("night shift")
+    tab.get_by_label("Key name").fill("night shift")
     tab.get_by_role("checkbox", name="admin").check()
-    tab.get_by_role("button", name="Make the key").click()
+    tab.get_by_role("button", name="Create key").click()
     assert tab.locator(".secret").inner_text().startswith("us_")
-    tab.get_by_role("link", name="Back to the keys").click()
+    tab.get_by_role("link", name="Back to keys").click()
     revoke = tab.get_by_role("link", name="Revoke … key night shift")
     revoke.wait_for()
     assert tab.locator(".secret").count() == 0
     revoke.click()
-    tab.get_by_role("button", name="Revoke the key").click()
+    tab.get_by_role("button", name="Revoke key").click()
     tab.get_by_text("The key is revoked").wait_for()
     assert seen.complaints == []
 
@@ -232,8 +232,8 @@ def _auditor(seen: Watched, scene: Scene) -> None:
     """On a phone: checks the chain and takes the ledger along."""
     tab = seen.tab
     seen.go(f"/datasets/{scene.dataset_id}/ledger")
-    tab.get_by_role("link", name="Check the chain now").click()
-    tab.get_by_text("The chain is whole").wait_for()
+    tab.get_by_role("link", name="Verify the chain").click()
+    tab.get_by_text("The hash chain is intact").wait_for()
     with tab.expect_download() as taken:
         tab.get_by_role("link", name="CSV").click()
     assert taken.value.suggested_filename.startswith("ledger-")
@@ -256,7 +256,7 @@ def _upload(tab: Any, rows: Path) -> None:
     # Two parts and a retry with its pause come first; a loaded machine needs more than the usual wait.
     with tab.expect_event("requestfailed", lambda failed: failed.url.endswith("/parts/3"), timeout=90_000):
         tab.get_by_role("button", name="Upload").click()
-    tab.get_by_text("The connection broke").wait_for()
+    tab.get_by_text("Connection lost").wait_for()
     tab.reload()
     tab.locator("input[type=file]").set_input_files(str(rows))
     tab.get_by_role("button", name="Upload").click()

@@ -44,7 +44,7 @@ def test_a_request_from_filing_to_the_grant(world: World, sign_in: Callable[...,
         text = owner.follow(
             f"{place}/decide", decision="approve", epsilon="0.4", delta="2e-6", note="fine", once=once[1]
         )
-        assert "the grant is made" in text
+        assert "the grant is created" in text
     grants = world.analyst.get(f"/v1/datasets/{dataset_id}/grants").json()["items"]
     assert [grant["epsilon"] for grant in grants] == [0.4]
     people = owner.page(f"/datasets/{dataset_id}/people")
@@ -67,7 +67,7 @@ def test_deny_withdraw_members_and_freeze(world: World, sign_in: Callable[..., V
         place = (
             analyst.send(f"/datasets/{dataset_id}/requests", **asked).headers["location"].partition("?")[0]
         )
-        assert "the grant is made" in owner.follow(f"{place}/decide", decision="approve", epsilon=epsilon)
+        assert "the grant is created" in owner.follow(f"{place}/decide", decision="approve", epsilon=epsilon)
 
     other = world.caller(Role.ANALYST)
     people = f"/datasets/{dataset_id}/people"
@@ -93,7 +93,7 @@ def test_a_job_from_its_price_to_its_end(world: World, sign_in: Callable[..., Vi
     assert priced.status_code == 200
     assert "<html" not in priced.text
     assert "It fits." in priced.text
-    assert "How far off counts will be" in priced.text
+    assert "Expected error of counts" in priced.text
     assert "of the rows in a wrong cell" in priced.text
     assert world.movements(dataset_id) == [], "a price reserves nothing"
     once = re.search(r'name="once" value="([^"]+)"', priced.text)
@@ -119,7 +119,7 @@ def test_a_price_says_why_no_error_of_counts_is_known(world: World, sign_in: Cal
         f"/datasets/{dataset_id}/quote", headers={"HX-Request": "true"}, epsilon="0.5", options="anchor=false"
     )
     assert alone.status_code == 200
-    assert "nothing is counted where a critic alone trains" in alone.text
+    assert "training with a critic alone counts nothing" in alone.text
     assert "wrong cell" not in alone.text
 
 
@@ -131,7 +131,7 @@ def test_what_if_in_part_and_in_whole(world: World, sign_in: Callable[..., Visit
     assert "<html" not in part.text
     whole = owner.send(f"/datasets/{dataset_id}/what-if", epsilon="3")
     assert "<html" in whole.text
-    assert "break the cap" in whole.text
+    assert "exceed the cap" in whole.text
     wrong = owner.send(f"/datasets/{dataset_id}/what-if", headers={"HX-Request": "true"}, epsilon="much")
     assert wrong.status_code == 422
     assert (wrong.headers["hx-retarget"], "<html" in wrong.text, "form-invalid" in wrong.text) == (
@@ -161,16 +161,16 @@ def test_keys_are_shown_once(world: World, sign_in: Callable[..., Visitor]) -> N
     key_id = _key(world, name="research")["id"]
     assert "key-not-found" in admin.send(f"/keys/{key_id}/rotate").text, "only the key in use"
     signed_in = _key(world, prefix=world.admin.key[3:11])["id"]
-    assert "The old secret" in admin.send(f"/keys/{signed_in}/rotate").text
+    assert "Old key" in admin.send(f"/keys/{signed_in}/rotate").text
     before = admin.page(f"/keys/{key_id}/revoke")
     assert "Revoke key research" in before
-    assert "your own session" not in before
+    assert "Revoking it ends your session" not in before
     assert _key(world, id=key_id)["revoked_at"] is None, "looking revokes nothing"
     assert "revoked" in admin.follow(f"/keys/{key_id}/revoke")
     assert _key(world, id=key_id)["revoked_at"]
-    assert "nothing left to end" in admin.page(f"/keys/{key_id}/revoke")
+    assert "was already revoked" in admin.page(f"/keys/{key_id}/revoke")
     mine = signed_in
-    assert "your own session" in admin.page(f"/keys/{mine}/revoke")
+    assert "Revoking it ends your session" in admin.page(f"/keys/{mine}/revoke")
     assert "key-not-found" in admin.page(f"/keys/{NOBODY}/revoke", 404)
     assert "key-not-found" in sign_in("owner").page(f"/keys/{mine}/revoke", 404)
     assert "key-beyond-maker" in admin.send("/keys", name="more", roles="owner").text
@@ -193,7 +193,7 @@ def test_a_draft_is_declared_once_its_values_are_confirmed(
     assert "as formulas" not in looked.text
     risky = json.dumps({**DOMAIN, "columns": [{**ward, "categories": ["=A", "B"]}, *others]})
     warned = owner.send("/datasets/review", **{**facts, "domain": risky}).text
-    assert "A spreadsheet may run names or words as formulas" in warned
+    assert "Spreadsheets may run some names or values as formulas" in warned
     assert "at /columns/0 of the document" in warned
     assert "The dataset is declared" in owner.follow("/datasets", **facts, confirmed="0")
     dataset = world.owner.get("/v1/datasets").json()["items"][0]
@@ -207,9 +207,11 @@ def test_a_draft_is_declared_once_its_values_are_confirmed(
     )
     assert sent.status_code == 201, sent.text
     facts_page = owner.page(f"/datasets/{dataset['id']}/facts")
-    assert "Private: it counts rows." in facts_page
-    assert "Nothing was changed and nothing refused." in facts_page
-    assert "Private: it counts rows." not in sign_in("admin").page(f"/datasets/{dataset['id']}/facts")
+    assert "Private: this report counts rows." in facts_page
+    assert "No values were changed or refused." in facts_page
+    assert "Private: this report counts rows." not in sign_in("admin").page(
+        f"/datasets/{dataset['id']}/facts"
+    )
 
 
 def test_rules_between_columns_are_declared_and_shown(world: World, sign_in: Callable[..., Visitor]) -> None:
@@ -266,7 +268,7 @@ def test_a_selection_shows_both_prices_and_is_ordered_as_priced(
     }  # fmt: skip
     priced = analyst.send(f"/datasets/{dataset_id}/quote", headers={"HX-Request": "true"}, **wanted)
     assert priced.status_code == 200, priced.text
-    assert all(words in priced.text for words in ("Selecting", "Training the winner", "critic_width 16"))
+    assert all(words in priced.text for words in ("Selection", "Training the winner", "critic_width 16"))
     once = re.search(r'name="once" value="([^"]+)"', priced.text)
     assert once
     sent = dict(re.findall(r'name="(\w+)" value="([^"]*)"', priced.text))
@@ -307,7 +309,7 @@ def test_a_dataset_is_deleted_by_typing_its_name(world: World, sign_in: Callable
     assert "tombstone" in owner.follow(place, typed_name=" wards of 2020 ")
     assert world.owner.get(f"/v1/datasets/{dataset_id}").json()["state"] == "deleted"
     assert _actions(world)[0] == "dataset.delete"
-    assert "deleted already" in owner.page(place)
+    assert "already deleted" in owner.page(place)
     assert "Order a generator" not in sign_in("analyst").page(f"/datasets/{dataset_id}")
     other = world.declare(name="second")
     assert sign_in("admin").send(f"/datasets/{other}/delete", typed_name="second").status_code == 303
@@ -343,26 +345,26 @@ def test_a_recovery_is_shown_to_the_person_who_can_cancel_it(
     world: World, sign_in: Callable[..., Visitor]
 ) -> None:
     admin, owner = sign_in("admin"), sign_in("owner")
-    assert "speak for you" not in owner.page("/overview")
+    assert "in your name" not in owner.page("/overview")
     made = admin.send(f"/people/{world.owner.principal_id}/enrolments")
     assert "The person has had keys before" in made.text
     token = re.search(r"ue_[0-9a-f]{8}_[\w-]+", made.text)
     assert token
-    assert "Somebody can make keys that speak for you" in owner.page("/overview")
+    assert "Someone can create keys in your name" in owner.page("/overview")
     shown = world.client.post(
         "/enrol",
         data={"token": token[0], "name": "laptop"},
         headers={"Sec-Fetch-Site": "same-origin", "Accept": "text/html"},
     )
-    assert "stays shut until" in shown.text
+    assert "stay locked until" in shown.text
     # On every page: what is shut is left out, and a page that only lacks it would look as if it were not there.
     again = sign_in("owner")
     assert all("On hold until" in again.page(path) for path in ("/overview", "/releases"))
     assert "On hold until" not in admin.page("/overview")
-    assert "Somebody can make keys that speak for you" in owner.page("/overview")
+    assert "Someone can create keys in your name" in owner.page("/overview")
     (place,) = re.findall(r"/enrolments/[0-9a-f-]{36}/cancel", owner.page("/keys"))
-    assert "Keys that came of it are revoked" in owner.follow(place)
-    assert "speak for you" not in owner.page("/overview")
+    assert "Keys created with it are revoked" in owner.follow(place)
+    assert "in your name" not in owner.page("/overview")
     assert "On hold until" not in sign_in("owner").page("/overview")
 
 
@@ -383,7 +385,7 @@ def test_rows_that_wait_are_told_of_on_the_first_page_of_their_dataset_to_the_ow
     others = {role: sign_in(role) for role in ("analyst", "admin", "auditor")}
     before = {role: visitor.page(path) for role, visitor in others.items()}
     assert world.upload(dataset_id, MANY).json()["waiting"]
-    assert "Your rows wait for your decision" in sign_in("owner").page(path)
+    assert "Rows awaiting your decision" in sign_in("owner").page(path)
     assert {role: visitor.page(path) for role, visitor in others.items()} == before
 
 

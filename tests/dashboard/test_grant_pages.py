@@ -13,7 +13,7 @@ from tests.service.world import World
 def test_grants_are_found_looked_at_and_revoked(world: World, sign_in: Callable[..., Visitor]) -> None:
     admin, owner, analyst = sign_in("admin"), sign_in("owner"), sign_in("analyst")
     for visitor in (admin, owner, analyst):
-        assert "No grant yet." in visitor.page("/grants")
+        assert "No grants yet." in visitor.page("/grants")
     dataset_id = world.ready(name="Wards <b>1</b>")
     other = world.caller(Role.ANALYST)
     world.admit(dataset_id, other)
@@ -26,7 +26,7 @@ def test_grants_are_found_looked_at_and_revoked(world: World, sign_in: Callable[
     found = admin.page(f"/grants?dataset={dataset_id}&holder={other.principal_id}&state=open")
     assert f"/grants/{theirs}" in found
     assert f"/grants/{mine['id']}" not in found
-    assert "No grant is like that." in admin.page("/grants?state=expired")
+    assert "No matching grants." in admin.page("/grants?state=expired")
     assert admin.get("/grants?holder=somebody").status_code == 422
     assert f"/grants/{theirs}" not in analyst.page("/grants")
     assert "Revoke" not in analyst.page(f"/grants/{mine['id']}")
@@ -38,10 +38,10 @@ def test_grants_are_found_looked_at_and_revoked(world: World, sign_in: Callable[
     assert "Revoke" not in both.page(f"/grants/{theirs}")
     assert both.send(f"/grants/{theirs}/revoke").status_code == 404
     assert analyst.send(f"/grants/{theirs}/revoke").status_code == 403
-    assert "What was drawn stays spent" in owner.page(f"/grants/{theirs}")
+    assert "Spent budget stays spent" in owner.page(f"/grants/{theirs}")
     page = owner.follow(f"/grants/{theirs}/revoke")
     assert "The grant is revoked." in page
-    assert "What was drawn stays spent" not in page
+    assert "Spent budget stays spent" not in page
 
 
 def test_an_owner_reads_the_trail_of_a_dataset_in_words(
@@ -52,8 +52,8 @@ def test_an_owner_reads_the_trail_of_a_dataset_in_words(
     assert world.analyst.delete(f"/v1/datasets/{dataset_id}").status_code == 403
     page = sign_in("owner").page(f"/datasets/{dataset_id}/trail")
     for words in (
-        "declared it",
-        "stored its rows",
+        "declared the dataset",
+        "stored the rows",
         "set the cap",
         "ordered a job",
         "role-missing",
@@ -76,10 +76,10 @@ def test_who_holds_several_grants_says_which_one_pays_for_a_report(
     dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
     analyst = sign_in("analyst")
     path = f"/releases/{release_id}"
-    assert "Grant that pays" not in analyst.page(path)
+    assert "Grant to charge" not in analyst.page(path)
     second = world.give(dataset_id, epsilon=0.5)
-    assert "Grant that pays" in analyst.page(path)
-    assert "say which one pays" in analyst.send(f"{path}/charged-report/quote", epsilon="0.1").text
+    assert "Grant to charge" in analyst.page(path)
+    assert "choose the one to charge" in analyst.send(f"{path}/charged-report/quote", epsilon="0.1").text
     priced = analyst.send(f"{path}/charged-report/quote", epsilon="0.1", grant_id=second).text
     assert "It fits." in priced
     assert f'name="grant_id" value="{second}"' in priced

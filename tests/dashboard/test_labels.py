@@ -64,11 +64,11 @@ def test_of_a_selection_the_selecting_is_told_too() -> None:
     listed = mechanisms(certificate)
     assert [times for _, times in listed[:2]] == ["2 ×", "1 ×"]
     assert "candidate" in listed[0][0]
-    assert "choosing" in listed[1][0]
+    assert "selection" in listed[1][0]
     assert listed[2:], "and what the winner's training released"
     told = " ".join(in_words(certificate))
     assert (
-        f"2 candidates were tried on parts of the units, and number {WINNER + 1} in the order was chosen"
+        f"2 candidates were trained on disjoint parts of the units. Number {WINNER + 1} in the order was selected"
         in told
     )
     assert "candidate" not in " ".join([*in_words(one), *(what for what, _ in mechanisms(one))])
@@ -136,7 +136,7 @@ def test_columns_in_words() -> None:
     assert holds(columns["sick"]) == "yes or no"
     many = {"kind": "categorical", "categories": [str(number) for number in range(30)], "null": {"use": "7"}}
     assert holds(many).endswith("and 18 more")
-    assert otherwise(many) == "missing: taken as 7"
+    assert otherwise(many) == "missing: replaced by 7"
 
 
 def test_rules_in_words() -> None:
@@ -146,7 +146,7 @@ def test_rules_in_words() -> None:
         "possible": "possible combinations of age, stage: 3 declared, and no others",
         "at_most": "admitted is at most discharged",
         "sum": "gross is the sum of net, tax, within 0.05",
-        "null_together": "died, cause, hour: all missing or none",
+        "null_together": "died, cause, hour: all missing or none missing",
         "exactly_one": f"{', '.join(FLAGS[:12])} and 28 more: exactly one is set",
         "determines": "city determines land, by a code book of 4",
     }
@@ -174,10 +174,10 @@ def test_what_is_learnt_is_told_as_such() -> None:
     learnt = {"kind": "numeric", "lower": 0, "upper": 9, "bounds": "learn", "bins": "learn"}
 
     assert holds({"kind": "categorical", "categories": "learn", "most": 7}) == (
-        "at most 7 categories, learnt by each training for a charge"
+        "at most 7 categories, learned in each training at a privacy cost"
     )
     assert holds(learnt) == (
-        "0 to 9; bounds learnt by each training for a charge; bins learnt by each training for a charge"
+        "0 to 9; bounds learned in each training at a privacy cost; bins learned in each training at a privacy cost"
     )
 
 

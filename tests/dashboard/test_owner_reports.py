@@ -14,23 +14,23 @@ def test_the_owner_has_reports_and_nobody_else_sees_that_there_are_any(
     path = f"/releases/{release_id}"
     owner = sign_in("owner")
     page = owner.page(path)
-    assert "Owner report, for you alone" in page
+    assert "An owner report compares" in page
     assert "<option selected>sick</option>" in page
     page = owner.follow(f"{path}/sealed-report", target="ward")
     assert "The owner report is ordered" in page
-    assert "Waits for a worker" in page
-    assert "Look again" in page
+    assert "Waiting for a worker" in page
+    assert "Refresh" in page
     (report_id,) = world.queue.sent_reports
     make_report(world, report_id, "<p>for the owner</p>")
     page = owner.page(path)
     assert f"/v1/sealed-reports/{report_id}/file" in page
-    assert "Look again" not in page
+    assert "Refresh" not in page
     answer = owner.get(f"/v1/sealed-reports/{report_id}/file")
     assert (answer.status_code, answer.text.rstrip()) == (200, "<p>for the owner</p>")
     for roles in (("analyst",), ("admin",), ("auditor",), ("owner", "admin")):
         other = sign_in(*roles)
         seen = other.page(path)
-        assert "ealed report" not in seen, roles
+        assert "wner report" not in seen, roles
         assert str(report_id) not in seen, roles
         assert other.send(f"{path}/sealed-report", target="ward").status_code in {403, 404}
         assert other.send(f"{path}/sealed-report/{report_id}/delete").status_code in {403, 404}
@@ -49,4 +49,4 @@ def test_an_unknown_column_is_a_problem_and_a_deleted_dataset_has_no_reports(
     assert "names no modelled column" in answer.text
     dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
     assert world.owner.delete(f"/v1/datasets/{dataset_id}").status_code == 200
-    assert "ealed report" not in owner.page(f"/releases/{release_id}")
+    assert "wner report" not in owner.page(f"/releases/{release_id}")

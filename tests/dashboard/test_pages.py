@@ -120,9 +120,9 @@ def _what_is_not_ones_own_does_not_exist(world: World, scene: Scene, sign_in: Ca
 def _an_auditor_sees_no_synthetic_row(world: World, scene: Scene, sign_in: Callable[..., Visitor]) -> None:
     auditor = sign_in("auditor")
     page = auditor.page(f"/releases/{scene.release_id}")
-    assert "What its synthetic data looks like" not in page
-    assert "Draw and download" not in page
-    assert "every outcome is at most" in page
+    assert "Synthetic data preview" not in page
+    assert "Download samples" not in page
+    assert "every outcome at most" in page
     assert auditor.get(f"/releases/{scene.pictures_id}/sheet.png").status_code == 403
 
 

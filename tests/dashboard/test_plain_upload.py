@@ -93,7 +93,7 @@ def test_rows_are_sent_by_the_form_alone(world: World, sign_in: Callable[..., Vi
         )
         assert sent.status_code == status, other
     assert send(token) == 303
-    assert "Private: it counts rows." in owner.page(f"/datasets/{dataset_id}/facts")
+    assert "Private: this report counts rows." in owner.page(f"/datasets/{dataset_id}/facts")
     assert send(token) == 409
 
 
@@ -101,20 +101,20 @@ def test_the_owner_decides_on_rows_that_wait(world: World, sign_in: Callable[...
     dataset_id = world.declare()
     owner, path = sign_in("owner"), f"/datasets/{dataset_id}"
     facts = f"{path}/facts"
-    assert "wait for your decision" not in owner.page(facts)
+    assert "your decision" not in owner.page(facts)
     for word, told, state in (
         ("discard", "The rows are discarded.", "declared"),
-        ("accept", "The rows are those of the dataset now.", "ready"),
+        ("accept", "The rows are accepted into the dataset.", "ready"),
     ):
         assert world.upload(dataset_id, CSV + b"nobody's ward,30,yes,2020-01-02\n").status_code == 201
-        assert "wait for your decision" in owner.page(facts)
+        assert "your decision" in owner.page(facts)
         for other in ("stranger", "analyst", "admin"):
             visitor = sign_in(other)
-            assert "wait for your decision" not in visitor.get(facts).text
+            assert "your decision" not in visitor.get(facts).text
             assert visitor.send(f"{path}/rows/{word}").status_code in {403, 404}
         page = owner.follow(f"{path}/rows/{word}")
         assert told in page
-        assert "wait for your decision" not in page
+        assert "your decision" not in page
         assert world.owner.get(f"/v1/datasets/{dataset_id}").json()["state"] == state
 
 

@@ -25,12 +25,12 @@ def test_what_releases_already_answer_is_shown_where_a_budget_is_asked_for(
     world: World, sign_in: Callable[..., Visitor], dataset_id: str, place: str
 ) -> None:
     analyst = sign_in("analyst")
-    assert "What releases already answer" not in analyst.page(f"/datasets/{dataset_id}/{place}")
+    assert "Counts already released" not in analyst.page(f"/datasets/{dataset_id}/{place}")
     release_id = publish(world, dataset_id, certified(8.0))
     publish(world, dataset_id, certified(share=0.05))
     page = analyst.page(f"/datasets/{dataset_id}/{place}")
     for words in (
-        "What releases already answer",
+        "Counts already released",
         f"/releases/{release_id}#asked",
         "4 columns, 6 pairs, each by sick",
         "4 columns, chosen pairs<",
@@ -45,7 +45,7 @@ def test_a_price_says_what_earlier_counts_are_worth_and_a_box_leaves_them_out(
     analyst = sign_in("analyst")
     path = f"/datasets/{dataset_id}"
     priced = analyst.send(f"{path}/quote", **OPTIONS).text
-    assert "taken over from 1 release, free: as if ε 1.4" in priced
+    assert "reused from 1 release at no cost: equivalent to spending ε 1.4" in priced
     fresh = analyst.send(f"{path}/quote", **OPTIONS, fresh="true").text
     assert "Earlier counts" not in fresh
     assert 'name="fresh" value="true"' in fresh, "the order that follows leaves them out, too"

@@ -22,17 +22,17 @@ def test_an_analyst_sees_the_price_and_orders_exactly_that_once(
     analyst = sign_in("analyst")
     path = f"/releases/{release_id}"
     page = analyst.page(path)
-    assert "How good it is, measured with noise" in page
+    assert "A utility report measures" in page
     assert "<option selected>sick</option>" in page
     before = len(world.queue.sent)
     answer = analyst.send(f"{path}/charged-report/quote", epsilon="0.25", target="age")
     assert answer.status_code == 200, answer.text
-    for words in ("It fits.", "Error of each pair", "percentage points", "Order it: reserve ε 0.25"):
+    for words in ("It fits.", "Error of each pair", "percentage points", "Order report: reserve ε 0.25"):
         assert words in answer.text
     assert len(world.queue.sent) == before
     terms = {"epsilon": "0.25", "target": "age", "once": "6f1c2a52-3a0b-4a53-9d2b-9f6f1d3f6a10"}
     page = analyst.follow(f"{path}/charged-report", **terms)
-    assert "Epsilon of the plan" in page
+    assert "Planned epsilon" in page
     analyst.follow(f"{path}/charged-report", **terms)
     assert len(world.queue.sent) == before + 1, "the same click twice is one order"
 
@@ -80,8 +80,8 @@ def test_of_images_nothing_is_chosen_and_their_label_is_predicted(
     analyst = sign_in("analyst")
     page = analyst.page(f"/releases/{release_id}")
     assert "errors of label, brightness, detail and of pairs of them" in page
-    assert "learnt from synthetic images alone" in page
+    assert "trained on synthetic images only" in page
     assert "Column to predict" not in page
     answer = analyst.send(f"/releases/{release_id}/charged-report/quote", epsilon="0.25")
-    for words in ("It fits.", "Error of each pair", "Score", "Order it: reserve ε 0.25"):
+    for words in ("It fits.", "Error of each pair", "Score", "Order report: reserve ε 0.25"):
         assert words in answer.text

@@ -1,5 +1,5 @@
 "use strict";
-// The curve of spend over time: a staircase of what is spent and, above it, what is reserved.
+// Spending over time: a step curve of spent budget with reserved budget stacked above.
 (() => {
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const day = (seconds) => new Date(seconds * 1000).toISOString().slice(5, 10);

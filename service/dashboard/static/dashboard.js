@@ -1,5 +1,5 @@
 "use strict";
-// What pages do beyond htmx: the number beside a slider, forms sent once, tokens on requests of htmx are in its forms.
+// Page behaviour beyond htmx: the value next to a slider, and forms submitted once. CSRF tokens are in the forms.
 document.addEventListener("input", (event) => {
   const slider = event.target;
   if (slider.type !== "range") return;
@@ -9,10 +9,10 @@ document.addEventListener("input", (event) => {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.hasAttribute("hx-post") || form.method !== "post") return;
-  // After the browser has read the form: a disabled button would not be sent along.
+  // Deferred until the browser has read the form: a disabled button would be left out of it.
   setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }), 0);
 });
-// Coming back by the back button must not find the buttons disabled.
+// The back button restores the page with its buttons disabled; enable them again.
 window.addEventListener("pageshow", () => {
   document.querySelectorAll("button[disabled]").forEach((button) => { button.disabled = false; });
 });

@@ -1,10 +1,10 @@
 "use strict";
-// SHA-256 piece by piece (FIPS 180-4): browsers digest only what is wholly in memory, and files may be larger.
+// Incremental SHA-256 (FIPS 180-4): crypto.subtle digests only whole buffers, and files may not fit in memory.
 const Sha256 = (() => {
   const primes = [];
   for (let candidate = 2; primes.length < 64; candidate += 1) if (primes.every((prime) => candidate % prime)) primes.push(candidate);
   const fraction = (number) => Math.floor((number % 1) * 2 ** 32);
-  // Cube roots of the first 64 primes and square roots of the first eight, to 32 bits behind the point.
+  // Cube roots of the first 64 primes and square roots of the first eight, to 32 fractional bits.
   const K = Int32Array.from(primes, (prime) => fraction(Math.cbrt(prime)));
   const START = Int32Array.from(primes.slice(0, 8), (prime) => fraction(Math.sqrt(prime)));
   const turn = (word, by) => (word >>> by) | (word << (32 - by));

@@ -1,10 +1,10 @@
 "use strict";
-// Dropping files: into a text field, or to the API in parts, which go on where an interruption left them.
+// Dropped files: into a text field, or to the API in parts that resume after an interruption.
 (() => {
   const KINDS = { csv: "text/csv", gz: "application/gzip", parquet: "application/vnd.apache.parquet", zip: "application/zip", npz: "application/x-npz" };
   const ATTEMPTS = 6;
   const PIECE = 1 << 20;
-  // The service keeps the upload after these.
+  // The service keeps the upload after these errors.
   const PASSING = new Set(["quota-exceeded", "service-busy", "upload-incomplete", "session-refused", "key-missing", "csrf-refused", "rate-exceeded"]);
   const said = (form, text) => { form.querySelector("[data-told]").textContent = text; };
   const pause = (seconds) => new Promise((done) => { setTimeout(done, 1000 * seconds); });
@@ -22,7 +22,7 @@
     notice.scrollIntoView({ block: "start" });
   };
 
-  // One request; XMLHttpRequest, because fetch does not tell how much of a body was sent.
+  // One request. XMLHttpRequest, because fetch reports no upload progress.
   const send = (method, path, { token, body, headers = {}, seen }) => new Promise((done) => {
     const sending = new XMLHttpRequest();
     sending.open(method, path);
@@ -31,7 +31,7 @@
     if (seen) sending.upload.onprogress = (step) => seen(step.loaded);
     const answer = (status) => {
       let document_ = {};
-      try { document_ = JSON.parse(sending.responseText); } catch { /* told by its status */ }
+      try { document_ = JSON.parse(sending.responseText); } catch { /* the status says enough */ }
       done({ status, document: document_, wait: Number(sending.getResponseHeader("Retry-After")) || 0 });
     };
     sending.onload = () => answer(sending.status);
@@ -40,20 +40,20 @@
   });
   const json = (value) => ({ body: JSON.stringify(value), headers: { "Content-Type": "application/json" } });
 
-  // The same again where the connection broke, or the service asks for patience.
+  // Retry after a broken connection, or when the service is busy.
   const insist = async (form, ...request) => {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await send(...request);
       const passes = answer.status === 0 || answer.status === 429 || answer.status >= 502;
       if (!passes || attempt === ATTEMPTS) return answer;
-      said(form, "The connection broke or the service is busy; what has arrived is kept. Trying again …");
+      said(form, "Connection lost or service busy. Uploaded parts are kept. Retrying …");
       await pause(Math.max(answer.wait, 2 ** attempt / 2));
     }
   };
   const must = ({ status, document }, wanted) => {
     if (wanted.includes(status)) return document;
     throw Object.assign(new Error("refused"), {
-      problem: document.code ? document : { title: "The connection broke.", detail: "What has arrived is kept.", remedy: "Press Upload again to go on.", code: "connection" },
+      problem: document.code ? document : { title: "Connection lost.", detail: "Uploaded parts are kept.", remedy: "Press Upload to continue.", code: "connection" },
     });
   };
 
@@ -79,7 +79,7 @@
 
   const upload = async (form, file, kind, shown) => {
     const token = form.dataset.token;
-    // Neither name nor content of the file: what tells the same file again.
+    // Identifies the same file again without storing its name or content.
     const key = `understudy-upload ${form.dataset.upload} ${file.size} ${file.lastModified}`;
     try {
       const begun = await begin(form, file, kind, key, token);
@@ -97,7 +97,7 @@
         }
         shown(from + bytes.length);
       }
-      said(form, "All is sent; now it is checked row by row and encrypted.");
+      said(form, "Upload complete. Checking and encrypting the rows …");
       const complete = json({ sha256: hexadecimal(whole.digest()) });
       for (;;) {
         const answer = await insist(form, "POST", `/v1/uploads/${begun.id}/complete`, { token, ...complete });
@@ -107,8 +107,8 @@
       }
       localStorage.removeItem(key);
     } catch (refusal) {
-      // A file that cannot be read, or changed meanwhile, throws an error without a problem.
-      const problem = refusal.problem ?? { title: "The file could not be read.", detail: "It may have changed since it was picked.", remedy: "Pick it again.", code: "file" };
+      // A file that is unreadable, or changed meanwhile, throws an error without a problem.
+      const problem = refusal.problem ?? { title: "The file could not be read.", detail: "It may have changed since you chose it.", remedy: "Choose it again.", code: "file" };
       if (refusal.problem && problem.code !== "connection" && !PASSING.has(problem.code)) localStorage.removeItem(key);
       throw problem;
     }
@@ -132,7 +132,7 @@
     event.preventDefault();
     const file = form.querySelector("input[type=file]").files[0];
     const kind = file && KINDS[file.name.split(".").pop().toLowerCase()];
-    if (!kind) { refuse({ title: "This file has no known ending.", detail: "CSV, CSV.GZ, Parquet, ZIP and NPZ are read.", remedy: "Pick another file.", code: "unsupported-upload" }); return; }
+    if (!kind) { refuse({ title: "Unknown file extension.", detail: "Supported: CSV, CSV.GZ, Parquet, ZIP and NPZ.", remedy: "Choose another file.", code: "unsupported-upload" }); return; }
     const button = form.querySelector("button");
     const bar = form.querySelector("progress");
     const megabytes = (bytes) => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0);
@@ -140,8 +140,8 @@
     const shown = (bytes) => {
       bar.value = 100 * bytes / file.size;
       const percent = Math.floor(bar.value / 5) * 5;
-      // For screen readers, too: not every byte.
-      if (percent !== told) said(form, `${percent} % is sent: ${megabytes(bytes)} of ${megabytes(file.size)} MB.`);
+      // In steps of 5 %, so that screen readers are not flooded.
+      if (percent !== told) said(form, `${percent} % uploaded: ${megabytes(bytes)} of ${megabytes(file.size)} MB.`);
       told = percent;
     };
     button.disabled = true;
@@ -153,7 +153,7 @@
     } catch (problem) {
       button.disabled = false;
       const goesOn = problem.code === "connection" || PASSING.has(problem.code);
-      said(form, goesOn ? "Interrupted. What has arrived is kept for a while." : "No row was stored.");
+      said(form, goesOn ? "Interrupted. Uploaded parts are kept for a while." : "No row was stored.");
       refuse(problem);
     }
   }));
