@@ -83,9 +83,9 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
         yield f"This holds for {held}, against any recipient with any prior knowledge."
     if reused:
         earlier = sum(1 + len(one["holds"]) for one in reused)
-        told = "1 earlier release" if earlier == 1 else f"{count(earlier)} earlier releases"
+        phrase = "1 earlier release" if earlier == 1 else f"{count(earlier)} earlier releases"
         yield (
-            f"Its counts are combined with those of {told} of the same data, paid for at the time: "
+            f"Its counts are combined with those of {phrase} of the same data, paid for at the time: "
             f"{', '.join(str(one['release_id']) for one in reused)}. For all of them together, the epsilons add up."
         )
     if candidates := _candidates(certificate):
@@ -96,8 +96,8 @@ def _sentences(certificate: Mapping[str, Any]) -> Iterator[str]:
         )
     unit = certificate.get("privacy_unit")
     if unit:
-        told = f"“{unit['column']}”: " if unit.get("column") else ""
-        yield f"A unit is {told}{unit.get('description', 'one record')}."
+        phrase = f"“{unit['column']}”: " if unit.get("column") else ""
+        yield f"A unit is {phrase}{unit.get('description', 'one record')}."
         if "records" in unit:
             yield (
                 f"At most {count(unit['records'])} records of a unit are used, each with full weight; the noise is calibrated for "

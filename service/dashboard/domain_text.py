@@ -12,7 +12,7 @@ LONGEST: Final = 12
 
 def kind(column: Mapping[str, Any]) -> str:
     """The kind of a column."""
-    told = {
+    parts = {
         "numeric": {"integer": "whole number", "real": "number"}.get(str(column.get("type")), "number"),
         "categorical": "category",
         "ordinal": "ordered category",
@@ -20,7 +20,7 @@ def kind(column: Mapping[str, Any]) -> str:
         "unit": "identifies the privacy unit",
         "ignored": "left out",
     }
-    return told.get(str(column.get("kind")), str(column.get("kind")))
+    return parts.get(str(column.get("kind")), str(column.get("kind")))
 
 
 def holds(column: Mapping[str, Any]) -> str:
@@ -34,35 +34,35 @@ def holds(column: Mapping[str, Any]) -> str:
     if "lower" in column or "edges" in column:
         low = column.get("lower", column.get("edges", ("", ""))[0])
         high = column.get("upper", column.get("edges", ("", ""))[-1])
-        told = [f"{low} to {high}"]
-        told += [
+        parts = [f"{low} to {high}"]
+        parts += [
             f"{part} learned in each training at a privacy cost"
             for part in ("bounds", "bins")
             if column.get(part) == LEARN
         ]
-        return "; ".join(told)
+        return "; ".join(parts)
     return "–"
 
 
 def otherwise(column: Mapping[str, Any]) -> str:
     """The handling of values that are not allowed."""
-    told = []
+    parts = []
     if "lower" in column or "edges" in column:
         beyond = {
             "clamp": "moved to the nearest bound",
             "null": "counted as missing",
             "refuse": "row refused",
         }
-        told.append(f"beyond: {beyond.get(str(column.get('outside', 'clamp')), 'refused')}")
+        parts.append(f"beyond: {beyond.get(str(column.get('outside', 'clamp')), 'refused')}")
     if column.get("kind") in {"numeric", "categorical", "ordinal", "boolean", "date", "datetime"}:
         null = column.get("null", "refuse")
         if isinstance(null, Mapping):
-            told.append(f"missing: replaced by {null.get('use')}")
+            parts.append(f"missing: replaced by {null.get('use')}")
         else:
-            told.append(
+            parts.append(
                 "missing: kept as a separate category" if null == "category" else "missing: row refused"
             )
-    return "; ".join(told) or "–"
+    return "; ".join(parts) or "–"
 
 
 def rule(declared: Mapping[str, Any]) -> str:
@@ -99,11 +99,11 @@ def _listed(names: Sequence[object]) -> str:
 
 def terms(decided: Mapping[str, Any]) -> str:
     """The terms of a decision in the ledger."""
-    told = []
+    parts = []
     if "epsilon" in decided:
-        told.append(f"ε {epsilon(decided['epsilon'])}, δ {delta(decided['delta'])}")
+        parts.append(f"ε {epsilon(decided['epsilon'])}, δ {delta(decided['delta'])}")
     if decided.get("outcome"):
-        told.append(str(decided["outcome"]))
+        parts.append(str(decided["outcome"]))
     if decided.get("reason"):
-        told.append(f"“{decided['reason']}”")
-    return ", ".join(told)
+        parts.append(f"“{decided['reason']}”")
+    return ", ".join(parts)

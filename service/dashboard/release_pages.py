@@ -166,11 +166,11 @@ def _checked(
     if not declared or COUNTS not in certificate.get("artefacts", {}) or not visit.may(check_rules):
         return None
     check = visit.ask(check_rules, release_id=release_id)
-    told = [(domain_text.rule(one), rule) for one, rule in zip(declared, check.rules, strict=True)]
+    named = [(domain_text.rule(one), rule) for one, rule in zip(declared, check.rules, strict=True)]
     return Checked(
         check=check,
-        contradicted=[ContradictedRule.of(words, rule) for words, rule in told if rule.contradictions],
-        unchecked=[words for words, rule in told if rule.finding == "not-checked"],
+        contradicted=[ContradictedRule.of(words, rule) for words, rule in named if rule.contradictions],
+        unchecked=[words for words, rule in named if rule.finding == "not-checked"],
     )
 
 

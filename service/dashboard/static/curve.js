@@ -5,22 +5,22 @@
   const day = (seconds) => new Date(seconds * 1000).toISOString().slice(5, 10);
   const minute = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 16).replace("T", " ");
   const draw = (place) => {
-    const told = JSON.parse(place.dataset.curve);
-    if (told.at.length < 1) return;
+    const curve = JSON.parse(place.dataset.curve);
+    if (curve.at.length < 1) return;
     const cap = Number(place.dataset.cap) || null;
-    const end = Math.max(told.at[told.at.length - 1] + 60, Math.min(Date.now() / 1000, told.at[told.at.length - 1] + 86400));
-    const at = [told.at[0] - 60, ...told.at, end];
-    const stairs = (values) => [told.whole ? 0 : values[0], ...values, values[values.length - 1]];
-    const jobs = told.jobs.split(" ");
+    const end = Math.max(curve.at[curve.at.length - 1] + 60, Math.min(Date.now() / 1000, curve.at[curve.at.length - 1] + 86400));
+    const at = [curve.at[0] - 60, ...curve.at, end];
+    const stairs = (values) => [curve.whole ? 0 : values[0], ...values, values[values.length - 1]];
+    const jobs = curve.jobs.split(" ");
     const whose = (place) => (jobs[place - 1] ? `, job ${jobs[place - 1]}` : "");
     const stepped = uPlot.paths.stepped({ align: 1 });
     const axis = () => ({ stroke: style("--soft"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } });
     const series = [
       { label: "Time (UTC)", value: (_, seconds, __, place) => (seconds === null ? "–" : minute(seconds) + whose(place)) },
-      { label: "Spent and reserved ε", stroke: style("--held"), fill: style("--accent-soft"), width: 2, paths: stepped, points: { show: told.at.length < 200, size: 5 } },
-      { label: "Spent ε", stroke: style("--accent"), width: 2, paths: stepped, points: { show: told.at.length < 200, size: 5 } },
+      { label: "Spent and reserved ε", stroke: style("--held"), fill: style("--accent-soft"), width: 2, paths: stepped, points: { show: curve.at.length < 200, size: 5 } },
+      { label: "Spent ε", stroke: style("--accent"), width: 2, paths: stepped, points: { show: curve.at.length < 200, size: 5 } },
     ];
-    const data = [at, stairs(told.reserved), stairs(told.spent)];
+    const data = [at, stairs(curve.reserved), stairs(curve.spent)];
     if (cap !== null) {
       series.push({ label: "Cap ε", stroke: style("--bad"), width: 1, dash: [6, 4], points: { show: false } });
       data.push(at.map(() => cap));

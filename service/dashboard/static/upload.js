@@ -136,13 +136,13 @@
     const button = form.querySelector("button");
     const bar = form.querySelector("progress");
     const megabytes = (bytes) => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0);
-    let told = -1;
+    let announced = -1;
     const shown = (bytes) => {
       bar.value = 100 * bytes / file.size;
       const percent = Math.floor(bar.value / 5) * 5;
       // In steps of 5 %, so that screen readers are not flooded.
-      if (percent !== told) said(form, `${percent} % uploaded: ${megabytes(bytes)} of ${megabytes(file.size)} MB.`);
-      told = percent;
+      if (percent !== announced) said(form, `${percent} % uploaded: ${megabytes(bytes)} of ${megabytes(file.size)} MB.`);
+      announced = percent;
     };
     button.disabled = true;
     bar.hidden = false;
