@@ -1,4 +1,4 @@
-"""One event per request: method, the route's pattern, status and duration. No path, query or address of a caller."""
+"""Access log: method, route pattern, status and duration per request. No path, query or client address."""
 
 import time
 
@@ -11,17 +11,13 @@ QUIET = frozenset({"/healthz", "/readyz", "/metrics", "/v1/health"})
 
 
 class AccessLog:
-    """Log each request once it is answered.
-
-    Args:
-        app: What serves the request.
-    """
+    """Log each request after its response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, then log."""
+        """Serve the request, then log it."""
         if scope["type"] != "http" or scope["path"] in QUIET:
             await self._app(scope, receive, send)
             return

@@ -1,11 +1,11 @@
-"""Who asks, from where: kept for the audit log while a request is served; and the log of attempts that were refused.
+"""Keeps actor and client address of a request for the audit log, and logs refused attempts.
 
-An action is logged in the transaction that does it (``service.audit``). A refused attempt has no such transaction, so it
-is logged here in one of its own, before the refusal is sent: changes answered 401, 403 or 404, and every refusal of
-budget. Reads are not: who may not read learns nothing, and the operator's log has them.
+An action is logged in the transaction that performs it (``service.audit``). A refused attempt has no such transaction,
+so it is logged here in a separate one, before the refusal is sent: changes answered 401, 403 or 404, and every refusal
+of budget. Refused reads are not audited: they reveal nothing, and the operator's log has them.
 
-Whoever sends no valid key can cause refusals at will. They are logged at a bounded pace for each process; how many were
-left out is logged with the next.
+Anyone without a valid key can cause refusals at will. Each process logs them at a bounded rate; the number left out is
+logged with the next one.
 """
 
 import time
@@ -37,13 +37,13 @@ ANONYMOUS_PER_SECOND: Final = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class Trail:
-    """What is known about the request being served. One object for all its threads.
+    """Facts about the current request. One object shared by all its threads.
 
     Args:
-        client_address: Where it came from, or where a trusted proxy says (`service.edge.proxies`); None for a unix socket.
-        principal: Who asks, once that is known.
-        object_id: What it is about, where the path does not say.
-        refusal: Why it was refused, once it was.
+        client_address: The peer's address, or the one stated by a trusted proxy (`service.edge.proxies`); None for a unix socket.
+        principal: The caller, once authenticated.
+        object_id: The object, if the path does not contain it.
+        refusal: The error, once the request was refused.
     """
 
     client_address: str | None
@@ -56,21 +56,17 @@ _current: ContextVar[Trail | None] = ContextVar("trail", default=None)
 
 
 def current_trail() -> Trail:
-    """The trail of the request being served, or an empty one outside of one."""
+    """The trail of the current request, or an empty one outside of a request."""
     return _current.get() or Trail(client_address=None)
 
 
 def actor_of(principal: Principal) -> str:
-    """How the audit log names a principal and its key."""
+    """The audit log's spelling of a principal and its key."""
     return f"{principal.id}/{principal.key_id}"
 
 
 class AnonymousPace:
-    """How many refusals of nobody in particular are logged: a burst, then so many a second.
-
-    Args:
-        monotonic: Tells elapsed seconds.
-    """
+    """Rate limit for logging refusals of anonymous callers: a burst, then a fixed rate per second."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -79,7 +75,7 @@ class AnonymousPace:
         self._skipped = 0
 
     def admit(self) -> int | None:
-        """The number left out since the last that was admitted, or None if this one is left out too."""
+        """The number of refusals left out since the last admitted one, or None if this one is left out too."""
         now = self._monotonic()
         self._left = min(ANONYMOUS_BURST, self._left + (now - self._at) * ANONYMOUS_PER_SECOND)
         self._at = now
@@ -92,13 +88,11 @@ class AnonymousPace:
 
 
 class AuditTrail:
-    """Keep the trail of each request, and log those that were refused.
+    """Keep the trail of each request, and log refused requests.
 
     Args:
-        app: What serves the request.
-        database: Where the audit log is.
-        clock: Stamps events.
-        pace: Bounds what nobody in particular may add to the log.
+        clock: Timestamps events.
+        pace: Limits how many events anonymous callers can add to the log.
     """
 
     def __init__(
@@ -110,7 +104,7 @@ class AuditTrail:
         self._pace = pace or AnonymousPace()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, and log a refusal before it is answered."""
+        """Serve the request, and log a refusal before it is sent."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -156,12 +150,12 @@ class AuditTrail:
                     client_address=trail.client_address, request_id=current_request_id(),
                 )  # fmt: skip
         except UnderstudyError as error:
-            # Nothing was done, so nothing is lost but the note; the refusal itself must not turn into an error.
+            # Nothing was changed, so only the log entry is lost; the refusal itself must not turn into an error.
             get_logger().error("refusal-not-logged", code=error.code)
 
 
 def _object_of(scope: Scope, trail: Trail) -> str:
-    """The last id in the path, or what the endpoint said. Only ids: a caller may write anything into a path."""
+    """The last id in the path, or the object set by the endpoint. Only ids: a caller can put anything into a path."""
     if trail.object_id is not None:
         return str(trail.object_id)
     for text in reversed(list(scope.get("path_params", {}).values())):

@@ -1,4 +1,4 @@
-"""Bodies that are read into memory are small and come soon; only uploads stream, under limits of their own."""
+"""Size and time limits for request bodies that are read into memory. Uploads are streamed and have their own limits."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,18 @@ from service.problem import response_to
 
 MAX_JSON_BYTES = 4 * 2**20
 MAX_DOMAIN_BYTES = 32 * 2**20
-"""Of a declared dataset: a domain may list a million words."""
+"""For declaring a dataset: a domain may list a million categories."""
 BODY_SECONDS = 30.0
 
 
 class BodyLimit:
-    """Refuse bodies above a limit: at once where the length is announced, else as soon as it is exceeded.
+    """Refuse bodies above a limit: at once if Content-Length announces it, else as soon as the limit is exceeded.
 
     Args:
-        app: What serves the request.
         max_bytes: Largest accepted body.
-        exempt: Patterns of paths that stream their body and count for themselves.
-        larger: Largest accepted body of paths that take more.
-        seconds: How long a body may take to come.
+        exempt: Patterns of paths that stream their body and enforce their own limits.
+        larger: Largest accepted body of paths that accept more.
+        seconds: Time limit for the arrival of a body.
     """
 
     def __init__(
@@ -43,15 +42,13 @@ class BodyLimit:
         self._larger = dict(larger or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve within the limit."""
+        """Serve the request within the limits."""
         if scope["type"] != "http" or any(path.fullmatch(scope["path"]) for path in self._exempt):
             await self._app(scope, receive, send)
             return
         max_bytes = self._larger.get(scope["path"], self._max_bytes)
         if _announced_length(scope) > max_bytes:
-            refusal = TooLarge(
-                "The body of the request is larger than this endpoint takes.", max_bytes=max_bytes
-            )
+            refusal = TooLarge("The request body is larger than this endpoint accepts.", max_bytes=max_bytes)
             await response_to(refusal)(scope, receive, send)
             return
         received = 0
@@ -60,15 +57,15 @@ class BodyLimit:
 
         async def receive_counted() -> Message:
             nonlocal received, complete, deadline
-            if complete:  # What is waited for now is the caller's leaving.
+            if complete:  # From here on the application only waits for the disconnect.
                 return await receive()
-            # From the first look at the body: what came before is our own time.
+            # The clock starts at the first read of the body: time before that is our own.
             deadline = deadline or anyio.current_time() + self._seconds
             message = await _in_time(receive, deadline)
             complete = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > max_bytes:
-                # FastAPI reads the body itself and passes only this exception on.
+                # FastAPI reads the body itself and lets only this exception pass.
                 raise HTTPException(status_code=413)
             return message
 
@@ -78,7 +75,7 @@ class BodyLimit:
 async def _in_time(receive: Receive, deadline: float) -> Message:
     with anyio.move_on_after(deadline - anyio.current_time()):
         return await receive()
-    # FastAPI reads the body itself and passes only this exception on.
+    # FastAPI reads the body itself and lets only this exception pass.
     raise HTTPException(status_code=408)
 
 

@@ -1,9 +1,9 @@
-"""The body of a request as an iterator that a plain ``def`` endpoint can read, piece by piece.
+"""A request body as an iterator of chunks for synchronous endpoints.
 
-Endpoints are synchronous and run in a thread of the pool, while the body arrives on the event loop. Each step of
-this iterator asks the loop for the next piece and waits for it (``anyio.from_thread``), so the memory held is one
-piece whatever the size of the body, and back-pressure reaches the sender through the server's flow control. A
-sender that falls silent, or that sends next to nothing for long, is given up: it holds a thread and a place.
+Endpoints run in a worker thread, while the body arrives on the event loop. Each step of this iterator asks the loop for
+the next chunk and waits for it (``anyio.from_thread``). So memory use is one chunk for a body of any size, and
+back-pressure reaches the sender through the server's flow control. A sender that stalls, or sends almost nothing for
+long, is disconnected because it occupies a thread and a slot.
 """
 
 import time
@@ -17,12 +17,12 @@ from core.errors import InvalidInput
 from core.storage.errors import UploadTooLarge
 
 SILENCE_SECONDS = 60.0
-# Slower than a modem: nobody uploads like this who wants to be done.
+# Slower than a modem; no genuine upload is this slow.
 LEAST_BYTES_PER_SECOND = 1024
 
 
 class UploadInterrupted(InvalidInput):
-    """The sender went away, fell silent or became too slow before the body was complete; nothing was stored."""
+    """The sender disconnected, stalled or became too slow before the body was complete; nothing was stored."""
 
     code = "upload-interrupted"
     status = 400
@@ -30,7 +30,7 @@ class UploadInterrupted(InvalidInput):
 
     def __init__(self) -> None:
         super().__init__(
-            "The upload ended before it was complete; nothing was stored.", remedy="Send it again."
+            "The upload ended before it was complete. Nothing was stored.", remedy="Send it again."
         )
 
 
@@ -38,13 +38,13 @@ class BodyStream:
     """Iterates over the body of a request from a worker thread.
 
     Args:
-        request: The request; its body must not have been read.
+        request: The request; its body must not have been read yet.
         max_bytes: Largest accepted body.
-        silence_seconds: Longest wait for the next piece; and how long a sender may be slower than a modem.
-        now: Seconds of a clock that only goes forward.
+        silence_seconds: Longest wait for the next chunk, and longest time for which a sender may be slower than a modem.
+        now: Monotonic clock, in seconds.
 
     Raises:
-        UploadTooLarge: When made, if the announced length exceeds the limit; else while reading.
+        UploadTooLarge: On construction, if the announced length exceeds the limit; else while reading.
     """
 
     def __init__(
@@ -64,18 +64,18 @@ class BodyStream:
         self._now = now
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the pieces in order.
+        """Yield the chunks in order.
 
         Raises:
-            UploadTooLarge: More bytes came than are accepted.
-            UploadInterrupted: The sender went away, fell silent or became too slow.
+            UploadTooLarge: The body exceeds the limit.
+            UploadInterrupted: The sender disconnected, stalled or became too slow.
         """
         pieces = self._request.stream()
         received, waited = 0, 0.0
         asked_at = self._now()
         while (piece := anyio.from_thread.run(self._next, pieces)) is not None:
             received += len(piece)
-            # Only the sender's time counts, not ours: what we do with a piece may take long.
+            # Only time spent waiting for the sender counts: our processing of a chunk may take long.
             waited += self._now() - asked_at
             if received > self._max_bytes:
                 raise _too_large(self._max_bytes)
@@ -95,7 +95,7 @@ class BodyStream:
 
 def _too_large(max_bytes: int) -> UploadTooLarge:
     return UploadTooLarge(
-        "The upload is larger than the service takes; nothing was stored.",
+        "The upload is larger than the service accepts. Nothing was stored.",
         remedy="Compress it (gzip, Parquet), split it, or ask the operator to raise the limit.",
         max_bytes=max_bytes,
     )

@@ -19,7 +19,7 @@ class ServiceBusy(Unavailable):
 
     def __init__(self, *, what: str) -> None:
         super().__init__(
-            f"The service is serving as many {what} as it takes at once.", remedy="Try again in a moment."
+            f"The service is at its limit of concurrent {what}.", remedy="Try again in a moment."
         )
 
 
@@ -27,12 +27,12 @@ class ShareUsedUp(TooManyRequests):
     """One principal runs as many requests of this kind as allowed. The slots of others stay free."""
 
     code = "share-used-up"
-    title = "Your share is in use"
+    title = "Concurrency limit reached"
 
     def __init__(self, *, what: str, share: int) -> None:
         super().__init__(
-            f"You have {share} {what} under way, which is as many as one principal may have at once.",
-            remedy="Wait until one of them has ended, or end one.",
+            f"You have {share} concurrent {what}, the limit for one principal.",
+            remedy="Wait until one of them ends, or end one yourself.",
             retry_after_seconds=SHARE_RETRY_SECONDS,
         )
 

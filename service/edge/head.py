@@ -1,6 +1,6 @@
-"""HEAD is answered wherever GET is: the same status and headers, without the body.
+"""Answers HEAD like GET: the same status and headers, without the body.
 
-An answer that would be streamed is cut after its headers, and its source is stopped as when a reader leaves.
+A streamed response is cut after its headers, and its source is stopped as if the client had disconnected.
 """
 
 from anyio.lowlevel import checkpoint
@@ -8,17 +8,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadAsGet:
-    """Serve HEAD requests as GET and keep the body back.
-
-    Args:
-        app: What serves the request.
-    """
+    """Serve HEAD requests as GET and drop the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve; nothing changes for other methods."""
+        """Serve the request; other methods are passed through unchanged."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
@@ -29,14 +25,14 @@ class HeadAsGet:
             if message["type"] == "http.response.start":
                 await send(message)
             elif not ended:
-                # From here on the server tells whoever asks that the reader has left; sources of streams ask.
+                # From here on, `receive` reports a disconnect, which the sources of streams check for.
                 ended = True
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
                 await checkpoint()
 
-        # In place, because what is outside looks up the route in this very scope. From version 2.4 on, streams would
-        # wait for an exception instead of asking.
+        # In place, because outer middleware reads the route from this same scope. From spec version 2.4 on, streams
+        # would wait for an exception instead of checking for a disconnect.
         scope["method"] = "GET"
         scope["asgi"] = {**scope.get("asgi", {}), "spec_version": "2.3"}
         try:

@@ -1,13 +1,13 @@
-"""uvicorn's HTTP/1.1 protocol, with a deadline for heads and one length for bodies.
+"""uvicorn's HTTP/1.1 protocol with a deadline for request heads and a single body length.
 
 ``uvicorn --http service.edge.http_protocol:DeadlineProtocol``.
 
-uvicorn ends idle connections between requests, but waits for ever for a head that has begun, or never begins. A few
-hundred callers who send a byte now and then would hold all its connections. Bodies have deadlines of their own
+uvicorn closes idle connections between requests, but waits forever for an incomplete or missing head. A few hundred
+clients that send a byte now and then (slowloris) would hold all its connections. Bodies have their own deadlines
 (body_limit, body_stream).
 
-A request with Content-Length and Transfer-Encoding has two lengths. h11 believes the latter; a proxy in front that
-believes the former takes the rest for a request of its own (request smuggling), so such a request is refused.
+A request with both Content-Length and Transfer-Encoding has two lengths. h11 uses the latter; a proxy in front that uses
+the former treats the rest as another request (request smuggling), so such a request is refused.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ _LENGTHS: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class OneLength(h11.Connection):
-    """Refuses a request that says in two ways where its body ends.
+    """Refuses a request that states the length of its body twice.
 
     Attributes:
-        refused: Whether one was refused.
+        refused: Whether a request was refused for this reason.
     """
 
     refused = False
 
-    def next_event(self) -> Any:  # noqa: ANN401 - an event or one of two marks, as in the parent
-        """The next event of the client.
+    def next_event(self) -> Any:  # noqa: ANN401 - an event or one of two sentinels, as in the parent
+        """The client's next event.
 
         Raises:
-            h11.RemoteProtocolError: What came is no HTTP, or has two lengths.
+            h11.RemoteProtocolError: The input is not HTTP, or has two lengths.
         """
         event = super().next_event()
         if isinstance(event, h11.Request) and {name for name, _ in event.headers} >= _LENGTHS:
@@ -50,7 +50,7 @@ class OneLength(h11.Connection):
 
 
 class DeadlineProtocol(H11Protocol):
-    """Closes a connection whose request's head is not complete in time."""
+    """Closes a connection whose request head is not complete in time."""
 
     head_seconds = HEAD_SECONDS
     _deadline: asyncio.TimerHandle | None = None
@@ -62,9 +62,9 @@ class DeadlineProtocol(H11Protocol):
         )
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the parent
-        """Expect a head from now on."""
-        # Several workers share a socket that was opened without naming its protocol, so that asyncio does not know to
-        # do this. Head and body of an answer are two packets: the second would wait 40 ms for the first's receipt.
+        """Start the deadline for the first head."""
+        # Set TCP_NODELAY: asyncio does not recognise TCP on a socket shared by several workers that was opened without a
+        # protocol number. Head and body of a response are two packets, and the second would wait 40 ms for the ACK.
         connection = transport.get_extra_info("socket")
         if connection.family in (socket.AF_INET, socket.AF_INET6):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -72,7 +72,7 @@ class DeadlineProtocol(H11Protocol):
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        """Take in bytes; a head that began with them must end in time, one that ended with them has."""
+        """Process bytes: a head that starts with them gets a deadline, a head that they complete loses it."""
         super().data_received(data)
         if _is_answered(self.cycle):
             self._expect_head()
@@ -80,17 +80,17 @@ class DeadlineProtocol(H11Protocol):
             self._forget_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Expect nothing any more."""
+        """Cancel the deadline."""
         self._forget_deadline()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - as in the parent
-        """Refuse what is no HTTP, or has two lengths, in the shape of every refusal, and close the connection."""
+        """Answer invalid HTTP, or a request with two lengths, with a problem document, and close the connection."""
         problem = MalformedRequest(
-            "A request carries Content-Length or Transfer-Encoding, not both."
+            "A request must have Content-Length or Transfer-Encoding, not both."
             if self.conn.refused
             else "The request is not valid HTTP/1.1.",
-            remedy="Send a request as RFC 9112 describes it.",
+            remedy="Send a request that conforms to RFC 9112.",
         )
         body = json.dumps(document_of(problem)).encode()
         headers = {
@@ -115,11 +115,11 @@ class DeadlineProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         self._deadline = None
-        # A request that was pipelined behind the last one is being served by now.
+        # A request pipelined behind the last one may already be in progress.
         if _is_answered(self.cycle) and not self.transport.is_closing():
             self.transport.close()
 
 
 def _is_answered(cycle: RequestResponseCycle | None) -> bool:
-    """Whether nothing is being served; there is no cycle before the first request."""
+    """Whether no request is in progress; there is no cycle before the first request."""
     return cycle is None or cycle.response_complete

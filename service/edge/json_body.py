@@ -1,8 +1,8 @@
-"""Reads JSON more strictly than Python's reader does (RFC 8259 and 7493), so that a document has one meaning only.
+"""A stricter JSON parser than Python's (RFC 8259 and 7493), so that a document has only one meaning.
 
-Refused are: bytes that are not UTF-8, a name that occurs twice in an object, ``NaN`` and ``Infinity``, numbers that no
-double can hold, integers that do not fit 64 bits, and nesting that would exhaust the reader's stack. What is refused
-inside a document is named by its place, and never echoed.
+It refuses bytes that are not UTF-8, duplicate names in an object, ``NaN`` and ``Infinity``, numbers outside the range of
+a double, integers that do not fit 64 bits, and nesting that would exhaust the parser's stack. Errors inside a document
+name the location and never echo the value.
 """
 
 import json
@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 
 from service.problem import MalformedRequest
 
-# What is longer does not fit; reading it would take time that grows with the square of its digits.
+# Longer integers do not fit 64 bits, and parsing them would take time quadratic in the number of digits.
 _MAX_DIGITS: Final = 20
 _MAX_INTEGER: Final = 2**63
 
@@ -22,11 +22,11 @@ Place = tuple[str | int, ...]
 
 
 def read_json(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
-    """The document that these bytes are.
+    """Parse a document.
 
     Raises:
-        MalformedRequest: They are not JSON in UTF-8.
-        RequestValidationError: They are, but a place holds what is refused.
+        MalformedRequest: Not JSON in UTF-8.
+        RequestValidationError: A location in the document holds a refused value.
     """
     reader = _Reader()
     try:
@@ -42,7 +42,7 @@ def read_json(body: bytes) -> Any:  # noqa: ANN401 - any JSON value
     except ValueError:
         raise MalformedRequest(
             "The body is not JSON in UTF-8.",
-            remedy="Send one JSON document, encoded in UTF-8 without a mark.",
+            remedy="Send one JSON document, encoded in UTF-8 without a byte order mark.",
         ) from None
     if reader.met_refused:
         for place, number in _numbers(document):

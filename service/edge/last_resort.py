@@ -1,7 +1,7 @@
-"""What no handler caught becomes a constant answer, and a log line without the exception's text.
+"""Turns uncaught exceptions into a constant response and a log line without the exception's text.
 
-Servers print the traceback of an exception that leaves the application, and the text of a library's exception may
-quote a row. So nothing leaves: the log gets the class and the place in our own code.
+Servers print the traceback of an exception that leaves the application, and the text of a library's exception may quote
+a row. So no exception leaves: the log gets the class and the location in our own code.
 """
 
 import errno
@@ -20,31 +20,30 @@ from core.storage.errors import StorageUnavailable
 from service.problem import response_to
 
 _DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""What a full or broken disk says: nothing was stored, and a later attempt may work."""
+"""Error numbers of a full or broken disk: nothing was stored, and a later attempt may succeed."""
 CLIENT_CLOSED: Final = 499
-"""The status in metrics, logs and traces of a request whose client left before its body was complete, as nginx has it."""
+"""Status in metrics, logs and traces of a request whose client disconnected before its body was complete, as in nginx."""
 
 
 Shown = Callable[[Scope, UnderstudyError], Response]
-"""How an error is answered to whoever caused the request in a scope."""
+"""Builds the response to an error for the client of a request scope."""
 
 
 class AnswerAborted(RuntimeError):
-    """The answer had begun when something failed: the connection is cut so that nobody takes it for whole."""
+    """A failure after the response had started: the connection is cut so that nobody takes the response for complete."""
 
     def __init__(self) -> None:
-        super().__init__("answer aborted; see the event request-failed with the same request id")
+        super().__init__("response aborted; see the event request-failed with the same request id")
 
 
 class LastResort:
-    """Answer in the one shape for whatever the application raises: 503 where the disk is full or broken, else 500.
+    """Answer any uncaught exception with a problem document: 503 if the disk is full or broken, else 500.
 
-    A client that leaves in the middle of its body is no error of the service: nobody reads the answer, and what counts
-    requests sees the status 499.
+    A client that disconnects in the middle of its body is not an error of the service: nobody reads the response, and
+    metrics count the status 499.
 
     Args:
-        app: What serves the request.
-        shown: Makes the answer to an error; a problem document where no other way is given.
+        shown: Builds the response to an error; by default a problem document.
     """
 
     def __init__(self, app: ASGIApp, *, shown: Shown | None = None) -> None:
@@ -52,7 +51,7 @@ class LastResort:
         self._shown = shown or (lambda _scope, error: response_to(error))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, and answer what was not caught."""
+        """Serve the request, and answer uncaught exceptions."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

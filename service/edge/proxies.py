@@ -1,8 +1,8 @@
-"""What a trusted proxy says about a request: whose it is, by which scheme, and for which host.
+"""Client address, scheme and host of a request, as stated by a trusted proxy.
 
-Anybody can send ``X-Forwarded-*``. The headers count only where the connection itself comes from a proxy that the
-operator has named; from anybody else they are ignored. ``Forwarded`` (RFC 7239) is never read: a proxy that sets one
-kind of header passes the other on as it was sent.
+Anyone can send ``X-Forwarded-*``. The headers count only if the connection itself comes from a proxy that the operator
+has configured; otherwise they are ignored. ``Forwarded`` (RFC 7239) is never read: a proxy that sets one kind of header
+passes the other on as the client sent it.
 """
 
 import re
@@ -23,11 +23,10 @@ _HOST_FORM: Final = re.compile(r"[A-Za-z0-9.\-_]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:
 
 
 class TrustedProxies:
-    """Replace address, scheme and host of a request by what a trusted proxy says of it.
+    """Replace address, scheme and host of a request by those stated by a trusted proxy.
 
     Args:
-        app: What serves the request.
-        networks: Where trusted proxies connect from; empty to trust nobody.
+        networks: Networks of trusted proxies; empty to trust none.
     """
 
     def __init__(self, app: ASGIApp, *, networks: Sequence[Network]) -> None:
@@ -35,7 +34,7 @@ class TrustedProxies:
         self._networks = tuple(networks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, with the facts of the client in place of the proxy's."""
+        """Serve the request with the client's address, scheme and host instead of the proxy's."""
         if scope["type"] == "http" and self._networks:
             peer = _address(scope["client"][0]) if scope.get("client") else None
             if peer is not None and self._trusts(peer):
@@ -48,7 +47,7 @@ class TrustedProxies:
     def _resolved(self, scope: Scope, peer: Address) -> Scope:
         headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         resolved: dict[str, object] = {"client": (str(self._client(peer, _values(headers, _FOR))), 0)}
-        # The last value is the nearest proxy's.
+        # The nearest proxy appends the last value.
         scheme = next(iter(reversed(_values(headers, _PROTO))), "").lower()
         if scheme in _SCHEMES:
             resolved["scheme"] = scheme
@@ -59,10 +58,9 @@ class TrustedProxies:
         return {**scope, **resolved}
 
     def _client(self, peer: Address, hops: Sequence[str]) -> Address:
-        """The right-most address that is no trusted proxy's: each proxy appends whom it was asked by.
+        """The right-most address that is not a trusted proxy's: each proxy appends the address of its peer.
 
-        What is left of it was written by the client. A hop that is no address ends the search at the proxy that named
-        it.
+        The client controls everything to the left of it. An invalid hop ends the search at the proxy that reported it.
         """
         client = peer
         for hop in reversed(hops):
@@ -76,13 +74,13 @@ class TrustedProxies:
 
 
 def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
-    """The comma-separated values of a header, however often it was sent, in order."""
+    """The comma-separated values of all occurrences of a header, in order."""
     joined = ",".join(value.decode("latin-1") for name, value in headers if name == wanted)
     return [part for value in joined.split(",") if (part := value.strip())]
 
 
 def _address(text: str) -> Address | None:
-    """An address, with or without port, brackets, quotes or zone; an IPv4 one in IPv6's clothes as what it is."""
+    """Parse an address, with or without port, brackets, quotes or zone; an IPv4-mapped IPv6 address becomes IPv4."""
     bare = text.strip().strip('"')
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]

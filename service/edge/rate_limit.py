@@ -1,12 +1,12 @@
-"""How often one key may ask. Shared by all processes through Redis, at far less than one round trip per request.
+"""Rate limits per API key: a token bucket in Redis, shared by all processes, at far less than one round trip per request.
 
-Each key has a bucket in Redis that fills evenly and holds a minute's worth. A process takes a small lease of requests
-out of it at a time (a twentieth of a second's worth) and spends it without asking again; what is left of a lease after
-a second is given up. So a key never gets more than its bucket holds, and a busy one costs twenty round trips a second,
-not hundreds. A refusal is remembered until it ends, so that a caller who hammers on costs nothing either.
+Each key has a token bucket in Redis that refills evenly and holds one minute's worth. A process leases a few tokens at a
+time (a twentieth of a second's worth) and spends them locally; tokens left after a second are forfeited. So a key never
+gets more than its bucket holds, and a busy key costs twenty round trips a second, not hundreds. A refusal is cached until
+it expires, so a client that keeps hammering costs nothing either.
 
-While Redis is away each process limits by a bucket of its own: with n processes a key may then send n times as much,
-which is better than no limit, and better than no service. See docs/decisions/rate-limits.md.
+While Redis is unavailable, each process falls back to a bucket of its own: with n processes a key can then send n times
+as much, which is better than no limit and better than no service. See docs/decisions/rate-limits.md.
 """
 
 import threading
@@ -30,7 +30,7 @@ RETRY_SECONDS: Final = 5.0
 REDIS_SECONDS: Final = 0.25
 CAPACITY: Final = 16_384
 
-# The bucket's level is brought up to date and a lease is taken in one step, by the server's own clock.
+# Refills the bucket and takes a lease in one atomic step, by the Redis server's clock.
 _TAKE: Final = """
 local capacity, rate, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
@@ -47,19 +47,19 @@ return {0, math.ceil((1 - level) / rate * 1000)}
 
 
 class Bucket(Protocol):
-    """Where leases are taken from."""
+    """A source of leases."""
 
     def take(self, key_id: UUID, wanted: int) -> tuple[int, float]:
-        """How many requests are granted, and, where none is, how many seconds to wait."""
+        """The number of granted tokens, and, if none, the seconds to wait."""
 
 
 class SharedBucket:
     """One bucket per key in Redis, for all processes.
 
     Args:
-        redis: The connection; with short timeouts.
-        capacity: How much a bucket holds.
-        rate: How much flows in per second.
+        redis: The connection, with short timeouts.
+        capacity: Tokens in a full bucket.
+        rate: Tokens added per second.
     """
 
     def __init__(self, redis: Redis, *, capacity: int, rate: float) -> None:
@@ -71,7 +71,7 @@ class SharedBucket:
         """Take a lease.
 
         Raises:
-            RedisError: Redis does not answer.
+            RedisError: Redis does not respond.
         """
         granted, wait = self._script(keys=[f"rate:{key_id.hex}"], args=[self._capacity, self._rate, wanted])
         return int(granted), int(wait) / 1000
@@ -81,9 +81,9 @@ class OwnBucket:
     """One bucket per key in this process.
 
     Args:
-        capacity: How much a bucket holds.
-        rate: How much flows in per second.
-        now: Seconds of a clock that only goes forward.
+        capacity: Tokens in a full bucket.
+        rate: Tokens added per second.
+        now: Monotonic clock, in seconds.
     """
 
     def __init__(self, *, capacity: int, rate: float, now: Callable[[], float]) -> None:
@@ -114,12 +114,12 @@ class _Lease:
 
 
 class RateLimits:
-    """Counts the requests of each key. Safe to use from several threads.
+    """Counts the requests of each key. Thread-safe.
 
     Args:
-        per_minute: How many requests a key may send in a minute, and at once after a pause of a minute.
-        redis: Where processes share their counts; None where there is none.
-        now: Seconds of a clock that only goes forward.
+        per_minute: Requests per key and minute; also the burst after an idle minute.
+        redis: Shared by all processes; None for limits per process.
+        now: Monotonic clock, in seconds.
     """
 
     def __init__(
@@ -136,10 +136,10 @@ class RateLimits:
         self._leases: OrderedDict[UUID, _Lease] = OrderedDict()
 
     def spend(self, key_id: UUID) -> bool:
-        """Count a request against what this process holds already; False where it has to ask. Never waits.
+        """Count a request against this process's lease; False if a new lease is needed. Never blocks.
 
         Raises:
-            RateExceeded: The key has to wait; says how long.
+            RateExceeded: The key has to wait; states for how long.
         """
         now = self._now()
         with self._lock:
@@ -152,14 +152,14 @@ class RateLimits:
             return True
 
     def count(self, key_id: UUID) -> None:
-        """Count a request, asking Redis where need be.
+        """Count a request, taking a lease from Redis if necessary.
 
         Raises:
-            RateExceeded: The key has to wait; says how long.
+            RateExceeded: The key has to wait; states for how long.
         """
         if self.spend(key_id):
             return
-        # Without the lock: others need not wait for Redis. Two threads of one key may then take a lease each.
+        # Outside the lock, so that other keys do not wait for Redis. Two threads of one key may then take a lease each.
         granted, wait = self._take(key_id)
         now = self._now()
         with self._lock:
@@ -187,14 +187,14 @@ class RateLimits:
             try:
                 return self._shared.take(key_id, self._wanted)
             except RedisError as error:
-                # Asking again at once would make every request wait for the timeout.
+                # Back off: retrying at once would make every request wait for the timeout.
                 self._shared_away_until = self._now() + RETRY_SECONDS
                 get_logger().warning("rate-limits-not-shared", kind=type(error).__name__)
         return self._own.take(key_id, self._wanted)
 
 
 def redis_of(broker_url: str) -> Redis | None:
-    """The Redis of the job queue, or None where the queue is something else. Nothing is connected yet."""
+    """The job queue's Redis, or None if the queue is not Redis. Does not connect yet."""
     if broker_url.startswith("redis+socket://"):
         address, _, query = broker_url.removeprefix("redis+socket://").partition("?")
         database = dict(part.partition("=")[::2] for part in query.split("&")).get("virtual_host", "0")

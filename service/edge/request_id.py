@@ -1,4 +1,4 @@
-"""One id per request, in every log line and every answer of that request."""
+"""Request ids, in every log line and response of a request."""
 
 from contextvars import ContextVar
 from uuid import uuid4
@@ -13,22 +13,18 @@ _current: ContextVar[str] = ContextVar("request_id", default="")
 
 
 def current_request_id() -> str:
-    """The id of the request being served, or an empty text outside of one."""
+    """The id of the current request, or an empty string outside of a request."""
     return _current.get()
 
 
 class RequestId:
-    """Give each request a fresh random id. A caller's own id is not taken over: logs hold no text of callers.
-
-    Args:
-        app: What serves the request.
-    """
+    """Assign each request a random id. Ids sent by callers are ignored: logs contain no text of callers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve under a fresh id."""
+        """Serve the request under a new id."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Counts every request once it is answered: method, the route's pattern, status and duration."""
+"""Request metrics: method, route pattern, status and duration."""
 
 import time
 from collections.abc import Callable
@@ -14,20 +14,14 @@ OTHER_METHOD: Final = "other"
 
 
 class Answered(Protocol):
-    """What takes the count."""
+    """Records an answered request."""
 
     def __call__(self, *, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request."""
+        """Record one request."""
 
 
 class RequestMetrics:
-    """Count each request. Probes and scrapes are not counted: they would drown the rest.
-
-    Args:
-        app: What serves the request.
-        answered: Takes the count.
-        perf_counter: Tells elapsed seconds.
-    """
+    """Count each request, except probes and scrapes, which would dominate the figures."""
 
     def __init__(
         self, app: ASGIApp, *, answered: Answered, perf_counter: Callable[[], float] = time.perf_counter
@@ -37,7 +31,7 @@ class RequestMetrics:
         self._perf_counter = perf_counter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, then count."""
+        """Serve the request, then count it."""
         if scope["type"] != "http" or scope["path"] in QUIET:
             await self._app(scope, receive, send)
             return
@@ -54,7 +48,7 @@ class RequestMetrics:
             await self._app(scope, receive, watched_send)
         finally:
             self._answered(
-                # A caller can put anything into a method and a path: both are reduced to ours.
+                # Callers can send any method and path, so both are mapped to known values.
                 method=scope["method"] if scope["method"] in METHODS else OTHER_METHOD,
                 route=route_pattern(scope),
                 status=status,

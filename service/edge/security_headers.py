@@ -1,4 +1,4 @@
-"""Headers that keep a browser from doing more with an answer than reading it."""
+"""Security headers that restrict what a browser may do with a response."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,17 +14,13 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Add the headers to every answer that does not set them itself.
-
-    Args:
-        app: What serves the request.
-    """
+    """Add the headers to every response that does not set them itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, adding the headers."""
+        """Serve the request and add the headers."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""One span per request: method, the route's pattern, status and request id. No path, query, header or body."""
+"""One span per request: method, route pattern, status and request id. No path, query, header or body."""
 
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,19 +12,14 @@ SERVER_ERROR = 500
 
 
 class RequestSpans:
-    """Trace each request, probes excepted.
-
-    Args:
-        app: What serves the request.
-        tracer: Makes the spans.
-    """
+    """Trace each request except probes."""
 
     def __init__(self, app: ASGIApp, *, tracer: Tracer) -> None:
         self._app = app
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve within a span."""
+        """Serve the request within a span."""
         if scope["type"] != "http" or scope["path"] in QUIET:
             await self._app(scope, receive, send)
             return

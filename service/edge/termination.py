@@ -1,7 +1,7 @@
-"""Knowing that the process was told to stop while answers are still open.
+"""Detects termination signals while responses are still open.
 
-Servers wait for open answers before they tell the application anything, so an answer without end would hold up every
-stop until it is cut. The server's own signal handlers stay in charge; ours runs before them.
+Servers wait for open responses before they notify the application, so an endless response would delay every shutdown
+until it is cut. The server's own signal handlers stay in charge; ours runs before them.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def on_termination(notify: Callable[[], None]) -> Iterator[None]:
-    """Call ``notify`` on the event loop when the process is told to stop.
+    """Call ``notify`` on the event loop when the process receives a termination signal.
 
-    Does nothing where the process has no handler to stay in charge, and outside of the main thread, which alone
-    receives signals.
+    Does nothing if no signal handler is installed, or outside the main thread, since only the main thread receives
+    signals.
 
     Args:
-        notify: Ends what has no end by itself.
+        notify: Ends endless responses.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
