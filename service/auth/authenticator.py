@@ -1,4 +1,4 @@
-"""Recognises whoever asks: by API key, by bearer token of an identity provider, or by a browser's session."""
+"""Authenticates callers by API key, by bearer token of an identity provider, or by browser session."""
 
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -19,11 +19,11 @@ from service.auth.tokens import Tokens, looks_like_token
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a caller presents.
+    """Unverified credentials.
 
     Args:
-        text: A key, a token, or a session's cookie.
-        is_cookie: Whether a browser sent it along by itself.
+        text: A key, a token, or a session cookie.
+        is_cookie: Whether it is a cookie, which browsers send by themselves.
     """
 
     text: str = field(repr=False)
@@ -31,14 +31,12 @@ class Proof:
 
 
 class Authenticator:
-    """Answers "who is this?" with one indexed select, or with none where it was answered a moment ago.
+    """Maps credentials to a principal with one indexed select, or with none if the result is cached.
 
     Args:
-        database: Where transactions come from; each is ended before the answer.
-        keys: The directory of API keys.
-        sessions: The sessions of browsers.
-        tokens: What checks bearer tokens; None where no provider is set.
-        clock: Tells what has expired.
+        database: Source of transactions; each ends before the answer.
+        tokens: Verifier of bearer tokens; None without an identity provider.
+        clock: Determines expiry.
     """
 
     def __init__(
@@ -58,19 +56,19 @@ class Authenticator:
         self._last_use = LastUse(database, clock=clock)
 
     def recall(self, proof: Proof) -> Principal | None:
-        """Who this is, where that was answered a moment ago and nothing has to be written down. Never waits."""
+        """The cached principal, if there is one and no use has to be recorded. Never blocks."""
         digest = self._digest(proof)
         known = None if digest is None else self._recent.find(digest)
         return None if known is None or self._last_use.is_due(known) else known.principal
 
     def recognise(self, proof: Proof) -> Principal:
-        """Who this is, asking the database or the identity provider where need be.
+        """Authenticate, querying the database or the identity provider if necessary.
 
         Raises:
             KeyRefused: Malformed, unknown, expired or revoked.
             SessionRefused: Unknown, ended, expired or idle for too long.
-            TokenRefused: Not a token that is valid here.
-            IssuerUnavailable: The provider's keys cannot be had.
+            TokenRefused: Not a valid token for this service.
+            IssuerUnavailable: The provider's keys are not available.
         """
         digest = self._digest(proof)
         if digest is None:
@@ -80,7 +78,7 @@ class Authenticator:
         return known.principal
 
     def confirm(self, proof: Proof) -> Principal:
-        """Who this still is, without counting as a use: an open stream must not keep a session from idling out.
+        """Authenticate again without counting as a use: an open stream must not keep a session from timing out.
 
         Raises:
             KeyRefused, SessionRefused, TokenRefused, IssuerUnavailable: As ``recognise``.
@@ -89,7 +87,7 @@ class Authenticator:
         return self._by_token(proof) if digest is None else self._known(digest, proof).principal
 
     def forget(self, key_id: UUID) -> None:
-        """Ask the database again about this key and its sessions."""
+        """Drop this key and its sessions from the cache."""
         self._recent.forget(key_id)
 
     def _digest(self, proof: Proof) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The cookie of a browser's session, and what proves that a browser's request comes from our own pages."""
+"""The session cookie, and the checks that a browser's request comes from our own pages."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -8,23 +8,23 @@ from fastapi import Request, Response
 from core.access.errors import CsrfRefused
 from core.settings import Settings
 
-# Browsers keep a cookie of this name only if it is Secure and of this very host.
+# Browsers accept a cookie with this prefix only if it is Secure and host-only.
 COOKIE: Final = "__Host-understudy-session"
-# The one-machine stack speaks plain HTTP on the loopback address.
+# The embedded stack serves plain HTTP on the loopback address.
 LOOPBACK_COOKIE: Final = "understudy-session"
-TOKEN_HEADER: Final = "X-CSRF-Token"  # noqa: S105 - the name of a header
-# Browsers leave it out of an origin; a proxy may write it into the host.
+TOKEN_HEADER: Final = "X-CSRF-Token"  # noqa: S105 - a header name
+# Browsers omit the default port from an origin; a proxy may add it to the host.
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def presented_cookie(request: Request, settings: Settings) -> str | None:
-    """The session's cookie that came with a request."""
+    """The session cookie of a request."""
     return request.cookies.get(_name(settings)) or None
 
 
 def set_cookie(response: Response, cookie: str, settings: Settings) -> None:
-    """Give the browser its cookie: out of reach of scripts, and never sent along from another site."""
+    """Set the session cookie: HttpOnly and SameSite=Strict."""
     response.set_cookie(
         _name(settings),
         cookie,
@@ -37,17 +37,17 @@ def set_cookie(response: Response, cookie: str, settings: Settings) -> None:
 
 
 def clear_cookie(response: Response, settings: Settings) -> None:
-    """Take the cookie away."""
+    """Delete the session cookie."""
     response.delete_cookie(
         _name(settings), path="/", secure=not settings.is_alone, httponly=True, samesite="strict"
     )
 
 
 def require_own_page(request: Request, settings: Settings) -> None:
-    """Refuse what a browser says comes from another site.
+    """Refuse a request that the browser marks as coming from another site.
 
     Raises:
-        CsrfRefused: Another site caused it, or an insecure page of this host did.
+        CsrfRefused: It comes from another site, or from an insecure page of this host.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site not in {None, "same-origin"}:
@@ -57,10 +57,10 @@ def require_own_page(request: Request, settings: Settings) -> None:
 
 
 def require_proof_of_origin(request: Request, settings: Settings) -> None:
-    """Like ``require_own_page``, for a browser that must say where a change comes from. All of today's do.
+    """Like ``require_own_page``, but the browser must state the origin of a change. All current browsers do.
 
     Raises:
-        CsrfRefused: It does not say, or says another site.
+        CsrfRefused: The origin is missing or is another site.
     """
     if "sec-fetch-site" not in request.headers and "origin" not in request.headers:
         raise CsrfRefused

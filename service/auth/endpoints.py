@@ -1,4 +1,4 @@
-"""API keys: made, rotated and revoked by the principals they speak for; admins list and revoke them, and make none."""
+"""API keys: created, rotated and revoked by their own principals. Admins can list and revoke all keys, but not create any for others."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -31,16 +31,16 @@ router = APIRouter(prefix="/keys", tags=["keys"], route_class=StrictRoute)
 @router.post(
     "",
     status_code=201,
-    summary="Make an API key",
+    summary="Create an API key",
     responses=problems(KeyForAnother, KeyBeyondMaker, TokenMakesNoKeys, ExpiryRefused),
 )
 def create_key(
     order: KeyOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewKey:
-    """Make a further key for oneself, within the roles, the scopes and the life of the key in use.
+    """Create a further key for the caller, within the roles, scopes and lifetime of the key in use.
 
-    The answer holds the secret; it cannot be shown again. Nobody makes a key for somebody else: administrators create
-    people (`POST /v1/people`), and a person's first key comes of the enrolment.
+    The response contains the secret, which cannot be shown again. Nobody can create a key for someone else:
+    administrators create people (`POST /v1/people`), and a person's first key is created with the enrolment.
     """
     if order.principal_id not in {None, principal.id} or order.principal_name is not None:
         raise KeyForAnother
@@ -57,9 +57,9 @@ def create_key(
     return NewKey.with_secret(row, key, names_of(session, [row.principal_id]))
 
 
-@router.get("", summary="List the API keys")
+@router.get("", summary="List API keys")
 def list_keys(principal: CurrentPrincipal, context: InjectedContext, session: OpenSession) -> KeyList:
-    """One's own keys, and for an admin everybody's; revoked ones too, without their secrets."""
+    """The caller's own keys, or all keys for an admin; including revoked ones, without secrets."""
     rows = context.access.keys.list_keys(
         session, principal_id=None if principal.has(Role.ADMIN) else principal.id
     )
@@ -76,9 +76,9 @@ def list_keys(principal: CurrentPrincipal, context: InjectedContext, session: Op
 def rotate_key(
     key_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> RotatedKey:
-    """Make a successor with the same rights; the old secret works on for the stated overlap, then no more.
+    """Create a successor with the same rights. The old secret keeps working for the stated overlap.
 
-    A key rotates itself and no other, and the successor ends when the old key would have.
+    A key can only rotate itself, and the successor expires when the old key would have.
     """
     overlap = timedelta(seconds=context.settings.key_overlap_seconds)
     old, new, key = context.access.keys.rotate(session, key_id, by=principal, overlap=overlap)
@@ -93,11 +93,11 @@ def rotate_key(
 def revoke_key(
     key_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> KeyView:
-    """Make a key and its sessions useless, here at once and in all processes within two seconds.
+    """Revoke a key and end its sessions: at once in this process, within two seconds in all others.
 
-    For one's own keys; an admin revokes any. Revoking it again changes nothing. Its successor, if it was rotated, is a key
-    of its own and stays. After a recovery the caller's keys of other enrolments cannot be revoked until the hold is over:
-    with one of them the person can cancel the recovery.
+    Callers can revoke their own keys, admins any. Revoking a key again changes nothing. The successor of a rotated key is
+    a separate key and stays valid. After a recovery, the caller's keys of other enrolments cannot be revoked until the
+    hold ends: the person can cancel the recovery with one of them.
     """
     row = context.access.keys.revoke(session, key_id, by=principal)
     record(session, principal, action="key.revoke", object_id=row.id, clock=context.clock)

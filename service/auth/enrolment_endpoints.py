@@ -1,4 +1,4 @@
-"""Enrolments: accepted by whoever holds the token, seen and cancelled by the person and by admins."""
+"""Enrolments: accepted by the bearer of the token, visible to and cancelled by the person and admins."""
 
 from uuid import UUID
 
@@ -39,11 +39,11 @@ router = APIRouter(prefix="/enrolments", tags=["people"], route_class=StrictRout
 def accept_enrolment(
     acceptance: Acceptance, request: Request, context: InjectedContext, credentials: Credentials
 ) -> AcceptedEnrolment:
-    """Make a person's first key with the token of an enrolment. The answer holds the secret, once.
+    """Create a person's first key with an enrolment token. Only this response contains the secret.
 
-    It needs no key. A recovery that comes with a key (or a bearer token) of the same person, of all their roles and not
-    narrowed, in `Authorization` holds nothing: the person was there. Tokens that are refused make their address and
-    their prefix wait, longer with each.
+    No key is needed. A recovery causes no hold if `Authorization` carries an unrestricted key (or a bearer token) of the
+    same person with all their roles, which proves their identity. Refused tokens delay further attempts from the
+    address and for the prefix, longer each time.
     """
     require_own_page(request, context.settings)
     text = acceptance.token.get_secret_value()
@@ -51,7 +51,7 @@ def accept_enrolment(
     subjects = context.access.throttle.subjects(
         address=request.client.host if request.client else "", prefix=token.prefix if token else None
     )
-    # Counted as a failure before the token is looked at, in a transaction of its own: what follows may be refused.
+    # Counted as a failure before the token is checked, in a separate transaction: a refusal rolls back what follows.
     with context.database.transaction() as session:
         context.access.throttle.begin(session, subjects)
     shown = (
@@ -87,7 +87,7 @@ def accept_enrolment(
 def list_enrolments(
     principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EnrolmentList:
-    """The enrolments of the caller, newest first; everybody's for admins and auditors. At most 1,000."""
+    """The caller's enrolments, newest first; all enrolments for admins and auditors. At most 1,000."""
     sees_all = principal.has(Role.ADMIN, Role.AUDITOR)
     rows = context.access.enrolments.of(session, None if sees_all else principal.id)
     now = context.clock.now()
@@ -102,9 +102,9 @@ def list_enrolments(
 def cancel_enrolment(
     enrolment_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EnrolmentView:
-    """Take back an enrolment that waits, or a recovery that is still held: the keys that came of it are revoked.
+    """Cancel a waiting enrolment, or a recovery that is still on hold: keys created with it are revoked.
 
-    For admins, and for the person with any key that did not come of this enrolment.
+    For admins, and for the person with any key that was not created with this enrolment.
     """
     row, ended = context.access.enrolments.cancel(session, enrolment_id, by=principal)
     record(session, principal, action=_action("cancel", row), object_id=row.id, clock=context.clock)

@@ -1,8 +1,8 @@
-"""The public keys of an identity provider, fetched by OpenID Connect discovery and kept while they are good.
+"""The public keys of an identity provider, fetched by OpenID Connect discovery and cached.
 
-Keys are asked for again when they are old, and when a token names one that is not known, but never more than once a
-minute: neither a provider that rotates its keys nor a caller who invents names makes this service fetch more. While
-the provider is away, keys that are known go on working for an hour.
+Keys are fetched again when they are stale or a token names an unknown one, but at most once a minute: neither a
+provider that rotates its keys nor a caller who invents key ids causes more requests. While the provider is unreachable,
+known keys keep working for an hour.
 """
 
 import json
@@ -19,7 +19,7 @@ from core.access.errors import IssuerUnavailable
 from core.clock import Clock
 from core.logs import get_logger
 
-# One asymmetric algorithm per kind of key. A secret shared with the provider never verifies anything here.
+# One asymmetric algorithm per key type. Secrets shared with the provider are never used for verification.
 ALGORITHM_OF: Final[Mapping[tuple[str, str], str]] = {
     ("RSA", ""): "RS256",
     ("EC", "P-256"): "ES256",
@@ -40,22 +40,22 @@ Connect = Callable[[], httpx.Client]
 
 
 def open_http() -> httpx.Client:
-    """A client that waits briefly and follows no redirect: keys come from the address that was set, or not at all."""
+    """A client with short timeouts that follows no redirects: keys come only from the configured address."""
     return httpx.Client(timeout=FETCH_SECONDS, follow_redirects=False)
 
 
 class IssuerUnusable(Exception):
-    """The provider answered something that is not what OpenID Connect promises."""
+    """The provider's answer does not conform to OpenID Connect."""
 
 
 class Issuer:
-    """One provider of identities.
+    """One identity provider.
 
     Args:
-        address: Its address, exactly as its tokens name it.
-        connect: Opens what sends requests, closed after each fetch; ``open_http`` outside tests.
-        clock: Tells how old the keys are.
-        plain_allowed: Whether it may be reached by plain HTTP, as in the one-machine stack.
+        address: Its issuer URL, exactly as in its tokens.
+        connect: Opens an HTTP client, closed after each fetch; ``open_http`` outside tests.
+        clock: Determines the age of the keys.
+        plain_allowed: Whether plain HTTP is allowed, as in the embedded stack.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Issuer:
         self._failed = False
 
     def key(self, name: str) -> jwt.PyJWK | None:
-        """The public key of this name, or None where the provider has none.
+        """The public key with this id, or None if the provider has none.
 
         Raises:
-            IssuerUnavailable: It does not answer, and the key is not known from before.
+            IssuerUnavailable: The provider does not answer, and the key is not cached.
         """
         now = self._clock.now().timestamp()
         known = self._keys.get(name)
@@ -136,7 +136,7 @@ class Issuer:
 
 
 def _usable_keys(document: Mapping[str, Any]) -> Keys:
-    """The keys of a set that may sign tokens for us, by name. Others are passed over: providers publish many kinds."""
+    """The keys of a set that are acceptable for signing tokens, by id. Other kinds, which providers also publish, are skipped."""
     listed = document.get("keys")
     if not isinstance(listed, list):
         raise IssuerUnusable

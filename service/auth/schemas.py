@@ -19,8 +19,8 @@ MAX_KEY_LENGTH = 200
 End = Annotated[
     Moment | Literal["never"] | None,
     Field(
-        description='When the key ends by itself: a moment, or "never"; leave out for the default, or for the end of the'
-        " key that makes it where that is earlier."
+        description='When the key expires: a time or "never". Default: the configured lifetime, or the expiry of the'
+        " creating key if that is earlier."
     ),
 ]
 
@@ -28,14 +28,14 @@ End = Annotated[
 def end_of(
     expires_at: datetime | Literal["never"] | None, *, now: datetime, lifetime_days: int
 ) -> datetime | None:
-    """When a key ends by itself; None for never."""
+    """When a key expires; None for never."""
     if expires_at == "never":
         return None
     return expires_at or now + timedelta(days=lifetime_days)
 
 
 class KeyOrder(BaseModel):
-    """A key to be made."""
+    """A key to create."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -47,21 +47,21 @@ class KeyOrder(BaseModel):
         },
     )
 
-    name: Name = Field(description="What people call the key.")
+    name: Name = Field(description="Display name of the key.")
     roles: set[Role] = Field(
-        min_length=1, description="What the key may be used for: roles of the key that makes it."
+        min_length=1, description="Roles of the key; a subset of the roles of the creating key."
     )
     scopes: set[Scope] = Field(
         default_factory=set,
-        description="Narrows the key to these uses; leave out for all that its roles may do. A narrowed key makes keys"
-        " with some of its own scopes only.",
+        description="Restricts the key to these scopes. Default: everything its roles allow. A restricted key can only create keys"
+        " with a subset of its own scopes.",
     )
     principal_id: UUID | None = Field(
         None,
-        description="The caller's own id, or left out. A key for anybody else is refused (`key-for-another`).",
+        description="Optional; the caller's own id. A key for anyone else is refused (`key-for-another`).",
     )
     principal_name: DisplayName | None = Field(
-        None, description="No longer taken (`key-for-another`): people are created with `POST /v1/people`."
+        None, description="No longer accepted (`key-for-another`): create people with `POST /v1/people`."
     )
     expires_at: End = None
 
@@ -75,22 +75,22 @@ class KeyView(BaseModel):
 
     id: UUID
     principal_id: UUID
-    principal_name: str | None = Field(description="What everybody calls the principal; null without a name.")
+    principal_name: str | None = Field(description="Name of the principal; null without a name.")
     name: str
     roles: list[Role]
     scopes: list[Scope] = Field(
-        description="What the key is narrowed to; empty for all that its roles may do."
+        description="The scopes that the key is restricted to; empty for everything its roles allow."
     )
-    prefix: str = Field(description="The first digits of the key, to tell keys apart.")
+    prefix: str = Field(description="The first characters of the key, to tell keys apart.")
     created_at: datetime
-    expires_at: datetime | None = Field(description="When it ends by itself; null for never.")
-    last_used_at: datetime | None = Field(description="When it was last used, give or take a minute.")
-    replaced_by: UUID | None = Field(description="The key that took over when this one was rotated.")
+    expires_at: datetime | None = Field(description="When it expires; null for never.")
+    last_used_at: datetime | None = Field(description="When it was last used, to within a minute.")
+    replaced_by: UUID | None = Field(description="The successor, if this key was rotated.")
     revoked_at: datetime | None
 
     @classmethod
     def of(cls, row: ApiKey, names: Mapping[UUID, str]) -> Self:
-        """Show a row, with the name of its principal."""
+        """Convert a row, with the name of its principal."""
         return cls(
             id=row.id,
             principal_id=row.principal_id,
@@ -108,20 +108,22 @@ class KeyView(BaseModel):
 
 
 class NewKey(KeyView):
-    """A key that was just made; the only answer that ever holds the secret."""
+    """A new key; the only response that ever contains the secret."""
 
-    key: str = Field(description="The key itself. It is shown once and kept nowhere.")
+    key: str = Field(description="The key itself. It is shown only once and not stored.")
 
     @classmethod
     def with_secret(cls, row: ApiKey, key: KeyText, names: Mapping[UUID, str]) -> Self:
-        """Show a row together with its secret."""
+        """Convert a row together with its secret."""
         return cls(**KeyView.of(row, names).model_dump(), key=key.text)
 
 
 class RotatedKey(NewKey):
-    """The successor of a rotated key, and until when the old secret works."""
+    """The successor of a rotated key, and the end of the old secret's validity."""
 
-    old_key_ends_at: datetime = Field(description="Until then both secrets work; then only the new one.")
+    old_key_ends_at: datetime = Field(
+        description="Both secrets work until then, afterwards only the new one."
+    )
 
 
 class KeyList(BaseModel):
@@ -131,7 +133,7 @@ class KeyList(BaseModel):
 
 
 class Login(BaseModel):
-    """What a browser logs in with."""
+    """A browser's login."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"key": "us_..."}]})
 
@@ -139,22 +141,22 @@ class Login(BaseModel):
 
 
 class SessionView(BaseModel):
-    """Who the caller is, and what a browser needs to make changes."""
+    """The caller, and the token that a browser needs to make changes."""
 
     principal_id: UUID
     roles: list[Role]
     scopes: list[Scope]
-    via: Via = Field(description="How the caller proved it: by key, session or token.")
+    via: Via = Field(description="How the caller authenticated: by key, session or token.")
     held_until: datetime | None = Field(
-        description="Until then, after a recovery, what is sealed to the caller stays shut; null where nothing is held."
+        description="End of the hold on the caller's sealed data after a recovery; null without a hold."
     )
     csrf_token: str | None = Field(
-        description="What a session's own pages send as `X-CSRF-Token` with every change; null without a session."
+        description="CSRF token to send as `X-CSRF-Token` with every change; null without a session."
     )
 
     @classmethod
     def of(cls, principal: Principal, *, csrf_token: str | None) -> Self:
-        """Show a principal."""
+        """Convert a principal."""
         return cls(
             principal_id=principal.id,
             roles=sorted(principal.roles),

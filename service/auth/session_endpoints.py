@@ -1,4 +1,4 @@
-"""Sessions of browsers: opened with an API key, looked at, closed."""
+"""Browser sessions: opened with an API key, read, closed."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -22,18 +22,18 @@ router = APIRouter(prefix="/session", tags=["session"], route_class=StrictRoute)
 def create_session(
     login: Login, request: Request, response: Response, context: InjectedContext
 ) -> SessionView:
-    """Open a browser's session with an API key. It speaks for the key, and ends with it.
+    """Open a browser session with an API key. It has the key's rights, and ends with it.
 
-    The cookie is out of reach of scripts and is not sent along from other sites. Whatever changes something must also
-    carry the header `X-CSRF-Token` with the answer's `csrf_token`. Failed logins make their address and the key's
-    prefix wait, longer with each.
+    The cookie is HttpOnly and SameSite=Strict. Requests that change something must also carry the response's
+    `csrf_token` in the header `X-CSRF-Token`. Failed logins delay further attempts from the address and for the key's
+    prefix, longer each time.
     """
     require_own_page(request, context.settings)
     key = parse_key(login.key.get_secret_value())
     subjects = context.access.throttle.subjects(
         address=request.client.host if request.client else "", prefix=key.prefix if key else None
     )
-    # Counted as a failure before the key is looked at, in a transaction of its own: what follows may be refused.
+    # Counted as a failure before the key is checked, in a separate transaction: a refusal rolls back what follows.
     with context.database.transaction() as session:
         context.access.throttle.begin(session, subjects)
     if key is None:
@@ -50,7 +50,7 @@ def create_session(
 
 @router.get("", summary="Who am I")
 def read_session(principal: CurrentPrincipal, request: Request, context: InjectedContext) -> SessionView:
-    """Whom the key, token or session speaks for; in a session also the token that changes must carry."""
+    """The principal of the key, token or session; for a session also its CSRF token."""
     cookie = presented_cookie(request, context.settings)
     token = context.access.sessions.csrf_token(cookie) if principal.via is Via.SESSION and cookie else None
     return SessionView.of(principal, csrf_token=token)
@@ -60,7 +60,7 @@ def read_session(principal: CurrentPrincipal, request: Request, context: Injecte
 def close_session(
     principal: CurrentPrincipal, request: Request, context: InjectedContext, session: OpenSession
 ) -> Response:
-    """End the browser's session, here at once and in all processes within two seconds; keys and tokens stay as they are."""
+    """End the browser session: at once in this process, within two seconds in all others. Keys and tokens are not affected."""
     answer = Response(status_code=204)
     cookie = presented_cookie(request, context.settings)
     if principal.via is Via.SESSION and cookie is not None:

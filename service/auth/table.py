@@ -1,8 +1,8 @@
-"""Who may do what: role x endpoint x ownership, in the one place that says so.
+"""The table of rights: role x endpoint x ownership, in one place.
 
-An endpoint that is not listed answers nobody. To add one, add a row: its function's name, the roles that may use it,
-the scope that a narrowed key needs, and whose objects it reaches. ``tests/service/test_matrix.py`` then calls it as
-everybody and compares; it fails for an endpoint without a row.
+An endpoint that is not listed refuses everyone. To add one, add a row: its function's name, the roles that may use it,
+the scope that a restricted key needs, and whose objects it reaches. ``tests/service/test_matrix.py`` then calls it as
+every kind of caller and compares; it fails for an endpoint without a row.
 """
 
 from collections.abc import Mapping
@@ -14,30 +14,30 @@ from core.access.scopes import Scope
 
 
 class Reach(StrEnum):
-    """Whose objects an endpoint reaches. What is out of reach answers 404, as if it did not exist."""
+    """Whose objects an endpoint reaches. Objects out of reach are answered with 404, as if they did not exist."""
 
     NONE = "none"
-    """It names no object: it makes one, or lists what the caller sees."""
+    """No object in the path: creates one, or lists those that the caller may see."""
     SEEN = "seen"
-    """What hangs on a dataset that the caller sees: owners their own, analysts where they are members, admins and
+    """Objects of a dataset that the caller may see: owners their own, analysts those they are members of, admins and
     auditors all."""
     OWNED = "owned"
-    """The caller's own dataset and what is sealed to its owner; other roles of the same key do not help."""
+    """The caller's own dataset and the data sealed to its owner; other roles of the same key do not count."""
     MINE = "mine"
-    """Seen as above, but only its author or an admin may do this; others who see it are answered 403."""
+    """Visible as above, but only its author or an admin may do this; others who can see it get 403."""
     GOVERNED = "governed"
-    """What the owner of a dataset decides, or an admin; to its members it does not exist."""
+    """Decisions of the dataset's owner or an admin; to members it does not exist."""
     FILED = "filed"
-    """A budget request or a grant: of who filed or holds it, of the dataset's owner, of admins and auditors; to other
+    """A budget request or a grant: visible to its author or holder, the dataset's owner, admins and auditors; to other
     members it does not exist."""
     KEY = "key"
-    """The key that is presented; any other does not exist."""
+    """The key in use; any other does not exist."""
     HELD = "held"
-    """The caller's own keys and enrolments, or anybody's for an admin; somebody else's do not exist."""
+    """The caller's own keys and enrolments, or anyone's for an admin; those of others do not exist."""
     SELF = "self"
-    """The principal's own, which nobody else has to do with: its endpoints for notifications."""
+    """The principal's own notification endpoints, which no other role can reach."""
     ANY = "any"
-    """Objects that belong to nobody, such as API keys, for the roles that may reach them at all."""
+    """Objects without an owner, such as API keys, for the roles that may reach them at all."""
 
 
 class Access(NamedTuple):
@@ -45,12 +45,12 @@ class Access(NamedTuple):
 
     roles: frozenset[Role]
     scope: Scope | None
-    """What a narrowed key needs; None where every key will do."""
+    """The scope that a restricted key needs; None if any key will do."""
     reach: Reach
     sealed: bool = False
-    """Whether it shows what is sealed to the principal, so that it stays shut for a while after a recovery."""
+    """Whether it shows data sealed to the principal, which is locked for a while after a recovery."""
     whole: bool = False
-    """Whether a narrowed key will not do, because what it makes would not be narrowed."""
+    """Whether an unrestricted key is required, because the result would not be restricted."""
 
 
 _OWNER = frozenset({Role.OWNER})
@@ -149,7 +149,7 @@ TABLE: Final[Mapping[str, Access]] = {
     "remove_endpoint": Access(_EVERYBODY, Scope.NOTIFICATIONS_WRITE, Reach.SELF),
 }
 
-# They ask for nobody: whether the process lives, the login itself, and a person's first key.
+# These need no authentication: liveness, the login itself, and a person's first key.
 OPEN: Final = frozenset(
     {"create_session", "accept_enrolment", "read_health", "read_liveness", "read_readiness", "read_metrics"}
 )

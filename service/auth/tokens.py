@@ -1,8 +1,8 @@
-"""Bearer tokens of an OpenID Connect provider: signed JSON Web Tokens, checked against its published keys.
+"""Bearer tokens of an OpenID Connect provider: signed JSON Web Tokens, verified with its published keys.
 
-What a token says is believed only after its signature was verified with a key of the provider, under the one algorithm
-that this kind of key has here. So a token cannot choose "none", nor have a public key taken for a shared secret. Every
-refusal is the same: which check failed helps nobody but a forger.
+Claims are trusted only after the signature was verified with a key of the provider, under the one algorithm that this
+service accepts for that key type. So a token cannot choose "none", nor have a public key treated as a shared secret. All
+refusals look the same: knowing which check failed would help only a forger.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ MAX_TOKEN_LENGTH: Final = 16 * 1024
 MAX_SUBJECT_LENGTH: Final = 255
 MAX_ROLES: Final = 1000
 DOTS: Final = 2
-# Names of principals are made under this one; it must never change.
+# UUID namespace of principal ids; it must never change.
 PRINCIPALS: Final = UUID("6f1f6f3c-9a55-4f0b-8a86-0d1c7e3b2a94")
 _PLAIN_TYPES: Final = frozenset({None, "JWT", "AT+JWT", "APPLICATION/AT+JWT"})
-# Signature and algorithm are checked by the library; times by us, against the injected clock.
+# The library checks signature and algorithm; we check times against the injected clock.
 _OPTIONS: Final[Any] = {
     "verify_signature": True,
     "verify_aud": True,
@@ -37,19 +37,18 @@ _OPTIONS: Final[Any] = {
 
 
 def looks_like_token(text: str) -> bool:
-    """Whether a bearer's text has the outer form of a signed token."""
+    """Whether a bearer credential has the outer form of a signed token."""
     return text.count(".") == DOTS
 
 
 class Tokens:
-    """Checks tokens and translates their roles.
+    """Verifies tokens and maps their roles.
 
     Args:
-        issuer: The provider.
-        audience: What ``aud`` must hold.
-        roles_claim: Where the roles are; dots lead into objects.
-        role_map: The provider's roles as roles here; others are ignored.
-        clock: Tells what has expired.
+        audience: The required value of ``aud``.
+        roles_claim: Path of the roles claim; dots descend into objects.
+        role_map: Maps the provider's roles to roles here; others are ignored.
+        clock: Determines expiry.
     """
 
     def __init__(
@@ -68,11 +67,11 @@ class Tokens:
         self._clock = clock
 
     def verify(self, token: str) -> Principal:
-        """Tell who a token speaks for. Somebody without a role here is recognised all the same, and may do nothing.
+        """The principal of a token. A principal without a role here is authenticated but may do nothing.
 
         Raises:
-            TokenRefused: Not a token of the provider for this service, or not at this time.
-            IssuerUnavailable: The provider's keys cannot be had.
+            TokenRefused: Not a token of the provider for this service, or not valid at this time.
+            IssuerUnavailable: The provider's keys are not available.
         """
         if len(token) > MAX_TOKEN_LENGTH:
             raise TokenRefused
@@ -133,10 +132,10 @@ class Tokens:
 
 
 def principal_of(issuer: str, subject: str) -> UUID:
-    """The stable id of a person: the same whenever this provider names this subject, and nobody else's."""
+    """The stable id of a person, unique to this provider and subject."""
     return uuid5(PRINCIPALS, f"{issuer}\n{subject}")
 
 
 def _is_time(value: object) -> bool:
-    # A comparison with NaN is always false, and JSON can hold it here.
+    # Comparisons with NaN are always false, and this JSON parser accepts NaN.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53
