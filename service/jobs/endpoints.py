@@ -1,4 +1,4 @@
-"""Jobs: ordered by analysts under the ledger, watched by everybody who sees the dataset."""
+"""Jobs: ordered by analysts and admitted by the ledger; visible to everyone who can see the dataset."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -51,13 +51,11 @@ from service.wire import DEFAULT_PAGE, Before, PageSize
 MAX_STREAM_SECONDS: Final = 3600
 NO_CONTENT: Final = HTTPStatus.NO_CONTENT.value
 
-LastEventId = Annotated[
-    str | None, Header(max_length=64, description="The id of the last event that was received.")
-]
+LastEventId = Annotated[str | None, Header(max_length=64, description="The id of the last event received.")]
 LongestSeconds = Annotated[
     int,
     Query(
-        ge=0, le=MAX_STREAM_SECONDS, description="End the stream after this long; the reader may come back."
+        ge=0, le=MAX_STREAM_SECONDS, description="Maximum duration of the stream; the client can reconnect."
     ),
 ]
 
@@ -91,11 +89,11 @@ def create_job(
     session: OpenSession,
     idempotency_key: IdempotencyHeader = None,
 ) -> JSONResponse:
-    """Reserve the plan's charge and queue the training, or refuse; never half of it.
+    """Atomically reserve the plan's charge and queue the job, or refuse.
 
-    The charge counts against the cap for everybody together and against a grant of who orders, both at once.
+    The charge counts against both the shared cap and a grant of the caller.
 
-    Needs an `Idempotency-Key`: a repeat with the same key and body gets the first answer again, with the header
+    Requires an `Idempotency-Key`: a repeat with the same key and body gets the first response again, with the header
     `Idempotency-Replayed: true`.
     """
     if idempotency_key is None:
@@ -120,7 +118,7 @@ def list_jobs(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> JobList:
-    """The jobs on datasets the key may see, newest first; on one dataset where asked for."""
+    """The jobs on datasets that the key may see, newest first; optionally on one dataset only."""
     rows, next_before = repository.page(session, principal, dataset_id=dataset_id, limit=limit, before=before)
     published = published_by(session, [row.id for row in rows])
     items = [_shown(row, published, now=context.clock.now()) for row in rows]
@@ -128,7 +126,7 @@ def list_jobs(
 
 
 def read_job(job_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> Response:
-    """State, stage, steps, percent, a rough estimate of the time left, and the planned epsilon."""
+    """State, stage, steps, percentage, a rough estimate of the remaining time, and the planned epsilon."""
     return Response(context.job_watch.look(job_id, principal).text, media_type="application/json")
 
 
@@ -149,9 +147,9 @@ router.add_api_route(
     summary="Watch a job",
     response_class=EventStream,
     responses={
-        200: {"description": "`status` events until the job has ended."},
+        200: {"description": "`status` events until the job ends."},
         204: {
-            "description": "The job has ended, and `Last-Event-ID` names its last state: nothing will come."
+            "description": "The job has ended, and `Last-Event-ID` is its last state: no more events will follow."
         },
         **problems(JobNotFound, ServiceBusy, ShareUsedUp, RateExceeded),
     },
@@ -164,14 +162,14 @@ async def watch_job(
     last_event_id: LastEventId = None,
     longest_seconds: LongestSeconds = MAX_STREAM_SECONDS,
 ) -> Response:
-    """The job's state as server-sent events: at once, and whenever it has changed, until the job has ended.
+    """The job's state as server-sent events: once at the start, then after every change, until the job ends.
 
-    The `data` of each event of the type `status` is what `GET /v1/jobs/{job_id}` would answer; states may be skipped,
-    the last one never is. A reader that sends the last id it has seen as `Last-Event-ID`, as browsers do by themselves,
-    is not told the same state again. A key that is revoked meanwhile ends the stream within half a minute.
+    The `data` of each `status` event is the response of `GET /v1/jobs/{job_id}`. States may be skipped, except for the
+    last one. A client that sends the last id it has seen as `Last-Event-ID`, as browsers do automatically, does not get
+    the same state again. Revoking the key ends the stream within half a minute.
 
-    Asynchronous, because it waits: a plain function would hold a thread for as long as the job runs. It touches the
-    database through a thread that it gives back.
+    Asynchronous, because a plain function would occupy a thread for as long as the job runs. Database access uses a
+    thread only briefly.
     """
     watch = context.job_watch
     first = await run_in_threadpool(watch.look, job_id, principal)
@@ -201,7 +199,7 @@ async def watch_job(
 def cancel_job(
     job_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> JobView:
-    """Cancel a queued job and free its reservation, or ask a running one to stop and charge what it has begun."""
+    """Cancel a queued job and release its reservation, or ask a running one to stop and charge it for the work it started."""
     job = repository.visible(session, job_id, principal)
     _require_own(job, principal)
     endings.cancel(session, job_id, clock=context.clock)

@@ -1,32 +1,32 @@
-"""What goes wrong with jobs here; the errors of their life cycle are in core.jobs.errors.
+"""Errors of job requests; the errors of the job life cycle are in core.jobs.errors.
 
 Forbidden
-  * JobOfAnother          403  only who ordered a job, or an admin, may cancel it
+  * JobOfAnother          403  only the analyst who ordered a job, or an admin, may cancel it
 NotFound
-  * FailureNoteMissing    404  the job has not failed, or its attempts left no note
+  * FailureNoteMissing    404  the job has not failed, or no attempt left a note
 """
 
 from core.errors import Forbidden, NotFound
 
 
 class JobOfAnother(Forbidden):
-    """The job was ordered by another analyst."""
+    """Another analyst ordered the job."""
 
     code = "job-of-another"
 
     def __init__(self) -> None:
         super().__init__(
-            "This job was ordered by somebody else.", remedy="Ask them, or an admin, to cancel it."
+            "This job was ordered by someone else.", remedy="Ask that person or an admin to cancel it."
         )
 
 
 class FailureNoteMissing(NotFound):
-    """The job has not failed among the rows, or nothing of its account is left."""
+    """The job did not fail while processing rows, or its note no longer exists."""
 
     code = "failure-note-missing"
 
     def __init__(self) -> None:
         super().__init__(
-            "No attempt of this job has left a note.",
-            remedy="Only a training that failed among the rows leaves one, until the dataset is deleted.",
+            "No attempt of this job left a failure note.",
+            remedy="Only a training that fails while processing rows leaves a note. Deleting the dataset removes it.",
         )

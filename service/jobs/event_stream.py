@@ -1,4 +1,4 @@
-"""A job's snapshots as server-sent events, written without holding a thread or a connection to the database.
+"""A job's snapshots as server-sent events, without occupying a thread or a database connection.
 
     retry: 3000
 
@@ -8,9 +8,9 @@
 
     : alive
 
-The stream ends when the job has ended, when its reader leaves or takes nothing for ``STUCK_SECONDS``, when who opened
-it may no longer see the job, at the time asked for, and when the process is told to stop. Between two events a comment
-is sent every ``ALIVE_SECONDS``, so that proxies keep the connection and a vanished reader is noticed.
+The stream ends when the job has ended, when its client disconnects or reads nothing for ``STUCK_SECONDS``, when the
+principal may no longer see the job, at the requested time, and on shutdown. Between events a comment is sent every
+``ALIVE_SECONDS``, so that proxies keep the connection open and a lost client is noticed.
 """
 
 import time
@@ -32,21 +32,19 @@ STUCK_SECONDS: Final = 60.0
 RETRY_MILLISECONDS: Final = 3000
 
 _ALIVE: Final = b": alive\n\n"
-# nginx and its likes collect answers unless they are told not to.
+# nginx and similar proxies buffer responses unless told not to.
 _HEADERS: Final = {"X-Accel-Buffering": "no"}
 
 
 class EventStream(Response):
-    """The answer that goes on.
+    """The streaming response.
 
     Args:
-        watch: Whose subscription to take.
-        job_id: The job.
-        first: The state at the beginning.
-        known_id: The state that the reader has already; it is not told again.
-        admitted: Asks whether the stream may go on; raises where not.
-        longest_seconds: When it ends at the latest.
-        opened_by: The principal; None where nobody's share counts.
+        first: The state at the start.
+        known_id: Id of the state that the client already has; it is not sent again.
+        admitted: Checks whether the stream may continue; raises if not.
+        longest_seconds: Maximum duration.
+        opened_by: The principal whose share counts; None for no share.
     """
 
     media_type = MEDIA_TYPE
@@ -74,7 +72,7 @@ class EventStream(Response):
         self._opened_by = opened_by
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write until the end, or until the reader leaves. Of many that are admitted at once, some may find no subscription."""
+        """Write until the end or until the client disconnects. If many streams are admitted at once, some may get no subscription."""
         try:
             with self._watch.subscription(
                 self._job_id,
@@ -107,7 +105,7 @@ class EventStream(Response):
             with anyio.move_on_after(STUCK_SECONDS) as patience:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             if patience.cancelled_caught:
-                return  # the server cuts the connection: the answer was never ended
+                return  # the server cuts the connection, because the response was not completed
             left = until - time.monotonic()
             snapshot = await subscription.take(seconds=min(ALIVE_SECONDS, max(0.0, left)))
             if snapshot is not None:

@@ -1,4 +1,4 @@
-"""The account of a failed training, for the owner of the dataset and nobody else."""
+"""The failure note of a training, for the owner of the dataset only."""
 
 from typing import Final
 from uuid import UUID
@@ -16,30 +16,30 @@ from service.jobs.errors import FailureNoteMissing
 from service.problem import problems
 from service.strict_route import StrictRoute
 
-_NOTICE: Final = "Private: this text is not differentially private and may quote rows. Do not pass it on."
+_NOTICE: Final = "Private: this text is not differentially private and may quote rows. Do not share it."
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictRoute)
 
 
 class FailureNote(BaseModel):
-    """What a training said when it failed. It may quote values of rows."""
+    """The error output of a failed training. It may quote values from rows."""
 
     job_id: UUID
-    private: bool = Field(description="Always true: for the owner only, and under no guarantee of privacy.")
-    notice: str = Field(description="What the reader must know.")
-    attempt: int = Field(description="The claim under which the attempt ran.")
-    note: str = Field(description="The account, as the training wrote it.")
+    private: bool = Field(description="Always true: for the owner only, without any privacy guarantee.")
+    notice: str = Field(description="A warning for the reader.")
+    attempt: int = Field(description="The number of the attempt's claim.")
+    note: str = Field(description="The note, as written by the training.")
 
 
 @router.get(
     "/{job_id}/failure-note",
-    summary="Read why a training failed",
+    summary="Read a failure note",
     responses=problems(JobNotFound, FailureNoteMissing, RecoveryHold),
 )
 def read_failure_note(
     job_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> FailureNote:
-    """The sealed account of the last attempt that failed among the rows. For the owner of the dataset; reading is logged."""
+    """The sealed note of the last attempt that failed while processing rows. For the owner of the dataset; reading is logged."""
     job, dataset = repository.of_owner(session, job_id, principal)
     if dataset.wrapped_data_key is None:
         raise FailureNoteMissing

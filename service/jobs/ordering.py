@@ -1,8 +1,8 @@
-"""Placing an order: plan first, outside any transaction; then key, reservation, job and answer in one.
+"""Placing an order: first the plan, outside any transaction; then key, reservation, job and response in one transaction.
 
-The plan takes a moment of arithmetic and must not be made under the ledger's lock or while a connection is held.
-The job's randomness key is 32 bytes of the operating system, sealed under the dataset's data key for this very job:
-whoever resumes the job replays the same noise, and nobody else can read it.
+Planning takes noticeable CPU time, so it must not happen under the ledger's lock or while holding a connection. The
+job's randomness key is 32 bytes from the operating system, sealed under the dataset's data key for this job: a worker
+that resumes the job replays the same noise, and nobody else can read the key.
 """
 
 from typing import Any, Final
@@ -37,9 +37,6 @@ class Ordering:
     """One order of one principal under one Idempotency-Key.
 
     Args:
-        parts: The parts of this process.
-        principal: Who orders.
-        order: What is ordered.
         key: The Idempotency-Key.
     """
 
@@ -48,7 +45,7 @@ class Ordering:
         self._principal = principal
         self._order = order
         self._key = key
-        # An order that names no grant, selection or report and reuses what it may has the digest that it had before there were any.
+        # Members added later (grant, selection, report, reuse) are left out at their defaults, so that older orders keep their digest.
         unnamed = {name for name in ("grant_id", "selection", "report") if getattr(order, name) is None}
         if order.reuse:
             unnamed.add("reuse")
@@ -57,10 +54,10 @@ class Ordering:
         concerns(order.dataset_id)
 
     def earlier_answer(self) -> Answer | None:
-        """The answer to this order if it was placed before.
+        """The stored response to this order, if it was placed before.
 
         Raises:
-            IdempotencyKeyReused: The key names another order.
+            IdempotencyKeyReused: The key belongs to another order.
         """
         with self._context.database.read_only() as session:
             return idempotency.find_answer(
@@ -68,15 +65,15 @@ class Ordering:
             )
 
     def plan(self) -> OrderedPlan:
-        """The plan, from public facts; no connection is held while it is made.
+        """Make the plan from public facts, without holding a connection.
 
-        The first order on a population in this process waits until its ledger was held against what was noted outside the
-        database: a restored one has forgotten what was spent.
+        The first order on a population in this process waits until its ledger was compared with the heads recorded
+        outside the database, because a restored ledger may lack spent budget.
 
         Raises:
-            DatasetNotFound: No such dataset, or not for this principal.
-            PopulationFrozen: The ledger lacks something of what was noted, and is frozen now.
-            ReleaseNotFound: It has not the release that a report is to be about.
+            DatasetNotFound: No such dataset, or not visible to this principal.
+            PopulationFrozen: The ledger lacks recorded entries and is frozen now.
+            ReleaseNotFound: The dataset has no such release to report on.
             UnderstudyError: As ``Planner.plan``.
         """
         with self._context.database.read_only() as session:
@@ -90,17 +87,17 @@ class Ordering:
         return reusing(plan, stored, self._order, facts, self._context.store)
 
     def place(self, session: Session, plan: OrderedPlan) -> tuple[Answer, bool]:
-        """Reserve, queue and remember the answer; or find that a copy of the request was faster.
+        """Reserve, queue and store the response; or return the response of a copy of the request that was faster.
 
         Returns:
-            The answer, and whether it is an earlier one.
+            The response, and whether it was stored earlier.
 
         Raises:
-            QuotaExceeded: As many jobs of the principal wait as may.
-            DatasetNotReady: The rows are not there.
-            NoGrant, GrantAmbiguous, GrantNotFound, GrantClosed: No grant, or not this one, pays.
-            BudgetNotSet, BudgetRefused, PopulationFrozen: The ledger refuses.
-            IdempotencyKeyReused: The key names another order.
+            QuotaExceeded: The principal has reached its limit of queued jobs.
+            DatasetNotReady: The rows are missing.
+            NoGrant, GrantAmbiguous, GrantNotFound, GrantClosed: No usable grant.
+            BudgetNotSet, BudgetRefused, PopulationFrozen: The ledger refuses the charge.
+            IdempotencyKeyReused: The key belongs to another order.
         """
         return idempotency.once(
             session,

@@ -1,8 +1,8 @@
-"""The route of what is polled: the same checks and the same answer, without the framework's detour.
+"""A fast path for polling: the same checks and response without FastAPI's dependency resolution.
 
-Solving the dependencies of a signature takes FastAPI longer than recognising the caller and reading the row. A plain
-poll - a canonical id, no query, one key - is served by hand; everything else goes the ordinary way, which also
-describes the operation. ``tests/service/test_polled_route.py`` compares the two.
+Resolving dependencies takes FastAPI longer than authenticating the caller and reading the row. A plain poll - a
+canonical id, no query, one key - is served directly; everything else takes the ordinary route, which also documents the
+operation. ``tests/service/test_polled_route.py`` compares the two.
 """
 
 import re
@@ -24,7 +24,7 @@ class PolledRoute(StrictRoute):
     """Serves ``/{job_id}``."""
 
     def get_route_handler(self) -> Handler:
-        """Serve plain polls by hand."""
+        """Serve plain polls directly."""
         ordinary = super().get_route_handler()
 
         async def handle(request: Request) -> Response:

@@ -1,7 +1,7 @@
-"""How far a job is, told from its plan and the marks that are shown, in twentieths of a stage (core.jobs.coarse).
+"""Progress of a job, from its plan and its published progress marks, in twentieths of a stage (core.jobs.coarse).
 
-Marks are shown at edges of time only, and a job that goes back to the queue after a crash still runs for its readers:
-that it did, and when, could tell something about rows.
+Marks are published only at fixed time boundaries, and a job that is requeued after a crash still appears as running:
+the crash and its time could reveal something about rows.
 """
 
 from datetime import datetime
@@ -13,10 +13,10 @@ from core.db.tables.job import Job
 from core.jobs.coarse import told_steps
 
 ShownJob = Job | Row[*tuple[Any, ...]]
-"""A job, or a row with the columns of it that are shown."""
+"""A job, or a row with its visible columns."""
 
-# Percent that lie before the first step and after the last one; in between every step counts alike, because a step
-# against the moments and a step with the critic take about the same time.
+# Percentages before the first step and after the last one. All steps in between count alike, because a step against the
+# moments and a step with the critic take about the same time.
 _BEFORE: Final = 2
 _AFTER: Final = 2
 _MINUTE: Final = 60
@@ -25,12 +25,12 @@ _FINE: Final = 5
 
 
 def state_of(job: ShownJob) -> str:
-    """The state as it is told: what has once begun runs until it ends."""
+    """The visible state: a job that has started counts as running until it ends."""
     return "running" if job.state == "queued" and job.started_at is not None else str(job.state)
 
 
 def steps_of(job: ShownJob) -> tuple[int, int]:
-    """Steps of the shown stage that are told, and how many it has; nothing before a mark is shown or where it failed."""
+    """Visible and total steps of the visible stage; zeros before the first mark and after a failure."""
     _, training = _planned_steps(job)
     if job.state == "succeeded":
         return training, training
@@ -41,13 +41,13 @@ def steps_of(job: ShownJob) -> tuple[int, int]:
 
 
 def percent_of(job: ShownJob) -> int:
-    """The whole number of percent that is done; 100 only when the generator is published."""
+    """Completed percentage as an integer; 100 only once the generator is published."""
     if job.state == "succeeded":
         return 100
     if state_of(job) != "running" or job.shown_stage is None:
         return 0
     pretraining, training = _planned_steps(job)
-    # Where a generator is trained on what was measured, measuring is the start; a graphical model is fitted in between.
+    # Measuring comes first if a generator is trained on the measurements; a graphical model is fitted in between.
     measuring = _measurements(job) - 1
     step, _ = steps_of(job)
     done = {
@@ -61,9 +61,9 @@ def percent_of(job: ShownJob) -> int:
 
 
 def _planned_steps(job: ShownJob) -> tuple[int, int]:
-    """Steps against the moments alone, and noisy critic steps: both public numbers of the plan."""
-    # Of a selection those of the longest final plan; which of them runs is not told before the end.
-    # A report has no steps at all.
+    """Steps against the moments only, and noisy critic steps: both public numbers of the plan."""
+    # For a selection, the longest final plan: which candidate wins is not revealed before the end.
+    # A report has no steps.
     if job.plan.get("kind") == "report":
         return 0, 0
     plans = job.plan.get("finals", [job.plan])
@@ -72,7 +72,7 @@ def _planned_steps(job: ShownJob) -> tuple[int, int]:
 
 
 def _measurements(job: ShownJob) -> int:
-    """Releases of a graphical model, each a mark of its own; one mark of every other plan."""
+    """Number of measurement marks: one per measurement of a graphical model, one for every other plan."""
     return 1 + 2 * int(job.plan.get("options", {}).get("rounds", 0))
 
 
@@ -83,7 +83,7 @@ def _total_of(job: ShownJob) -> int:
 
 
 def eta_seconds_of(job: ShownJob, *, now: datetime) -> int | None:
-    """Seconds until the end, to five seconds when short and to the minute when long; None while nothing is known."""
+    """Estimated seconds until the end, rounded to five seconds if short and to minutes if long; None if unknown."""
     percent = percent_of(job)
     if state_of(job) != "running" or job.started_at is None or percent <= _BEFORE:
         return None

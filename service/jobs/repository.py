@@ -1,4 +1,4 @@
-"""All SQL that shows jobs; their states are changed in core.jobs alone."""
+"""All SQL that reads jobs. Only core.jobs changes their states."""
 
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -20,10 +20,10 @@ from service.paging import page_of
 
 
 def visible(session: Session, job_id: UUID, principal: Principal) -> Job:
-    """A job the principal may see: whoever sees a dataset sees the jobs on it.
+    """A job that the principal may see. Jobs are visible to everyone who can see the dataset.
 
     Raises:
-        JobNotFound: No such job, or not for this principal.
+        JobNotFound: No such job, or not visible to this principal.
     """
     query = select(Job).join(Dataset, Dataset.id == Job.dataset_id)
     row = session.scalar(query.where(Job.id == job_id, visible_to(principal)))
@@ -33,10 +33,10 @@ def visible(session: Session, job_id: UUID, principal: Principal) -> Job:
 
 
 def status(session: Session, job_id: UUID, principal: Principal) -> Row[*tuple[Any, ...]]:
-    """What is shown of a job the principal may see, with its `release_id` and `generator_check`.
+    """The visible columns of a job that the principal may see, with its `release_id` and `generator_check`.
 
     Raises:
-        JobNotFound: No such job, or not for this principal.
+        JobNotFound: No such job, or not visible to this principal.
     """
     asked = {"job_id": job_id, "principal_id": principal.id}
     found = session.connection().execute(_status_query(principal.roles), asked).one_or_none()
@@ -46,35 +46,35 @@ def status(session: Session, job_id: UUID, principal: Principal) -> Row[*tuple[A
 
 
 def statuses(session: Session, job_ids: Collection[UUID]) -> Sequence[Row[*tuple[Any, ...]]]:
-    """What is shown of these jobs, whoever may see them."""
+    """The visible columns of these jobs, without an access check."""
     return session.connection().execute(_WITH_RELEASE.where(_JOBS["id"].in_(job_ids))).all()
 
 
 def of_owner(session: Session, job_id: UUID, principal: Principal) -> tuple[Job, Dataset]:
-    """A job on a dataset that belongs to the principal, with the dataset.
+    """A job on a dataset of the principal, with the dataset.
 
     Raises:
-        JobNotFound: No such job, or on somebody else's dataset.
+        JobNotFound: No such job, or on someone else's dataset.
     """
     query = select(Job, Dataset).join(Dataset, Dataset.id == Job.dataset_id)
     found = session.execute(query.where(Job.id == job_id, Dataset.owner_id == principal.id)).one_or_none()
     if found is None:
-        raise JobNotFound("There is no such job.", remedy="List the jobs with GET /v1/jobs.")
+        raise JobNotFound("No such job.", remedy="List the jobs with GET /v1/jobs.")
     return found.Job, found.Dataset
 
 
 def page(
     session: Session, principal: Principal, *, dataset_id: UUID | None, limit: int, before: UUID | None
 ) -> tuple[Sequence[Job], UUID | None]:
-    """A page of the jobs the principal may see, of one dataset where one is named."""
+    """A page of the jobs that the principal may see, optionally of one dataset."""
     query = select(Job).join(Dataset, Dataset.id == Job.dataset_id).where(visible_to(principal))
     if dataset_id is not None:
         query = query.where(Job.dataset_id == dataset_id)
     return page_of(session, query, Job, limit=limit, before=before)
 
 
-# What a view tells and what its progress is computed from; no sealed key, no lease. As columns of the table: mapping
-# rows to objects, and composing a statement, each take longer than running this one, and it is run for every poll.
+# The columns of a view and of its progress; no sealed key, no lease. Plain columns and a prebuilt statement, because
+# ORM mapping and composing a statement each take longer than running this one, and it runs for every poll.
 _JOBS: Final = Job.__table__.columns
 _SHOWN: Final = (
     "id",
@@ -106,4 +106,4 @@ def _status_query(roles: frozenset[Role]) -> Select[*tuple[Any, ...]]:
 
 
 def _not_found() -> JobNotFound:
-    return JobNotFound("There is no such job.", remedy="List the jobs with GET /v1/jobs.")
+    return JobNotFound("No such job.", remedy="List the jobs with GET /v1/jobs.")

@@ -14,40 +14,40 @@ from service.jobs.progress import ShownJob, eta_seconds_of, percent_of, state_of
 from service.wire import coarse
 
 TRAINING: Final = "training"
-"""The kind of a job whose plan names none."""
+"""The kind of a job whose plan states none."""
 
 
 class Progress(BaseModel):
-    """How far the job is, as of the last edge of time. Nothing in it is computed from rows."""
+    """Progress as of the last time boundary. Nothing here is computed from rows."""
 
     stage: str | None = Field(
         description="measure, pretrain, train or export; null before and after the run."
     )
-    step: int = Field(description="Steps of the stage that are done, told in twentieths.")
-    total: int = Field(description="Steps that the stage has.")
+    step: int = Field(description="Completed steps of the stage, in twentieths.")
+    total: int = Field(description="Total steps of the stage.")
     percent: int = Field(ge=0, le=100)
-    eta_seconds: int | None = Field(description="A rough estimate; null while nothing is known.")
-    epsilon_planned: float = Field(description="Epsilon of the whole plan, as its accountant reports it.")
+    eta_seconds: int | None = Field(description="A rough estimate; null if unknown.")
+    epsilon_planned: float = Field(description="Epsilon of the whole plan, as reported by its accountant.")
     delta_planned: float
 
 
 class Failure(BaseModel):
-    """Why a job failed, as a constant per code."""
+    """The reason for a failure, as a constant text per code."""
 
     code: str
     detail: str
 
 
 class JobWarning(BaseModel):
-    """What its reader should know of a job that succeeded."""
+    """A warning about a job that succeeded."""
 
-    code: str = Field(description="degenerate-generator: what the generator draws hardly varies.")
+    code: str = Field(description="degenerate-generator: the generator's samples hardly vary.")
     detail: str
     remedy: str = Field(description="What to change in the next order.")
 
     @classmethod
     def of(cls, check: Mapping[str, Any] | None) -> Self | None:
-        """Say what a certificate's `generator_check` found, if it found anything."""
+        """Convert the finding of a certificate's `generator_check`, if there is one."""
         found = None if check is None else GeneratorCheck.from_json(check)
         if found is None or not found.degenerate:
             return None
@@ -55,24 +55,24 @@ class JobWarning(BaseModel):
 
 
 class JobView(BaseModel):
-    """An ordered training, or an ordered utility report."""
+    """An ordered training or utility report."""
 
     id: UUID
     dataset_id: UUID
-    kind: str = Field(description="training, selection, or report: a utility report about a release.")
+    kind: str = Field(description="training, selection, or report (a utility report on a release).")
     ordered_by: UUID = Field(description="The principal that ordered it.")
     state: str = Field(
-        description="queued, running, succeeded, failed or cancelled. An end shows at an edge of time only."
+        description="queued, running, succeeded, failed or cancelled. The end becomes visible only at a time boundary."
     )
     cancel_requested: bool
     progress: Progress
-    release_id: UUID | None = Field(description="What it published, once it has succeeded.")
-    report_id: UUID | None = Field(description="The utility report that it published, once it has succeeded.")
+    release_id: UUID | None = Field(description="The published release, once the job has succeeded.")
+    report_id: UUID | None = Field(description="The published utility report, once the job has succeeded.")
     failure: Failure | None
     warning: JobWarning | None = Field(
-        description="What to know of what it published; null where all is well."
+        description="A warning about the published release; null if there is none."
     )
-    plan_digest: str = Field(description="SHA-256 of the plan; the certificate names the same one.")
+    plan_digest: str = Field(description="SHA-256 of the plan; the certificate states the same value.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -81,13 +81,13 @@ class JobView(BaseModel):
     def of(
         cls, row: ShownJob, *, release_id: UUID | None, now: datetime, check: Mapping[str, Any] | None = None
     ) -> Self:
-        """Show a row. Times are coarse; where a run ended early, how far it came is not told.
+        """Convert a row. Times are coarse; the progress of a run that ended early is not revealed.
 
         Args:
             row: The job.
-            release_id: What it published.
-            now: The time.
-            check: The member `generator_check` of its certificate, where it published and was looked at.
+            release_id: The published release.
+            now: The current time.
+            check: The member `generator_check` of its certificate, if it published one with this check.
         """
         state = state_of(row)
         step, total = steps_of(row)
@@ -123,8 +123,13 @@ class JobList(BaseModel):
     """A page of jobs, newest first."""
 
     items: list[JobView]
-    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
 
 
 def _failure(code: str) -> Failure:
-    return Failure(code=code, detail="The training did not finish; the operator's log has the job's id.")
+    return Failure(
+        code=code,
+        detail="The training did not finish. The operator can find the cause in the log by the job's id.",
+    )

@@ -1,12 +1,12 @@
-"""The jobs that event streams of this process watch: one reader for all of them, whatever their number.
+"""Watches jobs for the event streams of this process, with a single reader for any number of streams.
 
-Once a second, while somebody watches, one thread reads the rows of all watched jobs in one statement and hands each
-stream the newest state of its job. A stream owns neither a thread nor a connection, and keeps one state: where its
-reader is slow, what it missed is replaced by what is true now.
+Once a second, while there are subscriptions, one thread reads the rows of all watched jobs in one statement and hands
+each stream the latest state of its job. A stream occupies neither a thread nor a connection and buffers one state: if
+its client is slow, missed states are replaced by the current one.
 
-Who opened a stream is asked for again: a key that was revoked, a role or a membership that was taken away ends the
-stream within ``RECHECK_SECONDS`` and a few more. Where that cannot be asked, because the database is away, streams end
-after ``UNCHECKED_SECONDS``.
+Access is checked again while a stream is open: a revoked key, role or membership ends the stream within
+``RECHECK_SECONDS`` and a few more. If the check is impossible because the database is unavailable, streams end after
+``UNCHECKED_SECONDS``.
 """
 
 import asyncio
@@ -41,10 +41,10 @@ UNCHECKED_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """The state of a job as it is told: the very text that polling answers.
+    """A job's visible state, as the exact text that polling returns.
 
     Args:
-        id: Names the state; a state that looks the same has the same id.
+        id: Identifies the state; equal states have equal ids.
         text: JSON of a ``JobView``.
         is_last: Whether the job has ended.
     """
@@ -55,7 +55,7 @@ class JobSnapshot:
 
     @classmethod
     def of(cls, row: Row[*tuple[Any, ...]], *, clock: Clock) -> "JobSnapshot":
-        """Look at a row of `repository.status`."""
+        """Convert a row of `repository.status`."""
         text = JobView.of(
             row, release_id=row.release_id, check=row.generator_check, now=clock.now()
         ).model_dump_json()
@@ -63,13 +63,12 @@ class JobSnapshot:
 
 
 class Subscription:
-    """What one stream waits at. Holds the newest snapshot that it has not taken yet, and never more.
+    """One stream's mailbox. Holds at most the latest snapshot that the stream has not taken yet.
 
     Args:
-        job_id: The watched job.
-        admitted: Asks again whether the stream may go on; raises where not.
-        known_id: The state that the reader has already.
-        opened_by: The principal; None where nobody's share counts.
+        admitted: Checks again whether the stream may continue; raises if not.
+        known_id: Id of the state that the client already has.
+        opened_by: The principal whose share counts; None for no share.
     """
 
     def __init__(
@@ -90,19 +89,19 @@ class Subscription:
         self._changed = asyncio.Event()
 
     def put(self, snapshot: JobSnapshot) -> None:
-        """Replace what is waiting, unless the stream knows this state."""
+        """Replace the waiting snapshot, unless the stream already has this state."""
         if snapshot.id != self._known_id:
             self._known_id = snapshot.id
             self._newest = snapshot
             self._changed.set()
 
     def close(self) -> None:
-        """End the stream once it has taken what is waiting."""
+        """End the stream after it has taken the waiting snapshot."""
         self.is_closed = True
         self._changed.set()
 
     async def take(self, *, seconds: float) -> JobSnapshot | None:
-        """The next snapshot; None where there is none in time, or none will come any more."""
+        """The next snapshot; None on timeout or after the end."""
         with anyio.move_on_after(seconds):
             await self._changed.wait()
         snapshot, self._newest = self._newest, None
@@ -112,13 +111,13 @@ class Subscription:
 
 
 class JobWatch:
-    """Reads watched jobs and tells the streams.
+    """Reads watched jobs and notifies the streams.
 
     Args:
-        database: Where jobs are read; one connection for a moment a second.
-        clock: Tells the time, for estimates.
-        subscriptions: How many streams are open at once.
-        subscriptions_per_principal: How many of those may be one principal's; as many as there are where not given.
+        database: Source of transactions; uses one connection briefly every second.
+        clock: The time, for estimates.
+        subscriptions: Maximum number of open streams.
+        subscriptions_per_principal: Maximum per principal; by default the same as the total.
     """
 
     def __init__(
@@ -136,16 +135,16 @@ class JobWatch:
         self._subscriptions: set[Subscription] = set()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
-        # A limiter of its own: requests that wait for threads must not delay the streams, nor the other way round.
+        # A separate limiter: requests waiting for threads must not delay the streams, nor the other way round.
         self._one_thread = anyio.CapacityLimiter(1)
-        # Held during a read. A lock of threads, not of a loop: a read may go on after its loop has ended.
+        # Held during a read. A thread lock, not an asyncio lock: a read may outlive its event loop.
         self._reading = threading.Lock()
 
     def look(self, job_id: UUID, principal: Principal) -> JobSnapshot:
-        """The state of a job now, as its polling tells it.
+        """The current state of a job, as polling returns it.
 
         Raises:
-            JobNotFound: No such job, or not for this principal.
+            JobNotFound: No such job, or not visible to this principal.
         """
         row = self._database.glance(lambda session: repository.status(session, job_id, principal))
         return JobSnapshot.of(row, clock=self._clock)
@@ -154,11 +153,11 @@ class JobWatch:
         """Check that one more stream may be opened.
 
         Args:
-            opened_by: The principal; None where nobody's share counts.
+            opened_by: The principal whose share counts; None for no share.
 
         Raises:
-            ServiceBusy: As many are open as the process takes.
-            ShareUsedUp: The principal has as many open as one may.
+            ServiceBusy: The process has reached its limit of streams.
+            ShareUsedUp: The principal has reached its limit of streams.
         """
         if (
             opened_by is not None
@@ -183,10 +182,10 @@ class JobWatch:
 
         Args:
             job_id: The job.
-            admitted: Called in a thread now and then; raises where the stream must end.
-            first: What was seen when it was opened.
-            known_id: The state that the reader has already; it is not told again.
-            opened_by: The principal; None where nobody's share counts.
+            admitted: Called in a thread from time to time; raises if the stream must end.
+            first: The state when the stream was opened.
+            known_id: Id of the state that the client already has; it is not sent again.
+            opened_by: The principal whose share counts; None for no share.
 
         Raises:
             ServiceBusy, ShareUsedUp: As `require_room`.
@@ -205,25 +204,25 @@ class JobWatch:
             self._subscriptions.discard(subscription)
 
     def close(self) -> None:
-        """End every stream: the process is told to stop. Their readers come back, elsewhere or later."""
+        """End all streams on shutdown. Clients reconnect, to another process or later."""
         self._closing = True
         for subscription in self._subscriptions:
             subscription.close()
 
     async def finish(self) -> None:
-        """End every stream and wait for the reader, so that the database can be closed after it."""
+        """End all streams and wait for the reader thread, so that the database can be closed afterwards."""
         self.close()
-        # A reader of another loop, as under a test client, ended with that loop.
+        # A reader task of another event loop, as under a test client, ended with that loop.
         if self._task is not None and self._task.get_loop() is asyncio.get_running_loop():
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        # Neither waits for the thread of a read under way. Its connection, given back to a pool that was closed
-        # meanwhile, would stay open.
+        # Neither waits for the thread of a running read. If the pool were closed meanwhile, the connection that the
+        # thread returns to it would stay open.
         await anyio.to_thread.run_sync(self._await_read)
 
     async def _watch(self) -> None:
         while self._subscriptions:
-            # Every stream begins with what was seen when it was opened, so there is no hurry.
+            # Every stream starts with the state at its opening, so the first read can wait.
             await asyncio.sleep(TICK_SECONDS)
             subscriptions = tuple(self._subscriptions)
             try:
@@ -243,10 +242,10 @@ class JobWatch:
     def _look_for(
         self, subscriptions: Collection[Subscription]
     ) -> tuple[dict[UUID, JobSnapshot], set[Subscription]]:
-        """In a thread: what is there to tell, and whose stream must end."""
+        """Runs in a thread. Return new snapshots, and the subscriptions that must end."""
         with self._reading:
             if self._closing:
-                return {}, set()  # every subscription is closed; the database may be, too
+                return {}, set()  # all subscriptions are closed, and the database may be too
             job_ids = {subscription.job_id for subscription in subscriptions}
             rows = self._database.glance(lambda session: repository.statuses(session, job_ids))
             seen = {row.id: JobSnapshot.of(row, clock=self._clock) for row in rows}
@@ -263,7 +262,7 @@ class JobWatch:
 
 
 def _is_admitted(subscription: Subscription) -> bool:
-    """Ask again. That nobody could be asked is not a no; that goes on for ``UNCHECKED_SECONDS`` only."""
+    """Check access again. An impossible check is not a refusal, but only for ``UNCHECKED_SECONDS``."""
     try:
         subscription.admitted()
     except (Unauthenticated, Forbidden, NotFound):
