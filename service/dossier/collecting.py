@@ -1,4 +1,4 @@
-"""Everything that a data protection officer asks about one dataset, as one document. Public facts and decisions only."""
+"""Collects everything that a data protection officer needs to know about a dataset. Public facts and decisions only."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,23 +36,23 @@ ACTION: Final = "dossier.export"
 def collect(
     session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime, by: UUID
 ) -> dict[str, Any]:
-    """The document, but for its signature.
+    """The unsigned document.
 
     Args:
-        session: One snapshot.
-        row: The dataset; who asks may see all of this.
-        found: What the verification of its ledger found.
-        head: The signed end of that ledger.
-        at: When it is made.
-        by: The principal that asks.
+        session: A snapshot transaction.
+        row: The dataset; the caller must be allowed to see all of this.
+        found: The verification result of its ledger.
+        head: The signed head of that ledger.
+        at: Time of the export.
+        by: The exporting principal.
     """
-    told = _told(session, row, found=found, head=head, at=at)
-    told["exported_by"] = str(by)
-    told["people"] = _people(session, told)
-    return told
+    document = _collected(session, row, found=found, head=head, at=at)
+    document["exported_by"] = str(by)
+    document["people"] = _people(session, document)
+    return document
 
 
-def _told(
+def _collected(
     session: Session, row: Dataset, *, found: LedgerCheck, head: Mapping[str, Any], at: datetime
 ) -> dict[str, Any]:
     statement = ledger_queries.statement(session, row.population_id)
@@ -89,17 +89,17 @@ def _told(
     }
 
 
-def _people(session: Session, told: Mapping[str, Any]) -> dict[str, str]:
-    """What an admin lets people call those principals of the document that have a name, by id."""
-    named = {told["exported_by"], told["dataset"]["owner_id"]}
+def _people(session: Session, document: Mapping[str, Any]) -> dict[str, str]:
+    """Names of the document's principals, by id, where an admin has set one."""
+    named = {document["exported_by"], document["dataset"]["owner_id"]}
     for part, members_of_it in (
         ("members", ("principal_id", "added_by")),
         ("grants", ("holder_id",)),
         ("requests", ("requested_by", "decided_by")),
         ("jobs", ("ordered_by",)),
     ):
-        named |= {one[name] for one in told[part] for name in members_of_it if one[name] is not None}
-    named |= {export["actor"].partition("/")[0] for export in told["exports"]}
+        named |= {one[name] for one in document[part] for name in members_of_it if one[name] is not None}
+    named |= {export["actor"].partition("/")[0] for export in document["exports"]}
     found = access.names_of(session, [UUID(one) for one in named])
     return {str(identity): name for identity, name in sorted(found.items())}
 
@@ -119,7 +119,7 @@ def _requests(session: Session, row: Dataset) -> list[dict[str, Any]]:
 
 
 def _jobs(session: Session, row: Dataset) -> list[dict[str, Any]]:
-    """The jobs as everybody who sees the dataset sees them: their states, and times no finer than the minute."""
+    """The jobs as shown to everyone who can see the dataset: states, and times rounded to the minute."""
     query = select(Job).where(Job.dataset_id == row.id).order_by(Job.created_at, Job.id)
     return [
         {
@@ -153,7 +153,7 @@ def _words(say: Callable[[Mapping[str, Any]], Sequence[str]], certificate: Mappi
 
 
 def _exports(session: Session, dataset_id: UUID) -> list[dict[str, str]]:
-    """Who has made such a document, and when: this one comes last."""
+    """All exports of this document with actor and time; the current one comes last."""
     query = select(AuditEvent).where(AuditEvent.action == ACTION, AuditEvent.object == str(dataset_id))
     return [
         {"at": _spelt(event.at), "actor": event.actor}

@@ -1,4 +1,4 @@
-"""The dossier of a dataset: what a data protection officer reads once and signs."""
+"""The dossier of a dataset, for a data protection officer to read and sign."""
 
 import json
 from enum import StrEnum
@@ -25,7 +25,7 @@ router = APIRouter(tags=["dossier"], route_class=StrictRoute)
 
 
 class DossierFormat(StrEnum):
-    """How it is written."""
+    """The file format."""
 
     HTML = "html"
     JSON = "json"
@@ -37,7 +37,7 @@ _MEDIA_TYPES: Final = {
 }
 _FILE: Final[dict[int | str, dict[str, Any]]] = {
     200: {
-        "description": "The file: a paper that prints on A4, or the same as a signed JSON document.",
+        "description": "The file: HTML that prints on A4, or the same content as a signed JSON document.",
         "content": {
             "text/html": {"schema": {"type": "string"}},
             "application/json": {"schema": {"type": "object"}},
@@ -60,10 +60,10 @@ def export_dossier(
         DossierFormat, Query(alias="format", description="html or json.")
     ] = DossierFormat.HTML,
 ) -> Response:
-    """Promise, declared facts, members, budget, grants, requests, jobs, releases with certificates, and the ledger.
+    """Privacy guarantee, declared facts, members, budget, grants, requests, jobs, releases with certificates, and the ledger.
 
-    One self-contained file for a data protection officer, for the dataset's owner, admins and auditors. It holds public
-    facts and decisions, nothing derived from rows; the export is logged, and listed in the file.
+    One self-contained file for a data protection officer. The dataset's owner, admins and auditors can export it. It
+    contains public facts and decisions, nothing derived from rows. The export is logged, and listed in the file.
     """
     now = context.clock.now()
     with context.database.transaction() as session:

@@ -1,6 +1,6 @@
-"""The promise of a dataset in plain words: what is protected, from whom, and what is not.
+"""The privacy guarantee of a dataset in plain language: what is protected, against whom, and what is not.
 
-Each sentence is true of the dataset's own unit and cap; docs/privacy-promise.md has the arguments.
+Each sentence holds for the dataset's own privacy unit and cap; docs/privacy-promise.md has the arguments.
 """
 
 from collections.abc import Sequence
@@ -10,50 +10,50 @@ from service.dashboard.labels import delta_up, epsilon_up, factor_up
 
 
 def protected(unit: str | None, cap: dict[str, float] | None) -> Sequence[str]:
-    """What is promised.
+    """The guarantee.
 
     Args:
-        unit: The column whose values are the protected units; None where each record is one.
-        cap: Epsilon and delta of everything together; None before a cap is set.
+        unit: The column that identifies the privacy units; None if each record is one.
+        cap: Total epsilon and delta; None before a cap is set.
     """
     whom = f"each {unit}, with all records that share its value" if unit else "each single record"
-    told = [f"Protected is {whom}: whether it was in the data at all, and so everything about it."]
+    sentences = [f"The guarantee protects {whom}: its presence in the data, and hence everything about it."]
     if cap is None:
-        return [*told, "No cap is set yet, so nothing has been released and nothing can be."]
+        return [*sentences, "No cap is set yet, so nothing has been or can be released."]
     return [
-        *told,
+        *sentences,
         (
-            f"Whatever anybody concludes from everything that is ever released about this data together, they would have "
-            f"concluded without that unit as well, up to a factor of {factor_up(cap['epsilon'])} in how likely it is "
-            f"(epsilon {epsilon_up(cap['epsilon'])}), but for a probability of {delta_up(cap['delta'])} (delta)."
+            f"Anything that anyone concludes from all releases of this data together, they could also have concluded "
+            f"without that unit, up to a factor of {factor_up(cap['epsilon'])} in how likely it is "
+            f"(epsilon {epsilon_up(cap['epsilon'])}), except with probability {delta_up(cap['delta'])} (delta)."
         ),
         (
-            "This binds all releases and all analysts together, however they share what they hold, and also orders that are "
-            "chosen after earlier releases were seen."
+            "This covers all releases and all analysts together, even if they share their results, and orders that were "
+            "chosen after seeing earlier releases."
         ),
         (
-            "It holds for a cap that was fixed without regard to what had been released. A cap that was raised because of a "
-            "release promises less than it says, and lowering it does not make smaller what was promised before: the ledger "
-            "has every change with its reason."
+            "It holds for a cap that was fixed independently of earlier releases. A cap that was raised because of a "
+            "release guarantees less than it states, and lowering a cap does not strengthen the earlier guarantee. The ledger "
+            "records every change with its reason."
         ),
-        "The price of every job is reserved in the ledger before it may run, and is spent before the first record is opened.",
+        "The ledger reserves the price of every job before it may run, and charges it before the first record is read.",
     ]
 
 
 FROM_WHOM: Final[Sequence[str]] = (
     (
-        "From everybody who receives a release or sees any page, certificate, message or notification of this service, but for "
-        "the data's owner: whatever else they know, however much they compute, now and later."
+        "Against everyone who receives a release or sees any page, certificate, message or notification of this service, except "
+        "the data's owner: regardless of their other knowledge and computing power, now and in the future."
     ),
-    "What is drawn from a released generator, how often and by whom, changes nothing: drawing opens no record.",
+    "Sampling from a released generator, any number of times and by anyone, costs nothing: sampling reads no record.",
 )
 
 NOT_PROMISED: Final[Sequence[str]] = (
-    "It does not bind what the owner is shown of the owner's own data (intake report, owner reports, notes on failures).",
-    "What was declared is public: names of columns, bounds, categories, the declared size, the name of the dataset.",
-    "A release can teach something that is true of people in general, also about somebody who is in the data.",
-    "If two units of protection belong to one person, that person has the protection of two, which is weaker.",
-    "The machine that trains, its memory and its operator are trusted, and so are the master key and the build of the software.",
-    "That the records are those which were declared, and that they may lawfully be used, is for the owner to know.",
-    "Whether a release is anonymous in the sense of a law is a judgement; the numbers here are its ground and not the judgement.",
+    "It does not cover what the owner sees of their own data (intake report, owner reports, failure notes).",
+    "Declared facts are public: column names, bounds, categories, the declared size, the name of the dataset.",
+    "A release can reveal facts about people in general, which also apply to someone in the data.",
+    "If two privacy units belong to one person, that person's protection is the weaker guarantee for two units.",
+    "The training machine, its memory and its operator are trusted, as are the master key and the software build.",
+    "The owner is responsible for the records being the declared ones and for their lawful use.",
+    "Whether a release is anonymous in the legal sense is a judgement; these numbers support that judgement but do not replace it.",
 )

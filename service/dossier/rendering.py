@@ -1,6 +1,6 @@
-"""The document as a paper: one HTML file that needs nothing else, for the screen and for printing on A4.
+"""Renders the document as one self-contained HTML file, for the screen and for printing on A4.
 
-It holds the signed document itself as data, so that whoever has the paper's file can check what it says.
+The file embeds the signed document as data, so that anyone with the file can verify it.
 """
 
 import re
@@ -21,12 +21,12 @@ ENTRIES_SHOWN: Final = 500
 
 
 def render(signed: Mapping[str, Any]) -> str:
-    """The paper of a signed document."""
+    """The HTML of a signed document."""
     budget = BudgetView.model_validate(signed["budget"])
     entries = list(reversed(signed["ledger"]["statement"]["entries"]))
     template = _environment().get_template("dossier.html")
     return template.render(
-        told=signed,
+        document=signed,
         bar=bar_of(budget),
         entries=entries[:ENTRIES_SHOWN],
         entries_left=max(0, len(entries) - ENTRIES_SHOWN),
@@ -35,11 +35,11 @@ def render(signed: Mapping[str, Any]) -> str:
 
 
 def _as_data(signed: Mapping[str, Any]) -> Markup:
-    """The document as it may stand inside an element of HTML: what could end the element is written in another way."""
+    """The document for embedding in an HTML element: characters that could end the element are escaped."""
     text = canonical(signed).decode()
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(text)  # noqa: S704 - nothing in it ends the element or begins another
+    return Markup(text)  # noqa: S704 - nothing in it can end the element or start another
 
 
 @cache
@@ -64,5 +64,5 @@ def _environment() -> Environment:
 
 
 def _unbroken(text: str) -> str:
-    """A sentence whose small numbers do not break at their minus sign."""
+    """A sentence whose small numbers do not break at the minus sign."""
     return re.sub(r"(\d)e-(\d)", "\\1e\u2011\\2", text)

@@ -97,7 +97,7 @@ def test_the_paper_is_one_file_that_holds_the_signed_document(world: World) -> N
     assert not re.search(r'(src|href)="(?!#)', paper), "it needs nothing else"
     assert paper.count("<script") == 1
     assert "A4" in paper
-    for word in ("What is not promised", "Spent in all", "The chain is whole.", told["signature"]):
+    for word in ("What is not guaranteed", "Total spent", "The hash chain is intact.", told["signature"]):
         assert word in paper
 
 
