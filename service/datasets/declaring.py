@@ -1,4 +1,4 @@
-"""Declaring a dataset: a new population with its own budget, or a new version in its parent's."""
+"""Declaring a dataset: a new population with its own budget, or a new version in its parent's population."""
 
 from uuid import UUID
 
@@ -21,11 +21,11 @@ def declare(
     """Check the domain and insert the dataset.
 
     Raises:
-        DomainInvalid: The domain breaks a rule; the error points at the place.
+        DomainInvalid: The domain is invalid; the error points to the location.
         DomainUnconfirmed: The domain is a draft.
-        DatasetNotFound: The parent does not exist or belongs to somebody else.
-        UnitDiffers: The parent protects another unit.
-        QuotaExceeded: The principal has as many datasets as it may.
+        DatasetNotFound: The parent does not exist or belongs to someone else.
+        UnitDiffers: The parent has another privacy unit.
+        QuotaExceeded: The principal has reached its limit of datasets.
     """
     domain = domain_from_json(order.domain)
     room.require_dataset(session, principal.id, limit=quota)
@@ -50,7 +50,7 @@ def _population(
     if order.parent_dataset_id is None:
         return governance.open_population(session, rule=order.rule, clock=clock)
     parent = repository.owned(session, order.parent_dataset_id, principal)
-    # Budgets of different units do not add up: a guarantee for records says little about people.
+    # Budgets of different privacy units cannot be composed: a guarantee for records says little about people.
     if (parent.privacy_unit, parent.adjacency) != (domain.privacy_unit, order.adjacency.value):
         raise UnitDiffers
     return parent.population_id

@@ -1,4 +1,4 @@
-"""Deleting a dataset over the API: the key is destroyed in the request's transaction, objects right after it."""
+"""Deleting a dataset through the API: the request's transaction destroys the key; objects are removed right after it."""
 
 from uuid import UUID
 
@@ -21,11 +21,11 @@ router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=StrictRout
 def delete_dataset(
     dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> Tombstone:
-    """Destroy the key of the rows, for the owner, or for an admin at the owner's request. It cannot be undone.
+    """Destroy the key of the rows. For the owner, or an admin at the owner's request. This cannot be undone.
 
-    When this answers, nothing opens the rows any more; the sealed objects are removed right after. Jobs that wait are
-    cancelled, running ones are stopped and charged for what they began. The public facts stay as a tombstone, the
-    ledger keeps what was spent, and releases, which are public under their guarantee, stay. Deleting again changes
+    Once this returns, the rows cannot be decrypted; the sealed objects are removed right after. Queued jobs are
+    cancelled; running jobs are stopped and charged for the work they started. The public facts stay as a tombstone, the
+    ledger keeps the spent budget, and releases remain, because their guarantee still holds. Deleting again changes
     nothing.
     """
     row = repository.governed_for_update(session, dataset_id, principal)

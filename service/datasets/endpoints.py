@@ -1,4 +1,4 @@
-"""Datasets: declared and filled by their owner; their public facts are visible to analysts and admins."""
+"""Datasets: declared and uploaded by their owner; their public facts are visible to analysts and admins."""
 
 from typing import Any
 from uuid import UUID
@@ -58,7 +58,7 @@ _UPLOAD_ERRORS = (
 _ROWS_BODY = {
     "requestBody": {
         "required": True,
-        "description": "The rows or images, streamed; as the domain declares them.",
+        "description": "The rows or images that the domain declares, as a stream.",
         "content": {
             "text/csv": {"schema": {"type": "string", "format": "binary"}},
             "application/gzip": {"schema": {"type": "string", "format": "binary"}},
@@ -79,7 +79,7 @@ _ROWS_BODY = {
 def create_dataset(
     order: DatasetOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> DeclaredDataset:
-    """Declare what a table or a set of images may hold, and its size. All of it is public; no row is involved yet."""
+    """Declare the domain of a table or a set of images, and its size. All of this is public; no rows are involved yet."""
     row = declare(session, order, principal, quota=context.settings.quota_datasets, clock=context.clock)
     record(session, principal, action="dataset.declare", object_id=row.id, clock=context.clock)
     return DeclaredDataset.just_now(row, rule=repository.rules_of(session, [row])[row.population_id])
@@ -89,7 +89,7 @@ def create_dataset(
 def list_datasets(
     principal: CurrentPrincipal, session: OpenSession, limit: PageSize = DEFAULT_PAGE, before: Before = None
 ) -> DatasetList:
-    """The datasets the key may see, newest first."""
+    """The datasets that the key may see, newest first."""
     rows, next_before = repository.page(session, principal, limit=limit, before=before)
     rules = repository.rules_of(session, rows)
     items = [DatasetView.of(row, rule=rules[row.population_id]) for row in rows]
@@ -98,14 +98,14 @@ def list_datasets(
 
 @router.get("/{dataset_id}", summary="Read a dataset's public facts", responses=problems(DatasetNotFound))
 def read_dataset(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> DatasetView:
-    """The declared domain and size, and whether the rows are there."""
+    """The declared domain and size, and whether the rows are stored."""
     return _view(session, repository.visible(session, dataset_id, principal))
 
 
 @router.post(
     "/{dataset_id}/rows",
     status_code=201,
-    summary="Upload the rows",
+    summary="Upload rows",
     openapi_extra=_ROWS_BODY,
     responses=problems(
         DatasetNotFound,
@@ -125,14 +125,14 @@ def upload_rows(
     context: InjectedContext,
     max_refused: MaxRefused = MAX_REFUSED,
 ) -> dict[str, Any]:
-    """Send the rows once, as the raw body. They are checked row by row, encrypted and never shown again.
+    """Send the rows once, as the raw body. Each row is checked, encrypted and never shown again.
 
-    The answer is the intake report: what was accepted, refused or mapped, by line, column and kind, never by value.
-    It is for the owner only. If anything fails, nothing is stored. Images come as a ZIP of PNG and JPEG files with a
-    label file, a ZIP of idx files, or an NPZ.
+    The response is the intake report: accepted, refused and mapped rows by line, column and kind, never by value. It is
+    for the owner only. If anything fails, nothing is stored. Send images as a ZIP of PNG and JPEG files with a label
+    file, a ZIP of idx files, or an NPZ.
 
-    Where more than `max_refused` of the rows are refused, the report says `waiting`: the dataset stays declared until the
-    owner accepts the rows, or sends them again, which replaces those that wait.
+    If more than `max_refused` of the rows are refused, the report says `waiting`: the dataset stays declared until the
+    owner accepts the rows or uploads again, which replaces the waiting rows.
     """
     upload = RowsUpload(context, principal, dataset_id, max_refused=max_refused)
     with context.limits.uploads.hold(principal.id):
@@ -145,13 +145,13 @@ def upload_rows(
 
 @router.get(
     "/{dataset_id}/intake-report",
-    summary="Read the intake report again",
+    summary="Read the intake report",
     responses=problems(DatasetNotFound, IntakeReportMissing, RecoveryHold),
 )
 def read_intake_report(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> dict[str, Any]:
-    """The report of the upload. It tells private facts (counts), so only the owner sees it.
+    """The report of the upload. It contains private facts (counts), so only the owner can see it.
 
-    `waiting` says whether the rows wait for the owner's decision.
+    `waiting` says whether the rows await the owner's decision.
     """
     report = waiting.report_of(session, repository.owned(session, dataset_id, principal).id)
     if report is None:
@@ -161,15 +161,15 @@ def read_intake_report(dataset_id: UUID, principal: CurrentPrincipal, session: O
 
 @router.post(
     "/{dataset_id}/rows/accept",
-    summary="Accept rows that wait",
+    summary="Accept waiting rows",
     responses=problems(DatasetNotFound, NoRowsWaiting, RecoveryHold),
 )
 def accept_rows(
     dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> dict[str, Any]:
-    """Make the waiting rows those of the dataset, although many were refused. It is final; doing it again changes nothing.
+    """Accept the waiting rows into the dataset although many rows were refused. Final; repeating it changes nothing.
 
-    The answer is the intake report. To everybody else it is as if the rows had been uploaded now.
+    The response is the intake report. To everyone else it looks as if the rows were uploaded now.
     """
     dataset = repository.owned_for_update(session, dataset_id, principal)
     if waiting.accept(session, dataset):
@@ -182,13 +182,13 @@ def accept_rows(
 @router.post(
     "/{dataset_id}/rows/discard",
     status_code=204,
-    summary="Discard rows that wait",
+    summary="Discard waiting rows",
     responses=problems(DatasetNotFound, RowsAlreadyStored, RecoveryHold),
 )
 def discard_rows(
     dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> None:
-    """Destroy the key of the waiting rows and remove them. The dataset takes rows as before; without waiting rows nothing changes."""
+    """Destroy the key of the waiting rows and remove them. The dataset accepts rows again; without waiting rows nothing changes."""
     dataset = repository.owned_for_update(session, dataset_id, principal)
     if dataset.state == waiting.READY:
         raise RowsAlreadyStored

@@ -1,69 +1,69 @@
-"""What goes wrong with datasets.
+"""Errors of datasets.
 
 NotFound
-  * DatasetNotFound       404  no such dataset, or it belongs to somebody else
-  * IntakeReportMissing   404  no rows were uploaded yet
+  * DatasetNotFound       404  no such dataset, or someone else's
+  * IntakeReportMissing   404  no rows uploaded yet
 Conflict
-  * RowsAlreadyStored     409  rows are immutable; new rows are a new dataset of the same population
-  * NoRowsWaiting            409  no rows wait for the owner's decision
-  * UnitDiffers           409  a new version must protect the same unit as its parent
+  * RowsAlreadyStored     409  rows are immutable; new rows need a new dataset of the same population
+  * NoRowsWaiting            409  no rows await the owner's decision
+  * UnitDiffers           409  a new version must have the same privacy unit as its parent
 """
 
 from core.errors import Conflict, NotFound
 
 
 class DatasetNotFound(NotFound):
-    """There is no such dataset, or it belongs to somebody else."""
+    """No such dataset, or someone else's."""
 
     code = "dataset-not-found"
 
     def __init__(self) -> None:
-        super().__init__("There is no such dataset.", remedy="List the datasets with GET /v1/datasets.")
+        super().__init__("No such dataset.", remedy="List the datasets with GET /v1/datasets.")
 
 
 class IntakeReportMissing(NotFound):
-    """No rows were uploaded yet, so there is no report on them."""
+    """No rows were uploaded yet, so there is no report."""
 
     code = "intake-report-missing"
 
     def __init__(self) -> None:
         super().__init__(
-            "No rows of this dataset were uploaded yet.",
+            "No rows were uploaded to this dataset yet.",
             remedy="Send them to POST /v1/datasets/{id}/rows.",
         )
 
 
 class RowsAlreadyStored(Conflict):
-    """The dataset has its rows; they cannot be replaced."""
+    """The dataset already has rows, which cannot be replaced."""
 
     code = "rows-already-stored"
 
     def __init__(self) -> None:
         super().__init__(
-            "The rows of this dataset are stored and cannot be replaced.",
-            remedy="Declare a new dataset with parent_dataset_id; it shares this one's budget.",
+            "This dataset already has rows, which cannot be replaced.",
+            remedy="Declare a new dataset with parent_dataset_id; it shares this dataset's budget.",
         )
 
 
 class NoRowsWaiting(Conflict):
-    """No rows of this dataset wait for their owner's decision."""
+    """No rows of this dataset await their owner's decision."""
 
     code = "no-rows-waiting"
 
     def __init__(self) -> None:
         super().__init__(
-            "No rows of this dataset wait for your decision.",
-            remedy="Send rows to POST /v1/datasets/{id}/rows; the intake report says whether they wait.",
+            "No rows of this dataset await your decision.",
+            remedy="Send rows to POST /v1/datasets/{id}/rows; the intake report says whether they are waiting.",
         )
 
 
 class UnitDiffers(Conflict):
-    """The new version protects another privacy unit than its parent."""
+    """The new version has another privacy unit than its parent."""
 
     code = "unit-differs"
 
     def __init__(self) -> None:
         super().__init__(
             "The privacy unit or the adjacency differs from the parent dataset's.",
-            remedy="Versions share one budget, so they must protect the same unit.",
+            remedy="Declare the same unit and adjacency: versions share one budget.",
         )

@@ -1,4 +1,4 @@
-"""The public facts about a dataset that plans are made from, as a value that outlives its transaction."""
+"""The public facts of a dataset that plans depend on, as a value that outlives its transaction."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,15 +11,14 @@ from core.privacy.adjacency import Adjacency, PrivacyUnit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetFacts:
-    """What is declared about a dataset; nothing in it comes from rows.
+    """Declared facts of a dataset; nothing here comes from rows.
 
     Args:
-        id: Which dataset.
-        population_id: Whose budget pays.
+        population_id: The population whose budget is charged.
         domain: The declared columns or images.
-        declared_size: The public number of units.
-        adjacency: What neighbouring datasets differ by.
-        privacy_unit: Who is protected.
+        declared_size: The public number of privacy units.
+        adjacency: The relation between neighbouring datasets.
+        privacy_unit: The unit of protection.
         ready: Whether the rows are stored.
     """
 
@@ -33,7 +32,7 @@ class DatasetFacts:
 
     @classmethod
     def of(cls, row: Dataset) -> Self:
-        """Read them off a row."""
+        """Convert a row."""
         domain = domain_from_json(row.domain)
         return cls(
             id=row.id,

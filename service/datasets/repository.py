@@ -1,4 +1,4 @@
-"""All SQL on the table of datasets, and who sees which of its rows."""
+"""All SQL on the table of datasets, and the visibility of its rows."""
 
 from collections.abc import Collection, Sequence
 from uuid import UUID
@@ -17,21 +17,21 @@ from service.paging import page_of
 
 
 def visible_to(principal: Principal) -> ColumnElement[bool]:
-    """The condition on datasets, of which only public facts are ever shown.
+    """The condition for datasets whose public facts a principal may see.
 
-    Admins and auditors see all, owners their own, analysts those they are members of; what an analyst orders, files
-    and draws hangs on datasets that it sees by this very condition.
+    Admins and auditors see all, owners their own, analysts those they are members of. The same condition applies to
+    the dataset of everything that an analyst orders, files or samples.
     """
     return seen_by(principal.roles, principal.id)
 
 
 def governed_by(principal: Principal) -> ColumnElement[bool]:
-    """The condition on datasets whose members, requests and grants a principal decides on: owners and admins."""
+    """The condition for datasets whose members, requests and grants a principal decides on: owners and admins."""
     return visibility.governed_by(principal.roles, principal.id)
 
 
 def overseen_by(principal: Principal) -> ColumnElement[bool]:
-    """The condition on datasets of which a principal sees what every analyst asks for, holds and may see."""
+    """The condition for datasets whose members, requests and grants of all analysts a principal may see."""
     return visibility.overseen_by(principal.roles, principal.id)
 
 
@@ -45,44 +45,44 @@ def visible(session: Session, dataset_id: UUID, principal: Principal) -> Dataset
     """A dataset whose public facts the principal may see.
 
     Raises:
-        DatasetNotFound: No such dataset, or not for this principal.
+        DatasetNotFound: No such dataset, or not visible to this principal.
     """
     return _found(session.scalar(select(Dataset).where(Dataset.id == dataset_id, visible_to(principal))))
 
 
 def governed(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
-    """A dataset on whose budget and members the principal decides: its owner, or an admin.
+    """A dataset whose budget and members the principal decides on, as its owner or an admin.
 
     Raises:
-        DatasetNotFound: No such dataset, or not for this principal.
+        DatasetNotFound: No such dataset, or the principal has no such right.
     """
     return _found(session.scalar(select(Dataset).where(Dataset.id == dataset_id, governed_by(principal))))
 
 
 def governed_for_update(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
-    """Like ``governed``, holding the row's lock until the transaction ends; orders that refer to the row do not wait.
+    """Like ``governed``, with the row locked until the transaction ends. Orders that reference the row do not block.
 
     Raises:
-        DatasetNotFound: No such dataset, or not for this principal.
+        DatasetNotFound: No such dataset, or the principal has no such right.
     """
     query = select(Dataset).where(Dataset.id == dataset_id, governed_by(principal))
     return _found(session.scalar(query.with_for_update(key_share=True)))
 
 
 def overseen(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
-    """A dataset of which the principal sees the members and what each of them asks for.
+    """A dataset whose members and their requests the principal may see.
 
     Raises:
-        DatasetNotFound: No such dataset, or not for this principal.
+        DatasetNotFound: No such dataset, or the principal has no such right.
     """
     return _found(session.scalar(select(Dataset).where(Dataset.id == dataset_id, overseen_by(principal))))
 
 
 def owned(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
-    """A dataset that belongs to the principal.
+    """A dataset of the principal.
 
     Raises:
-        DatasetNotFound: No such dataset, or somebody else's.
+        DatasetNotFound: No such dataset, or someone else's.
     """
     return _found(
         session.scalar(select(Dataset).where(Dataset.id == dataset_id, Dataset.owner_id == principal.id))
@@ -90,10 +90,10 @@ def owned(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
 
 
 def owned_for_update(session: Session, dataset_id: UUID, principal: Principal) -> Dataset:
-    """Like ``owned``, holding the row's lock until the transaction ends.
+    """Like ``owned``, with the row locked until the transaction ends.
 
     Raises:
-        DatasetNotFound: No such dataset, or somebody else's.
+        DatasetNotFound: No such dataset, or someone else's.
     """
     query = select(Dataset).where(Dataset.id == dataset_id, Dataset.owner_id == principal.id)
     return _found(session.scalar(query.with_for_update()))
@@ -107,13 +107,13 @@ def rules_of(session: Session, rows: Sequence[Dataset]) -> dict[UUID, str]:
 
 
 def names_of(session: Session, dataset_ids: Collection[UUID], principal: Principal) -> dict[UUID, str]:
-    """What people call those of these datasets that the principal may see."""
+    """The names of those given datasets that the principal may see."""
     query = select(Dataset.id, Dataset.name).where(Dataset.id.in_(dataset_ids), visible_to(principal))
     return dict(session.execute(query).all())
 
 
 def settled_rows_keys(session: Session, dataset_id: UUID) -> set[str]:
-    """Where the dataset's stored or waiting rows lie, once every commit that was under way on its row has ended."""
+    """Object keys of the dataset's stored or waiting rows. Waits for concurrent commits on its row."""
     stored = session.scalar(select(Dataset.rows_key).where(Dataset.id == dataset_id).with_for_update())
     return {key for key in (stored, waiting.key_of(session, dataset_id)) if key is not None}
 
@@ -121,7 +121,7 @@ def settled_rows_keys(session: Session, dataset_id: UUID) -> set[str]:
 def page(
     session: Session, principal: Principal, *, limit: int, before: UUID | None
 ) -> tuple[Sequence[Dataset], UUID | None]:
-    """A page of the datasets the principal may see."""
+    """A page of the datasets that the principal may see."""
     return page_of(session, select(Dataset).where(visible_to(principal)), Dataset, limit=limit, before=before)
 
 

@@ -21,8 +21,8 @@ MaxRefused = Annotated[
         ge=0,
         le=1,
         allow_inf_nan=False,
-        description="The largest share of refused rows with which the dataset takes the others at once. Above it they wait for "
-        "the owner's decision. Never shown to anybody.",
+        description="The largest share of refused rows up to which the remaining rows are accepted at once. Above it they await "
+        "the owner's decision. Never shown to anyone.",
     ),
 ]
 
@@ -42,51 +42,54 @@ _EXAMPLE: dict[str, JsonValue] = {
 
 
 class DatasetOrder(BaseModel):
-    """A dataset to be declared. Everything in it is public: it may appear on certificates."""
+    """A dataset to declare. Everything here is public and may appear on certificates."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
-    name: Name = Field(description="What people call the dataset.")
+    name: Name = Field(description="Display name of the dataset.")
     domain: Document = Field(
-        description="The declared domain: columns, types, bounds, categories, target, unit, rules between columns; or an image's "
-        "shape, labels, unit."
+        description="The declared domain: columns, types, bounds, categories, target, privacy unit and rules between columns; for images "
+        "shape, labels and privacy unit."
     )
     declared_size: int = Field(
         ge=1,
         le=MAX_DECLARED_SIZE,
         strict=True,
-        description="The public number of units that plans are made for.",
+        description="The public number of privacy units that plans are made for.",
     )
     adjacency: Adjacency = Field(
-        Adjacency.ADD_OR_REMOVE, description="What neighbouring datasets differ by; the one supported kind."
+        Adjacency.ADD_OR_REMOVE,
+        description="The relation between neighbouring datasets; only one kind is supported.",
     )
     rule: AdmissionRule = Field(
         AdmissionRule.FILTERS,
-        description="How the charges of jobs add up; a new version inherits its parent's.",
+        description="Composition rule of the jobs' charges; a new version inherits its parent's.",
     )
     parent_dataset_id: UUID | None = Field(
-        None, description="The dataset this one is a version, copy or part of; both share one budget."
+        None, description="The dataset of which this one is a version, copy or part; both share one budget."
     )
 
 
 class DatasetView(BaseModel):
-    """The public facts about a dataset."""
+    """The public facts of a dataset."""
 
     id: UUID
     population_id: UUID = Field(
-        description="Who is protected together: versions of a dataset share a population."
+        description="The people or records protected together; versions of a dataset share a population."
     )
     name: str
     domain: dict[str, Any]
     adjacency: Adjacency
-    privacy_unit: str | None = Field(description="The unit column; null where each record is a unit.")
+    privacy_unit: str | None = Field(description="The unit column; null if each record is a unit.")
     declared_size: int
     rule: AdmissionRule = Field(
-        description="How the charges of jobs add up; fixed for the population when its first dataset was declared."
+        description="Composition rule of the jobs' charges; fixed for the population when its first dataset was declared."
     )
     state: str = Field(description="declared, ready once the rows are stored, or deleted.")
     created_at: datetime
-    deleted_at: datetime | None = Field(description="When its rows were made unreadable for ever; else null.")
+    deleted_at: datetime | None = Field(
+        description="When its rows were made permanently unreadable; null if they were not."
+    )
 
     @classmethod
     def of(cls, row: Dataset, *, rule: str) -> Self:
@@ -107,30 +110,30 @@ class DatasetView(BaseModel):
 
 
 class DomainWarning(BaseModel):
-    """A place of the declared domain that is permitted and may surprise."""
+    """A location in the declared domain that is allowed but may have unexpected effects."""
 
-    pointer: str = Field(description="Where in the declared document, as a JSON pointer (RFC 6901).")
+    pointer: str = Field(description="Location in the declared document, as a JSON pointer (RFC 6901).")
     problem: str = Field(description="spreadsheet-formula.")
     detail: str
 
 
 class DeclaredDataset(DatasetView):
-    """The public facts about a dataset that was declared just now, with what its declarer may want to change."""
+    """The public facts of a newly declared dataset, with warnings for its declarer."""
 
     warnings: list[DomainWarning] = Field(
-        description="Names and words that a spreadsheet may run as formulas; samples as CSV can be made safe for it."
+        description="Names and values that a spreadsheet may run as formulas; CSV samples can be made spreadsheet-safe."
     )
 
     @classmethod
     def just_now(cls, row: Dataset, *, rule: str) -> Self:
-        """Show a row that was declared just now."""
+        """Convert a newly declared row."""
         places = formula_places(domain_from_json(row.domain))
         warnings = [
             DomainWarning(
                 pointer=pointer,
                 problem="spreadsheet-formula",
-                detail="A spreadsheet may run a name or a word here as a formula, for it begins with =, +, -, @, a tab or a "
-                "carriage return. Draw CSV for spreadsheets with spreadsheet_safe, or declare another word.",
+                detail="A spreadsheet may run a name or value here as a formula, because it starts with =, +, -, @, a tab or a "
+                "carriage return. Download CSV samples for spreadsheets with spreadsheet_safe, or declare another value.",
             )
             for pointer in places
         ]
@@ -141,4 +144,6 @@ class DatasetList(BaseModel):
     """A page of datasets, newest first."""
 
     items: list[DatasetView]
-    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )

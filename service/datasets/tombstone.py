@@ -1,4 +1,4 @@
-"""Wire type of what a deleted dataset leaves."""
+"""Wire type of a deleted dataset's tombstone."""
 
 from datetime import datetime
 from typing import Self
@@ -11,16 +11,16 @@ from service.wire import coarse
 
 
 class Tombstone(BaseModel):
-    """A dataset whose rows nobody can open any more."""
+    """A dataset whose rows nobody can decrypt any more."""
 
     id: UUID
-    population_id: UUID = Field(description="Whose budget keeps what was spent.")
+    population_id: UUID = Field(description="The population whose budget keeps the spent epsilon.")
     state: str = Field(description="deleted.")
     deleted_at: datetime | None
 
     @classmethod
     def of(cls, row: Dataset) -> Self:
-        """Show a deleted row."""
+        """Convert a deleted row."""
         return cls(
             id=row.id,
             population_id=row.population_id,

@@ -1,12 +1,12 @@
-"""The upload of rows: streamed, sealed, and stored whole or not at all.
+"""Uploading rows: streamed, sealed, and stored completely or not at all.
 
-A stream can last for minutes, so no transaction is open meanwhile. The order is: check (short transaction), seal into
-a scratch file, put the object under a key of its own, then one transaction that takes the dataset's row lock, checks
-again and points the row at the object. Until that commit nobody knows the object; if anything fails before, it is
-removed, and a crash leaves at most an unreferenced object sealed under a key that was never stored.
+A stream can last for minutes, so no transaction is open meanwhile. The steps: check (short transaction), seal into a
+scratch file, store the object under a fresh key, then one transaction that locks the dataset's row, checks again and
+points the row at the object. Nothing references the object before that commit. If anything fails earlier, the object is
+removed; a crash leaves at most an unreferenced object, sealed under a key that was never stored.
 
-Rows of which more than the owner allows were refused are stored beside the dataset, where they wait for the owner's decision
-(`core.datasets.waiting`). Rows that come later replace those that wait.
+If more rows are refused than the owner allows, the remaining rows are stored separately and await the owner's decision
+(`core.datasets.waiting`). A later upload replaces waiting rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,18 +33,16 @@ from service.datasets.errors import RowsAlreadyStored
 
 
 def _nothing_more(_session: Session) -> None:
-    """The rows are all there is to attach."""
+    """Default for `attached`: nothing besides the rows."""
 
 
 class RowsUpload:
     """One upload to one dataset.
 
     Args:
-        parts: The parts of this process.
-        principal: Who sends; must own the dataset.
-        dataset_id: Where the rows belong.
-        max_refused: The largest share of refused rows that closes the dataset without the owner's decision.
-        upload_id: The upload in parts that they come from; its bytes then make room for theirs.
+        principal: The sender; must own the dataset.
+        max_refused: The largest share of refused rows that is accepted without the owner's decision.
+        upload_id: The multipart upload that the rows come from, if any; its bytes do not count twice against the quota.
     """
 
     def __init__(
@@ -61,15 +59,15 @@ class RowsUpload:
         self._dataset_id = dataset_id
         self._max_refused = max_refused
         self._upload_id = upload_id
-        # A key of its own for each upload: two at once never write over each other.
+        # A fresh object key for each upload, so that concurrent uploads never overwrite each other.
         self._rows_key = f"datasets/{dataset_id}/rows-{uuid4().hex}.sealed"
 
     def require_open(self) -> tuple[Domain, UnitLimit]:
-        """What to check rows against, if the dataset takes rows.
+        """The domain and unit limit to check rows against, if the dataset accepts rows.
 
         Raises:
-            DatasetNotFound: No such dataset, or somebody else's.
-            RowsAlreadyStored: It has its rows.
+            DatasetNotFound: No such dataset, or someone else's.
+            RowsAlreadyStored: The dataset already has rows.
         """
         with self._context.database.read_only() as session:
             dataset = repository.owned(session, self._dataset_id, self._principal)
@@ -88,22 +86,22 @@ class RowsUpload:
         content_type: str,
         attached: Callable[[Session], None] = _nothing_more,
     ) -> dict[str, Any]:
-        """Take the rows in and store them.
+        """Ingest the rows and store them.
 
         Args:
             body: The file.
-            domain: What its rows are checked against.
-            units: How many units there may be.
-            content_type: As declared.
-            attached: What else happens in the transaction that attaches the rows.
+            domain: The domain to check the rows against.
+            units: Limit on the number of privacy units.
+            content_type: The declared media type.
+            attached: Called in the transaction that attaches the rows.
 
         Returns:
-            The intake report, for the owner; its `waiting` says whether the rows wait for the owner's decision.
+            The intake report, for the owner; its `waiting` says whether the rows await the owner's decision.
 
         Raises:
             RowsAlreadyStored: Another upload was faster.
-            QuotaExceeded: The principal may not keep so many bytes.
-            UnderstudyError: What the intake says about the body as a whole.
+            QuotaExceeded: The principal's storage quota is exceeded.
+            UnderstudyError: The intake rejects the body as a whole.
         """
         settings = self._context.settings
         data_key = new_data_key()
@@ -167,8 +165,8 @@ class RowsUpload:
             return report.to_json() | {"waiting": waits}
 
     def _remove_unless_attached(self) -> None:
-        # A commit whose answer was lost may have happened, or may still be under way: its lock on the row is waited
-        # for. If the row then points at the object, the object must stay.
+        # A commit whose answer was lost may have happened or may still be running, so wait for its lock on the row. If
+        # the row then points at the object, the object must stay.
         with self._context.database.transaction() as session:
             attached = self._rows_key in repository.settled_rows_keys(session, self._dataset_id)
         if not attached:

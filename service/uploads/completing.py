@@ -1,9 +1,9 @@
-"""Taking in the rows of an upload whose parts are all there.
+"""Ingesting the rows of an upload whose parts have all arrived.
 
-It may take minutes, in which nothing would pass over the connection, so it is not done inside a request: a thread of
-this process does it, under the lease and fence of a job (core.jobs.leases). Asking again tells how far it is. If the
-process is killed, the lease runs out, and whoever asks next begins anew with the same parts. A thread that has lost its
-lease attaches nothing.
+Ingestion can take minutes without traffic on the connection, so it does not run inside a request. A thread of this
+process does it, under the lease and fence of a job (core.jobs.leases). Repeating the request reports the state. If the
+process is killed, the lease expires, and the next request restarts with the same parts. A thread that has lost its lease
+attaches nothing.
 """
 
 import contextvars
@@ -46,23 +46,21 @@ from service.uploads.failures import failure_of, raise_failure
 from service.uploads.receiving import wrapping_context
 from service.uploads.schemas import parts_total
 
-# These say something about the file or the dataset, and would say it again.
+# Errors of the file or the dataset, which a retry would reproduce.
 _FINAL: Final = (InvalidInput, TooLarge, Unsupported, NotFound, Conflict)
 _WORTH_ANOTHER_TRY: Final = (ChecksumDiffers, QuotaExceeded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The right to take one upload in, for as long as the lease is renewed.
+    """The right to ingest one upload, valid while its lease is renewed.
 
     Args:
-        upload_id: Which upload.
-        dataset_id: Where its rows belong.
-        fence: Which attempt this is.
-        content_type: As declared.
-        sha256: Of the whole file, as announced.
-        data_key: Opens the parts.
-        keys: Where the parts lie, in order.
+        fence: The fencing number of this attempt.
+        content_type: The declared media type.
+        sha256: Announced digest of the whole file.
+        data_key: Decrypts the parts.
+        keys: Object keys of the parts, in order.
     """
 
     upload_id: UUID
@@ -78,11 +76,9 @@ class Completion:
     """One request to complete an upload.
 
     Args:
-        parts: The parts of this process.
-        principal: Who asks; must have started the upload.
-        upload_id: Which upload.
-        sha256: Of the whole file.
-        max_refused: The largest share of refused rows that closes the dataset without the owner's decision.
+        principal: The caller, who must have started the upload.
+        sha256: Digest of the whole file.
+        max_refused: The largest share of refused rows that is accepted without the owner's decision.
     """
 
     def __init__(
@@ -101,19 +97,19 @@ class Completion:
         self._max_refused = max_refused
 
     def pursue(self, *, patience_seconds: float) -> Upload:
-        """Begin, if nobody else is at it, and wait a moment for the end.
+        """Start ingestion unless it is already running, and wait briefly for its end.
 
         Returns:
-            The upload as it is then: completing or completed.
+            The upload in its current state: completing or completed.
 
         Raises:
-            UploadNotFound: No such upload, or somebody else's.
-            UploadNotOpen: It was aborted, or its time was over.
-            UploadIncomplete: AppContext are missing.
-            ChecksumDiffers: Another digest was announced before, or the parts together have another.
-            ServiceBusy: As many uploads are being taken in as this process does at once.
-            ShareUsedUp: One of the principal's is being taken in by this process.
-            UnderstudyError: Why the rows were refused, or the last attempt failed.
+            UploadNotFound: No such upload, or someone else's.
+            UploadNotOpen: It was aborted or has expired.
+            UploadIncomplete: Parts are missing.
+            ChecksumDiffers: Another digest was announced before, or the parts together have another digest.
+            ServiceBusy: The process has reached its limit of concurrent intakes.
+            ShareUsedUp: The process is already ingesting an upload of the principal.
+            UnderstudyError: The reason why the rows were refused or the last attempt failed.
         """
         upload = self._read()
         self._tell_failure(upload)
@@ -128,7 +124,7 @@ class Completion:
         return upload
 
     def _begin(self) -> threading.Thread | None:
-        """Claim the upload and start on it, unless somebody else has."""
+        """Claim the upload and start ingesting it, unless it is already claimed."""
         limit, who = self._context.limits.intakes, self._principal.id
         limit.acquire(who)
         try:
@@ -136,7 +132,7 @@ class Completion:
             if claim is None:
                 limit.release(who)
                 return None
-            # The request's context (its id, who asks) goes along, for logs and audit.
+            # Pass the request's context (request id, caller) on, for logs and audit.
             work = partial(contextvars.copy_context().run, self._work, claim)
             thread = threading.Thread(target=work, name=f"intake-{self._upload_id}", daemon=True)
             thread.start()
@@ -146,7 +142,7 @@ class Completion:
         return thread
 
     def _tell_failure(self, upload: Upload) -> None:
-        """Say why the rows were refused, every time, or why the last attempt failed, once: the next tries again."""
+        """Raise the reason for refused rows on every request; raise that of a failed attempt once, as the next request retries."""
         if upload.failure is None:
             return
         if upload.state == "open":
@@ -167,7 +163,7 @@ class Completion:
         return upload.state == "open"
 
     def _claim(self) -> Claim | None:
-        """Take the lease, unless somebody else has."""
+        """Take the lease, unless it is held."""
         settings, clock = self._context.settings, self._context.clock
         with self._context.database.transaction() as session:
             upload = repository.owned(session, self._upload_id, self._principal.id, lock=True)
@@ -200,7 +196,7 @@ class Completion:
                 self._take_in(claim)
         except UnderstudyError as error:
             self._note(claim, error)
-        except Exception:  # noqa: BLE001 - whoever asks next is told that it failed, and may try again
+        except Exception:  # noqa: BLE001 - the next request reports the failure, and another one can retry
             get_logger().error("upload-not-taken-in", upload_id=str(claim.upload_id), exc_info=True)
             self._note(claim, InternalError())
         finally:
@@ -225,7 +221,7 @@ class Completion:
                 attached=partial(self._end, claim),
             )
         except _FINAL:
-            # A file that is not the announced one is no reason to judge its rows.
+            # Report a wrong checksum rather than the row errors of a file that is not the announced one.
             content.require_announced()
             raise
         erase_parts(self._context.store, claim.upload_id)
@@ -234,18 +230,18 @@ class Completion:
         """End the upload in the transaction that attaches the rows.
 
         Raises:
-            LeaseLost: Somebody else has taken the upload over or ended it, so the rows are not attached.
+            LeaseLost: Another attempt has taken over or ended the upload, so the rows are not attached.
         """
         upload = UPLOADS.locked(session, claim.upload_id, fence=claim.fence)
         end(session, upload, "completed", clock=self._context.clock)
 
     def _note(self, claim: Claim, error: UnderstudyError) -> None:
-        """Leave word of a failure, if the lease still holds."""
+        """Record a failure, if the lease is still valid."""
         try:
             if self._noted(claim, error):
                 erase_parts(self._context.store, claim.upload_id)
         except UnderstudyError as second:
-            # The lease runs out, and whoever asks next begins anew.
+            # The lease expires, and the next request restarts.
             get_logger().error("upload-failure-not-noted", upload_id=str(claim.upload_id), code=second.code)
 
     def _noted(self, claim: Claim, error: UnderstudyError) -> bool:
@@ -263,7 +259,7 @@ class Completion:
 
 
 class _Whole:
-    """The content of a file, whose digest is compared once all of it has been seen."""
+    """The content of a file, whose digest is checked after all of it has been read."""
 
     def __init__(self, pieces: Iterator[bytes], sha256: bytes) -> None:
         self._pieces = pieces
@@ -277,10 +273,10 @@ class _Whole:
         self._compare()
 
     def require_announced(self) -> None:
-        """Read the rest and compare.
+        """Read the rest and check the digest.
 
         Raises:
-            ChecksumDiffers: It is not the announced file.
+            ChecksumDiffers: Not the announced file.
         """
         for piece in self._pieces:
             self._digest.update(piece)
@@ -293,7 +289,7 @@ class _Whole:
 
 @contextmanager
 def _lease_kept(context: AppContext, claim: Claim) -> Iterator[None]:
-    """Renew the lease now and then while the block runs."""
+    """Renew the lease periodically while the block runs."""
     over = threading.Event()
 
     def renew() -> None:
@@ -301,7 +297,7 @@ def _lease_kept(context: AppContext, claim: Claim) -> Iterator[None]:
             try:
                 _renew(context, claim)
             except LeaseLost:
-                return  # the fence keeps this attempt from attaching anything
+                return  # the fence keeps this attempt from attaching rows
             except UnderstudyError as error:
                 get_logger().warning(
                     "upload-lease-not-renewed", upload_id=str(claim.upload_id), code=error.code

@@ -1,4 +1,4 @@
-"""The ``Content-Digest`` header of RFC 9530, as far as it is needed: its SHA-256."""
+"""The SHA-256 of the ``Content-Digest`` header (RFC 9530)."""
 
 import base64
 import re
@@ -14,7 +14,7 @@ def read_sha256(header: str | None) -> bytes:
     """The SHA-256 in a dictionary of digests such as ``sha-256=:...:, sha-512=:...:``.
 
     Raises:
-        DigestMissing: There is none, or the header is not of this form.
+        DigestMissing: No SHA-256, or a malformed header.
     """
     found: bytes | None = None
     for text in (header or "").split(","):

@@ -1,4 +1,4 @@
-"""Uploads in parts: for files so large that an interruption is likely, and sending all of it again is not an option."""
+"""Multipart uploads: for files so large that interruptions are likely and sending everything again is not practical."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -54,12 +54,12 @@ MAX_PARTS = 100_000
 _PART_BODY = {
     "requestBody": {
         "required": True,
-        "description": "The bytes of this part, as they are.",
+        "description": "The raw bytes of this part.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
 _ACCEPTED: dict[int | str, dict[str, Any]] = {
-    202: {"model": CompletionView, "description": "The rows are being taken in; ask again."}
+    202: {"model": CompletionView, "description": "The rows are being ingested; repeat the request."}
 }
 _COMPLETION_ANSWERS = _ACCEPTED | problems(
     RecoveryHold,
@@ -75,7 +75,7 @@ _COMPLETION_ANSWERS = _ACCEPTED | problems(
     RateExceeded,
     *INTAKE_ERRORS,
 )
-PartNumber = Annotated[int, Path(ge=1, le=MAX_PARTS, description="Which part, from 1.")]
+PartNumber = Annotated[int, Path(ge=1, le=MAX_PARTS, description="Number of the part, from 1.")]
 ContentDigest = Annotated[
     str | None,
     Header(max_length=1000, description="`sha-256=:<base64>:`, the digest of this part (RFC 9530)."),
@@ -85,7 +85,7 @@ ContentDigest = Annotated[
 @router.post(
     "/datasets/{dataset_id}/uploads",
     status_code=201,
-    summary="Start an upload in parts",
+    summary="Start a multipart upload",
     responses=problems(DatasetNotFound, RowsAlreadyStored, QuotaExceeded, UploadTooLarge, UnsupportedUpload),
 )
 def create_upload(
@@ -95,12 +95,12 @@ def create_upload(
     context: InjectedContext,
     session: OpenSession,
 ) -> UploadView:
-    """Announce a file. Its parts may then be sent in any order, several at once, and again after an interruption."""
+    """Announce a file. Its parts can then be sent in any order, concurrently, and again after an interruption."""
     settings = context.settings
     kind = kind_of(order.content_type)
     if order.bytes > settings.max_upload_bytes:
         raise UploadTooLarge(
-            "The upload is larger than the service takes.",
+            "The upload is larger than the service accepts.",
             remedy="Compress it (gzip, Parquet), split it, or ask the operator to raise the limit.",
             max_bytes=settings.max_upload_bytes,
         )
@@ -131,11 +131,11 @@ def create_upload(
 
 @router.get(
     "/uploads/{upload_id}",
-    summary="See which parts have arrived",
+    summary="List the parts of an upload",
     responses=problems(UploadNotFound, RecoveryHold),
 )
 def read_upload(upload_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> UploadView:
-    """The upload and its parts, with their digests: what is not listed is still to be sent."""
+    """The upload and its parts with their digests. Parts that are not listed still have to be sent."""
     with context.database.read_only() as session:
         row = repository.owned(session, upload_id, principal.id)
         return UploadView.of(row, [PartView.of(part) for part in repository.parts_of(session, upload_id)])
@@ -169,9 +169,9 @@ def put_part(
     context: InjectedContext,
     content_digest: ContentDigest = None,
 ) -> PartView:
-    """Send one part as the raw body. It is sealed as it arrives, and kept only if its digest is the announced one.
+    """Send one part as the raw body. It is sealed on arrival and kept only if its digest matches the announced one.
 
-    Sending a part again that is there changes nothing.
+    Sending an existing part again changes nothing.
     """
     sha256 = read_sha256(content_digest)
     receiver = PartReceiver(context, principal, upload_id, number, sha256=sha256)
@@ -181,7 +181,7 @@ def put_part(
 
 @router.post(
     "/uploads/{upload_id}/complete",
-    summary="Take in the rows of an upload",
+    summary="Complete an upload",
     responses=_COMPLETION_ANSWERS,
 )
 def complete_upload(
@@ -191,10 +191,10 @@ def complete_upload(
     context: InjectedContext,
     response: Response,
 ) -> CompletionView:
-    """Check the whole file and take in its rows, as `POST /v1/datasets/{id}/rows` would.
+    """Check the whole file and ingest its rows, as `POST /v1/datasets/{id}/rows` would.
 
-    Answers 202 while that is going on: send the same request again until it answers 200 with the intake report, or
-    says what is wrong. Asking as often as you like does the work once, with the `max_refused` of the request that began it.
+    Answers 202 while this is in progress: repeat the request until it answers 200 with the intake report, or an error.
+    The work is done only once, with the `max_refused` of the request that started it.
     """
     upload = Completion(
         context, principal, upload_id, sha256=bytes.fromhex(order.sha256), max_refused=order.max_refused
@@ -203,7 +203,7 @@ def complete_upload(
     if upload.state == "completed":
         with context.database.read_only() as session:
             report = waiting.report_of(session, datasets.owned(session, upload.dataset_id, principal).id)
-        if report is None:  # its rows were discarded or deleted since
+        if report is None:  # its rows have been discarded or deleted since
             raise UploadNotOpen(upload.state)
     else:
         response.status_code = 202
@@ -218,7 +218,7 @@ def complete_upload(
     responses=problems(UploadNotFound, UploadNotOpen),
 )
 def abort_upload(upload_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> None:
-    """Destroy the key of the parts and remove them. Aborting an upload that has ended without rows changes nothing."""
+    """Destroy the key of the parts and remove them. Aborting an upload that ended without rows changes nothing."""
     with context.database.transaction() as session:
         row = repository.owned(session, upload_id, principal.id, lock=True)
         if row.state == "completed":

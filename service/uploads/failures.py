@@ -1,4 +1,4 @@
-"""Why an upload was not taken in, kept in its row until somebody asks."""
+"""The reason why an upload failed, stored in its row until it is requested."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
@@ -44,20 +44,20 @@ _BY_CODE: Final[Mapping[str, type[UnderstudyError]]] = {
 
 
 def failure_of(error: UnderstudyError) -> dict[str, Any]:
-    """What is kept of an error: no more than its owner would be told."""
+    """The stored form of an error: no more than the owner's error response."""
     return {"code": error.code, "detail": error.detail, "remedy": error.remedy, "facts": error.facts}
 
 
 def raise_failure(failure: Mapping[str, Any]) -> NoReturn:
-    """Tell a kept failure again, as the error that it was.
+    """Raise a stored failure as its original error.
 
     Raises:
-        UnderstudyError: That error; an internal one where it was none of the known.
+        UnderstudyError: The original error, or an internal error if its code is unknown.
     """
     kind = _BY_CODE.get(str(failure.get("code")))
     if kind is None:
         raise InternalError
-    # The class gives the code and the status; the words and facts are the kept ones.
+    # Code and status come from the class; texts and facts are the stored ones.
     error = kind.__new__(kind)
     UnderstudyError.__init__(error, failure["detail"], remedy=failure["remedy"], **failure["facts"])
     raise error

@@ -1,4 +1,4 @@
-"""AppContext as they arrive: checked, sealed and put into the object store before the row says that they are there."""
+"""Receives parts: they are checked, sealed and stored in the object store before the row references them."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -16,25 +16,23 @@ from service.uploads.schemas import PartView, part_size, parts_total
 
 
 def wrapping_context(upload_id: UUID) -> str:
-    """What the wrapped data key of an upload is bound to."""
+    """The associated data of an upload's wrapped data key."""
     return f"upload:{upload_id}"
 
 
 class PartReceiver:
-    """Takes one part of one upload.
+    """Receives one part of an upload.
 
     Args:
-        parts: The parts of this process.
-        principal: Who sends; must have started the upload.
-        upload_id: Which upload.
-        number: Which part, from 1.
+        principal: The sender, who must have started the upload.
+        number: Number of the part, from 1.
         sha256: The announced digest.
 
     Raises:
-        UploadNotFound: No such upload, or somebody else's.
-        UploadNotOpen: It takes no parts (any more).
+        UploadNotFound: No such upload, or someone else's.
+        UploadNotOpen: It accepts no (more) parts.
         PartOutOfRange: The file has no such part.
-        PartDiffers: It is there with another content.
+        PartDiffers: The part exists with another content.
     """
 
     def __init__(
@@ -55,17 +53,17 @@ class PartReceiver:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the part must have."""
+        """The required size of the part."""
         return part_size(self._upload, self._number)
 
     def receive(self, body: Iterable[bytes]) -> PartView:
-        """Take the part in; one that is there already is only compared.
+        """Store the part; an existing part is only compared.
 
         Raises:
-            PartSizeDiffers, DigestDiffers: It is not what was announced; nothing of it is kept.
-            ContentDisagrees: The file begins with something else than its content type says.
+            PartSizeDiffers, DigestDiffers: Not the announced part; nothing is kept.
+            ContentDisagrees: The start of the file does not match its content type.
             UploadNotOpen: The upload ended meanwhile.
-            PartDiffers: Somebody else was faster, with another content.
+            PartDiffers: A concurrent request stored another content.
         """
         if self._earlier is not None:
             for _ in checked(body, size_bytes=self.size_bytes, sha256=self._sha256):
@@ -87,7 +85,7 @@ class PartReceiver:
             size_bytes=self.size_bytes,
             sha256=self._sha256,
         )
-        # A process that is killed from here on leaves an object that no row names; upkeep removes it.
+        # A process killed from here on leaves an unreferenced object, which upkeep removes.
         view = self._note(key)
         if view is None:
             store.delete(key)
@@ -95,7 +93,7 @@ class PartReceiver:
         return view
 
     def _note(self, key: str) -> PartView | None:
-        """Let the object count, unless a copy of this request was faster."""
+        """Reference the object from the row, unless a copy of this request was faster."""
         with self._context.database.transaction() as session:
             upload = repository.owned(session, self._upload.id, self._principal.id, lock=True)
             if upload.state != "open" or repository.part_of(session, upload.id, self._number) is not None:

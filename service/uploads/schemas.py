@@ -1,4 +1,4 @@
-"""Wire types of uploads in parts."""
+"""Wire types of multipart uploads."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -17,7 +17,7 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class UploadOrder(BaseModel):
-    """What will be sent."""
+    """A file to upload."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"example": {"bytes": 1073741824, "content_type": "text/csv"}}
@@ -27,16 +27,16 @@ class UploadOrder(BaseModel):
     content_type: str = Field(
         min_length=1,
         max_length=200,
-        description="text/csv, application/gzip (of CSV) or application/vnd.apache.parquet of a table; application/zip "
-        "or application/x-npz of images.",
+        description="For tables text/csv, application/gzip (of CSV) or application/vnd.apache.parquet; for images application/zip "
+        "or application/x-npz.",
     )
     sha256: Sha256 | None = Field(
-        None, description="SHA-256 of the whole file in hexadecimal, if it is known already."
+        None, description="SHA-256 of the whole file in hexadecimal, if already known."
     )
 
 
 class CompletionOrder(BaseModel):
-    """Everything was sent."""
+    """Completes an upload after all parts were sent."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"sha256": "0" * 64}})
 
@@ -58,18 +58,18 @@ class PartView(BaseModel):
 
 
 class UploadView(BaseModel):
-    """An upload and which of its parts are there."""
+    """An upload and its received parts."""
 
     id: UUID
     dataset_id: UUID
     state: str = Field(description="open, completing, completed, refused, aborted or expired.")
     bytes: int
     content_type: str
-    part_bytes: int = Field(description="Size of every part but the last.")
+    part_bytes: int = Field(description="Size of every part except the last.")
     parts_total: int
-    parts: list[PartView] = Field(description="The parts that have arrived; empty once the upload has ended.")
+    parts: list[PartView] = Field(description="The received parts; empty once the upload has ended.")
     created_at: datetime
-    expires_at: datetime = Field(description="Until when it may be continued; every part puts it off.")
+    expires_at: datetime = Field(description="When the upload expires; every part extends it.")
 
     @classmethod
     def of(cls, row: Upload, parts: list[PartView]) -> Self:
@@ -89,21 +89,21 @@ class UploadView(BaseModel):
 
 
 class CompletionView(BaseModel):
-    """How far the taking in of an upload is."""
+    """The state of an upload's ingestion."""
 
     upload_id: UUID
     state: str = Field(description="completing or completed.")
     intake_report: dict[str, Any] | None = Field(
-        description="What was accepted, refused or mapped, for the owner, and whether the rows wait for the owner's decision; "
-        "null while the rows are being taken in."
+        description="For the owner: accepted, refused and mapped rows, and whether they await the owner's decision; "
+        "null while the rows are being ingested."
     )
 
 
 def parts_total(row: Upload) -> int:
-    """How many parts the file has."""
+    """The number of parts of the file."""
     return -(-row.declared_bytes // row.part_bytes)
 
 
 def part_size(row: Upload, number: int) -> int:
-    """How many bytes a part of the file has."""
+    """The size of a part of the file, in bytes."""
     return min(row.part_bytes, row.declared_bytes - (number - 1) * row.part_bytes)
