@@ -1,6 +1,6 @@
-"""`python -m service.diagnosis`: the doctor's report where the API itself does not start. JSON on standard output.
+"""`python -m service.diagnosis`: the doctor's report for when the API does not start. JSON on standard output.
 
-Reads the same environment as the API. The exit status is 1 where there is a problem.
+Reads the same environment as the API. The exit status is 1 if there is a problem.
 """
 
 import sys
@@ -20,7 +20,7 @@ from service.diagnosis.report import Report
 
 
 def examine() -> list[Finding]:
-    """Everything that can be found from this process's environment."""
+    """All findings that can be determined from this process's environment."""
     found: list[Finding] = []
     try:
         settings = read_settings()
@@ -41,7 +41,7 @@ def examine() -> list[Finding]:
 
 
 def _names(refusal: ValidationError) -> list[str]:
-    """The variables that were refused; never a value."""
+    """The names of the invalid variables; never their values."""
     places = [error["loc"] for error in refusal.errors(include_input=False, include_context=False)]
     return sorted(
         {f"UNDERSTUDY_{str(place[0]).upper()}" if place else "a pair of settings" for place in places}

@@ -1,7 +1,7 @@
-"""Looking at every part of a deployment and saying what is wrong with it.
+"""Examines every component of a deployment and reports problems.
 
-Reads only, but for one object that it writes and removes to see that it can. Nothing private is looked at: states,
-ages, versions, chains of hashes.
+Read-only, except for one object that it writes and removes as a test. It reads nothing private: only states, ages,
+versions and hash chains.
 """
 
 import shutil
@@ -37,18 +37,15 @@ LOW_BYTES: Final = 10 * 10**9
 SKEW: Final = timedelta(seconds=5)
 STUCK: Final = timedelta(minutes=15)
 ENTRIES_VERIFIED: Final = 2_000
-"""How many entries in all are verified on request; the rest is upkeep's."""
+"""Total number of entries verified on request; upkeep verifies the rest."""
 
 
 class Examination:
-    """One look at everything.
+    """One examination of the deployment.
 
     Args:
-        settings: What the operator set.
-        database: Where the deployment's state is.
-        store: Where objects are.
         clock: This machine's clock.
-        free_bytes: Tells the free space of a folder's disk.
+        free_bytes: Returns the free space of a folder's disk.
     """
 
     def __init__(
@@ -67,7 +64,7 @@ class Examination:
         self._free_bytes = free_bytes
 
     def findings(self) -> Sequence[Finding]:
-        """Everything that was found, in the order of the parts."""
+        """All findings, in the order of the components."""
         return [*self._servers(), *self._disks(), *self._of_database(), *self._of_settings()]
 
     def _servers(self) -> Iterator[Finding]:
@@ -128,7 +125,7 @@ class Examination:
         yield from self._witnessed()
 
     def _witnessed(self) -> Iterator[Finding]:
-        """Hold every ledger against what was noted of it; what is noted is read first, or a new head would look lost."""
+        """Compare every ledger with its recorded heads. The heads are read first, else a head recorded meanwhile would look lost."""
         with self._database.read_only() as session:
             public_keys = keyring.public_keys(session)
         witnesses = Witnesses.of(self._settings, self._store)

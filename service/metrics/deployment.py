@@ -1,8 +1,8 @@
-"""What the database tells about the whole deployment, as gauges computed when they are asked for.
+"""Gauges about the whole deployment, computed from the database at every scrape.
 
-Budgets are named by a keyed digest of their population, so a reader of the metrics learns which budget runs low only
-if an admin tells; the key is derived from the master key, so the names change when that is rotated. Only the budgets
-with the longest ledgers are shown, and how many are left out, so that the number of series stays bounded.
+Budgets are labelled with a keyed digest of their population, so a reader of the metrics cannot tell which dataset's
+budget runs low. The key is derived from the master key, so rotating the master key changes the labels. Only the budgets
+with the longest ledgers are exported, with the number left out, to bound the number of series.
 """
 
 import hmac
@@ -36,28 +36,22 @@ _LABEL_BYTES: Final = 6
 
 
 class Labels:
-    """Opaque names of budgets.
+    """Opaque labels of budgets.
 
     Args:
-        master_key: What the digest's key is derived from.
+        master_key: The digest's key is derived from it.
     """
 
     def __init__(self, master_key: bytes) -> None:
         self._key = HKDF(SHA256(), 32, None, b"understudy/metrics-label/1").derive(master_key)
 
     def of(self, population_id: UUID) -> str:
-        """The name of a population's budget."""
+        """The label of a population's budget."""
         return hmac.digest(self._key, population_id.bytes, sha256)[:_LABEL_BYTES].hex()
 
 
 class Deployment(Collector):
-    """One scrape of the database.
-
-    Args:
-        database: Where everything is counted.
-        labels: Names budgets.
-        clock: Tells how long jobs have waited.
-    """
+    """Collects the gauges from the database."""
 
     def __init__(self, database: Database, *, labels: Labels, clock: Clock) -> None:
         self._database = database
@@ -65,7 +59,7 @@ class Deployment(Collector):
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Every family; where the database is away, only that it is."""
+        """Yield every metric family; if the database is unavailable, only `understudy_database_up`."""
         try:
             with self._database.read_only() as session:
                 families = list(self._families(session))
@@ -77,7 +71,7 @@ class Deployment(Collector):
         yield from families
 
     def registry(self) -> CollectorRegistry:
-        """A registry of nothing else."""
+        """A registry with only this collector."""
         registry = CollectorRegistry()
         registry.register(self)
         return registry
@@ -93,7 +87,7 @@ class Deployment(Collector):
     def _of_budgets(self, session: Session) -> Iterator[Metric]:
         share = GaugeMetricFamily(
             "understudy_budget_free_share",
-            "What is left of a budget, as a share of the filter that carries it; 0 when none holds.",
+            "Remaining share of a budget, by the filter with the most left; 0 if no filter holds.",
             labels=["budget"],
         )
         frozen = GaugeMetricFamily(
@@ -114,7 +108,7 @@ class Deployment(Collector):
         there = session.scalar(select(func.count()).select_from(Budget).where(capped)) or 0
         yield share
         yield frozen
-        yield _gauge("understudy_budgets_left_out", "Budgets that are not shown.", there - len(chosen))
+        yield _gauge("understudy_budgets_left_out", "Budgets that are not exported.", there - len(chosen))
 
 
 def _free_share(summary: Summary) -> float:
@@ -129,23 +123,21 @@ def _of_jobs(jobs: JobFigures) -> Iterator[Metric]:
     yield _labelled(
         "understudy_jobs_running", "Running jobs by stage.", "stage", jobs.running_by_stage.items()
     )
-    yield _gauge("understudy_queue_depth", "Jobs that wait for a worker.", jobs.by_state["queued"])
+    yield _gauge("understudy_queue_depth", "Jobs waiting for a worker.", jobs.by_state["queued"])
     yield _gauge(
         "understudy_queue_oldest_seconds",
-        "How long the oldest waiting job has waited.",
+        "Waiting time of the oldest queued job.",
         jobs.oldest_wait_seconds,
     )
-    yield _gauge(
-        "understudy_leases_expired", "Running jobs whose worker has fallen silent.", jobs.leases_expired
-    )
+    yield _gauge("understudy_leases_expired", "Running jobs whose lease has expired.", jobs.leases_expired)
 
 
 def _of_workers(workers: Sequence[WorkerFigures]) -> Iterator[Metric]:
     alive = figures.alive_by_role(workers)
-    yield _labelled("understudy_workers_alive", "Processes that gave a sign lately.", "role", alive.items())
+    yield _labelled("understudy_workers_alive", "Processes with a recent heartbeat.", "role", alive.items())
     yield _labelled(
         "understudy_worker_silent_seconds",
-        "Time since the last sign of a process.",
+        "Time since the last heartbeat of a process.",
         "worker",
         ((worker.name, worker.silent_seconds) for worker in workers),
     )
@@ -165,9 +157,17 @@ def _of_workers(workers: Sequence[WorkerFigures]) -> Iterator[Metric]:
 
 def _of_chores(chores: Sequence[ChoreFigures]) -> Iterator[Metric]:
     for name, words, values in (
-        ("understudy_chore_runs", "Runs of a chore of upkeep.", ((c.name, c.runs) for c in chores)),
-        ("understudy_chore_failures", "Runs that failed.", ((c.name, c.failures) for c in chores)),
-        ("understudy_chore_handled", "Things a chore put right.", ((c.name, c.handled) for c in chores)),
+        ("understudy_chore_runs", "Runs of an upkeep task.", ((c.name, c.runs) for c in chores)),
+        (
+            "understudy_chore_failures",
+            "Failed runs of an upkeep task.",
+            ((c.name, c.failures) for c in chores),
+        ),
+        (
+            "understudy_chore_handled",
+            "Items that an upkeep task repaired.",
+            ((c.name, c.handled) for c in chores),
+        ),
     ):
         family = CounterMetricFamily(name, words, labels=["chore"])
         for chore, value in values:
@@ -175,19 +175,19 @@ def _of_chores(chores: Sequence[ChoreFigures]) -> Iterator[Metric]:
         yield family
     yield _labelled(
         "understudy_chore_failing",
-        "Whether the last run of a chore failed.",
+        "Whether the last run of an upkeep task failed.",
         "chore",
         ((chore.name, int(chore.failing)) for chore in chores),
     )
     yield _labelled(
         "understudy_chore_last_success_timestamp_seconds",
-        "When a chore last succeeded; 0 if never.",
+        "Time of an upkeep task's last success; 0 if never.",
         "chore",
         ((chore.name, 0.0 if chore.done_at is None else chore.done_at.timestamp()) for chore in chores),
     )
     yield _labelled(
         "understudy_chore_seconds",
-        "How long the last run of a chore took.",
+        "Duration of an upkeep task's last run.",
         "chore",
         ((chore.name, chore.seconds) for chore in chores),
     )
@@ -196,10 +196,10 @@ def _of_chores(chores: Sequence[ChoreFigures]) -> Iterator[Metric]:
 def _of_notifications(found: Undelivered, *, now: datetime) -> Iterator[Metric]:
     waited = 0.0 if found.since is None else max(0.0, (now - found.since).total_seconds())
     yield _gauge(
-        "understudy_notifications_waiting", "Events and deliveries that wait to be told.", found.waiting
+        "understudy_notifications_waiting", "Events and deliveries waiting to be sent.", found.waiting
     )
-    yield _gauge("understudy_notifications_oldest_seconds", "How long the oldest of them has waited.", waited)
-    yield _gauge("understudy_notification_endpoints_paused", "Endpoints that are paused.", found.paused)
+    yield _gauge("understudy_notifications_oldest_seconds", "Waiting time of the oldest of them.", waited)
+    yield _gauge("understudy_notification_endpoints_paused", "Paused notification endpoints.", found.paused)
 
 
 def _gauge(name: str, words: str, value: float) -> GaugeMetricFamily:

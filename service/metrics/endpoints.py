@@ -1,7 +1,7 @@
-"""GET /metrics, for Prometheus. Not public: it wants a token of its own, or the embedded stack's loopback address.
+"""GET /metrics for Prometheus. Requires a separate token, or the embedded stack's loopback address.
 
-A token of its own, because whoever watches needs no API key and must not have one: metrics are about the deployment,
-API keys about datasets.
+The token is separate because a monitoring system should not have an API key: metrics concern the deployment, API keys
+concern datasets.
 """
 
 import hmac
@@ -32,11 +32,11 @@ class MetricsOff(NotFound):
     """The operator has set no metrics token."""
 
     code = "metrics-off"
-    title = "Metrics are switched off"
+    title = "Metrics are disabled"
 
 
 def cached_deployment(context: AppContext) -> TtlCache[bytes]:
-    """The part that costs queries, made at most every other second however many scrape."""
+    """The metrics that need queries, computed at most every two seconds for any number of scrapers."""
     labels = Labels(context.settings.master_key_bytes)
     registry = Deployment(context.database, labels=labels, clock=context.clock).registry()
     return TtlCache(lambda: bytes(generate_latest(registry)), seconds=CACHE_SECONDS)
@@ -45,18 +45,18 @@ def cached_deployment(context: AppContext) -> TtlCache[bytes]:
 def require_token(
     context: InjectedContext, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> None:
-    """Let a scraper in.
+    """Authenticate a scraper.
 
     Raises:
-        MetricsOff: No token is set, and this is not the embedded stack.
+        MetricsOff: No token is configured, and this is not the embedded stack.
         KeyMissing: No token was sent.
-        KeyRefused: It is another one.
+        KeyRefused: The token is wrong.
     """
     settings: Settings = context.settings
     if settings.metrics_token is None:
         if settings.mode == "embedded":
             return
-        raise MetricsOff("Metrics are switched off.", remedy="The operator sets UNDERSTUDY_METRICS_TOKEN.")
+        raise MetricsOff("Metrics are disabled.", remedy="The operator can set UNDERSTUDY_METRICS_TOKEN.")
     if credentials is None:
         raise KeyMissing
     expected = settings.metrics_token.get_secret_value().encode()
@@ -66,7 +66,7 @@ def require_token(
 
 @router.get(
     "/metrics",
-    summary="Figures for Prometheus",
+    summary="Read metrics for Prometheus",
     response_class=Response,
     responses={
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Metrics as text."},
@@ -75,7 +75,7 @@ def require_token(
     dependencies=[Depends(require_token)],
 )
 def read_metrics(request: Request, context: InjectedContext) -> Response:
-    """Requests, refusals of the ledger, jobs, budgets by opaque name, workers, upkeep; nothing derived from rows."""
+    """Requests, ledger refusals, jobs, budgets by opaque label, workers, upkeep; nothing derived from rows."""
     deployment: TtlCache[bytes] = request.app.state.deployment
     content = generate_latest(context.recorder.registry()) + deployment()
     return Response(content, media_type=CONTENT_TYPE_LATEST)

@@ -1,8 +1,8 @@
-"""What this process counts itself: answered requests and refusals of the ledger.
+"""Counters of this process: answered requests and ledger refusals.
 
-Every label has few values, all of them ours: methods and statuses of HTTP, patterns of routes, codes of errors, names
-of filters. With several processes behind one port each writes into the folder that PROMETHEUS_MULTIPROC_DIR names,
-and whichever is scraped adds them all up.
+Every label has a small, fixed set of values: HTTP methods and statuses, route patterns, error codes, filter names. With
+several processes behind one port, each writes into the folder PROMETHEUS_MULTIPROC_DIR, and the scraped process adds
+them all up.
 """
 
 import os
@@ -20,19 +20,18 @@ from core.privacy.charge import ORDERS
 
 FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 NO_FILTER: Final = "none"
-# A file has as many parts as its size demands; a completion is asked for again until the rows are taken in; rows that are received
-# may wait for their owner's decision. Neither these requests nor the time that any request with rows takes may be told to
-# whoever watches the deployment.
+# The number of part requests depends on the file's size, that of completion requests on the duration of the intake, and uploaded
+# rows may await their owner's decision. Monitoring must see neither these requests nor the duration of any request with rows.
 _ROWS: Final = frozenset(f"{api}/datasets/{{dataset_id}}/rows" for api in ("", "/v1"))
 _PACED_BY_ROWS: Final = _ROWS | {"/v1/uploads/{upload_id}/parts/{number}", "/v1/uploads/{upload_id}/complete"}
-# The owner decides where many rows were refused, and before that a declared dataset has an intake report only where rows wait.
+# The owner decides only if many rows were refused; before that, a declared dataset has an intake report only if rows are waiting.
 _OWNERS_ALONE: Final = frozenset(
     {f"{rows}/{word}" for rows in _ROWS for word in ("accept", "discard")}
     | {"/v1/datasets/{dataset_id}/intake-report"}
 )
 _FILTERS: Final = frozenset({BASIC, *(f"rdp-{order}" for order in ORDERS)})
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
-# BudgetRefused is the parent of most.
+# BudgetRefused is the base class of most of them.
 _REFUSALS: Final = (BudgetRefused, PopulationFrozen, GrantClosed)
 
 
@@ -51,26 +50,26 @@ class Recorder:
         )
         self._seconds = Histogram(
             "understudy_http_request_seconds",
-            "Time from the first byte of a request to the end of its answer.",
+            "Time from the first byte of a request to the end of its response.",
             ["route"],
             buckets=_BUCKETS,
             registry=self._registry,
         )
         self._refusals = Counter(
             "understudy_ledger_refusals",
-            "Orders and decisions that the ledger refused, by code and by the filter that came nearest.",
+            "Orders and decisions refused by the ledger, by code and by the filter that came closest to admitting them.",
             ["code", "filter"],
             registry=self._registry,
         )
 
     def answered(self, *, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request; of those that carry rows only what their number and length do not show.
+        """Count an answered request; for requests with rows, leave out everything that reveals their number or size.
 
         Args:
-            method: One of the known ones.
-            route: The pattern of the route, never the path.
-            status: What was answered; 0 when the connection broke before.
-            seconds: How long it took.
+            method: A known HTTP method.
+            route: The route pattern, never the path.
+            status: The response status; 0 if the connection broke first.
+            seconds: The duration.
         """
         if route in _OWNERS_ALONE or (
             route in _PACED_BY_ROWS and HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST
@@ -81,13 +80,13 @@ class Recorder:
             self._seconds.labels(route=route).observe(seconds)
 
     def refused(self, error: UnderstudyError) -> None:
-        """Count a refusal, if it is one of the ledger's."""
+        """Count an error if it is a ledger refusal."""
         if isinstance(error, _REFUSALS):
             named = error.facts.get("filter")
             self._refusals.labels(code=error.code, filter=named if named in _FILTERS else NO_FILTER).inc()
 
     def registry(self) -> CollectorRegistry:
-        """What to expose: the counters of all processes that share the folder, or of this one."""
+        """The registry to expose: the counters of all processes that share the folder, or of this one."""
         if FOLDER_VARIABLE not in os.environ:
             return self._registry
         together = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Notifications: where a principal wants to be told of what happens on the datasets that it sees, and what was told."""
+"""Notifications: a principal's endpoints for events on its datasets, and their deliveries."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/notifications/endpoints", tags=["notifications"], ro
 
 
 def registry_of(context: AppContext) -> Registry:
-    """The endpoints of this deployment."""
+    """The registry of this deployment's notification endpoints."""
     return Registry(
         master_keys=context.settings.master_keys,
         clock=context.clock,
@@ -50,11 +50,11 @@ def registry_of(context: AppContext) -> Registry:
 def create_endpoint(
     order: EndpointOrder, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewEndpoint:
-    """Have the caller told of events on the datasets that it sees, from now on.
+    """Notify the caller of future events on the datasets that it can see.
 
-    A webhook is signed as the Standard Webhooks specification says; the answer holds the secret, which cannot be shown
-    again. An e-mail address is sent a code, and told nothing before that is confirmed. The endpoint speaks for the key
-    that registers it and ends with it; its rights are asked for again whenever something is told.
+    Webhooks are signed according to the Standard Webhooks specification; the response contains the secret, which cannot
+    be shown again. An e-mail address gets a code, and no notifications until the code is confirmed. The endpoint has the
+    rights of the key that registers it and ends with it; they are checked again before every message.
     """
     registry = registry_of(context)
     if order.channel == "webhook":
@@ -70,11 +70,11 @@ def create_endpoint(
     return NewEndpoint.with_secret(row, details)
 
 
-@router.get("", summary="List one's endpoints")
+@router.get("", summary="List endpoints")
 def list_endpoints(
     principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EndpointList:
-    """The endpoints of the caller's principal, whichever of its keys registered them, oldest first."""
+    """The endpoints of the caller's principal, registered with any of its keys, oldest first."""
     registry = registry_of(context)
     rows = repository.endpoints_of(session, principal.id)
     return EndpointList(items=[EndpointView.of(row, registry.target(row)) for row in rows])
@@ -84,7 +84,7 @@ def list_endpoints(
 def read_endpoint(
     endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EndpointView:
-    """Where it leads, what it is told, and whether it is paused."""
+    """Its address, event kinds and state."""
     registry = registry_of(context)
     row = registry.found(session, principal, endpoint_id)
     return EndpointView.of(row, registry.target(row))
@@ -101,9 +101,9 @@ def list_deliveries(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> DeliveryPage:
-    """What was told to an endpoint, newest first, with the outcome of the last attempt. What receivers answer is not kept.
+    """Deliveries to an endpoint, newest first, with the outcome of the last attempt. Receivers' responses are not stored.
 
-    Listed is what the key that asks may know now, whichever key registered the endpoint.
+    The list contains only events that the calling key may see now, regardless of the key that registered the endpoint.
     """
     registry_of(context).found(session, principal, endpoint_id)
     rows = repository.deliveries_page(session, endpoint_id, principal, limit=limit + 1, before=before)
@@ -113,19 +113,19 @@ def list_deliveries(
 @router.post(
     "/{endpoint_id}/test",
     status_code=202,
-    summary="Have a test told",
+    summary="Send a test",
     responses=problems(errors.EndpointNotFound, errors.EndpointNotReady, errors.TestedJustNow, RateExceeded),
 )
 def test_endpoint(
     endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> TestAsked:
-    """Send an event of the kind `test` to this endpoint, whatever kinds it has chosen; at most one a minute."""
+    """Send an event of the kind `test` to this endpoint, regardless of its chosen kinds; at most one a minute."""
     delivery = registry_of(context).test(session, principal, endpoint_id)
     record(session, principal, action="notification.test", object_id=endpoint_id, clock=context.clock)
     return TestAsked(delivery_id=delivery.id)
 
 
-test_endpoint.__test__ = False  # type: ignore[attr-defined]  # no test of ours, whatever its name
+test_endpoint.__test__ = False  # type: ignore[attr-defined]  # not a test for pytest, despite its name
 
 
 @router.post(
@@ -136,9 +136,9 @@ test_endpoint.__test__ = False  # type: ignore[attr-defined]  # no test of ours,
 def confirm_endpoint(
     endpoint_id: UUID, order: Confirmation, principal: CurrentPrincipal, context: InjectedContext
 ) -> EndpointView:
-    """Prove that an address is one's own by the code that was sent there. Five wrong codes, or a day, and it is void."""
+    """Confirm an address with the code sent to it. Five wrong codes, or one day, invalidate the code."""
     registry = registry_of(context)
-    # Not the transaction of the request, which a refusal rolls back: a wrong code counts.
+    # A separate transaction, because a refusal rolls back the request's own: a wrong code must count.
     with context.database.transaction() as session:
         row = registry.confirm(session, principal, endpoint_id, order.code)
         if row.state == "active":
@@ -159,7 +159,7 @@ def confirm_endpoint(
 def rotate_endpoint(
     endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewEndpoint:
-    """Give a webhook a new secret; for as long as an old API key lives on, messages are signed with both."""
+    """Replace a webhook's secret. Messages are signed with both secrets for as long as a rotated API key stays valid."""
     row, details = registry_of(context).rotate(session, principal, endpoint_id)
     record(session, principal, action="notification.rotate", object_id=endpoint_id, clock=context.clock)
     return NewEndpoint.with_secret(row, details)
@@ -173,7 +173,7 @@ def rotate_endpoint(
 def resume_endpoint(
     endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> EndpointView:
-    """Tell a paused endpoint again, from now on, in the name of the key that is presented. What it missed is not told."""
+    """Resume a paused endpoint, from now on with the rights of the calling key. Events missed while paused are not sent."""
     registry = registry_of(context)
     row = registry.resume(session, principal, endpoint_id)
     record(session, principal, action="notification.resume", object_id=endpoint_id, clock=context.clock)
@@ -189,6 +189,6 @@ def resume_endpoint(
 def remove_endpoint(
     endpoint_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> None:
-    """Forget an endpoint, its address and its secret. What waits for it is not sent any more."""
+    """Delete an endpoint, its address and its secret. Pending deliveries are dropped."""
     registry_of(context).remove(session, principal, endpoint_id)
     record(session, principal, action="notification.remove", object_id=endpoint_id, clock=context.clock)

@@ -36,7 +36,7 @@ Target = Annotated[str, StringConstraints(min_length=3, max_length=1000, pattern
 
 
 class EndpointOrder(BaseModel):
-    """Where the caller wants to be told, and of what."""
+    """An endpoint to register, with its event kinds."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -48,15 +48,15 @@ class EndpointOrder(BaseModel):
         },
     )
 
-    channel: Channel = Field(description="A program (webhook) or a person (email).")
+    channel: Channel = Field(description="webhook for a program, email for a person.")
     target: Target = Field(description="The address: https://..., or an e-mail address.")
     kinds: set[ChosenKind] = Field(
-        default_factory=set, max_length=len(CHOSEN), description="What is told; leave out for everything."
+        default_factory=set, max_length=len(CHOSEN), description="Event kinds to send. Default: all."
     )
 
 
 class Confirmation(BaseModel):
-    """The code that was sent to an e-mail address."""
+    """The code sent to an e-mail address."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"code": "ABCD2345"}]})
 
@@ -68,12 +68,12 @@ class EndpointView(BaseModel):
 
     id: UUID
     channel: Channel
-    target: str = Field(description="The address, for its owner's eyes; it is sealed in the database.")
-    kinds: list[Kind] = Field(description="What is told; empty for everything.")
+    target: str = Field(description="The address, visible to its owner only; sealed in the database.")
+    kinds: list[Kind] = Field(description="Event kinds to send; empty for all.")
     state: EndpointState
     paused_because: str | None = Field(
-        description="`unreachable`: a delivery failed twelve times within hours and nothing else got through; `gone`: the receiver"
-        " answered 410; `key-ended`: the key that registered it has ended; `sealed`: its address cannot be opened."
+        description="`unreachable`: a delivery failed twelve times within hours and no other succeeded; `gone`: the receiver"
+        " answered 410; `key-ended`: the key that registered it is no longer valid; `sealed`: its address cannot be decrypted."
     )
     created_at: datetime
 
@@ -94,15 +94,15 @@ class EndpointView(BaseModel):
 
 
 class NewEndpoint(EndpointView):
-    """An endpoint with its secret; the only answers that ever hold it."""
+    """An endpoint with its secret; no other response ever contains the secret."""
 
     secret: str | None = Field(
-        description="What signatures are verified with, in the form `whsec_...`. It is shown once. Null for an e-mail address."
+        description="The secret for verifying signatures, in the form `whsec_...`. It is shown only once. Null for an e-mail address."
     )
 
     @classmethod
     def with_secret(cls, row: NotificationEndpoint, details: Details) -> Self:
-        """Show a row together with its secret."""
+        """Convert a row together with its secret."""
         secret = shown_secret(details.secret) if row.channel == "webhook" else None
         return cls(**EndpointView.of(row, details.target).model_dump(), secret=secret)
 
@@ -114,21 +114,23 @@ class EndpointList(BaseModel):
 
 
 class DeliveryView(BaseModel):
-    """One event on its way to an endpoint."""
+    """The delivery of one event to an endpoint."""
 
     id: UUID
-    event_id: UUID = Field(description="What the message is called: `webhook-id` is `msg_` and its digits.")
+    event_id: UUID = Field(
+        description="Id of the event; the header `webhook-id` is `msg_` followed by its digits."
+    )
     kind: Kind
-    about: dict[str, str] = Field(description="Ids of what happened; what the message says.")
+    about: dict[str, str] = Field(description="Ids of the objects concerned, as in the message.")
     happened_at: datetime = Field(description="Rounded up to the minute.")
     state: DeliveryState
-    attempts: int = Field(description=f"How often it was tried; after {MAX_ATTEMPTS} times it has failed.")
+    attempts: int = Field(description=f"Number of attempts; after {MAX_ATTEMPTS} the delivery has failed.")
     outcome: str | None = Field(
-        description="Of the last attempt: `delivered`, `http-` and a status, `unreachable`, `timeout`, `tls-failed`,"
-        " `name-unknown`, `address-refused`, `answer-broken`, `mail-refused`, `broke-off`; or why it was dropped."
+        description="Outcome of the last attempt: `delivered`, `http-` and a status, `unreachable`, `timeout`, `tls-failed`,"
+        " `name-unknown`, `address-refused`, `answer-broken`, `mail-refused`, `broke-off`; or the reason why it was dropped."
     )
-    tried_at: datetime | None = Field(description="Of the last attempt, rounded up to the minute.")
-    next_at: datetime | None = Field(description="When it is tried next, rounded up to the minute.")
+    tried_at: datetime | None = Field(description="Time of the last attempt, rounded up to the minute.")
+    next_at: datetime | None = Field(description="Time of the next attempt, rounded up to the minute.")
 
     @classmethod
     def of(cls, row: NotificationDelivery, event: NotificationEvent) -> Self:
@@ -154,18 +156,20 @@ class DeliveryPage(BaseModel):
     """A page of deliveries, newest first."""
 
     items: list[DeliveryView]
-    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
 
     @classmethod
     def of(cls, rows: Sequence[tuple[NotificationDelivery, NotificationEvent]], *, limit: int) -> Self:
-        """Show rows, of which one more than the limit was asked for."""
+        """Convert rows; the query asked for one more than the limit."""
         items = [DeliveryView.of(delivery, event) for delivery, event in rows[:limit]]
         return cls(items=items, next_before=items[-1].id if len(rows) > limit else None)
 
 
 class TestAsked(BaseModel):
-    """A test is on its way."""
+    """A test message was queued."""
 
     __test__ = False
 
-    delivery_id: UUID = Field(description="Its entry in the log of deliveries.")
+    delivery_id: UUID = Field(description="Its entry in the delivery log.")
