@@ -1,4 +1,4 @@
-"""What existing releases of a dataset already answer: asked before a budget is, for it may make one needless."""
+"""Counts already available from existing releases of a dataset; they may make a budget request unnecessary."""
 
 from uuid import UUID
 
@@ -18,12 +18,12 @@ from service.strict_route import StrictRoute
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=StrictRoute)
 
 
-@router.get("/known-counts", summary="See what releases already answer", responses=problems(DatasetNotFound))
+@router.get("/known-counts", summary="List counts already released", responses=problems(DatasetNotFound))
 def read_known_counts(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> KnownCounts:
-    """Which counts the releases of the dataset hold that the key may read, how precise they are, and what they are worth.
+    """The counts in the dataset's releases that the key may read, their precision, and their equivalent epsilon.
 
-    They are asked with `GET /v1/releases/{release_id}/counts`, which costs nothing. A new job starts from them, unless its order
-    says `"reuse": false`. Counts of domains that were learnt, and of `aim` and `mst`, can be asked too and are not listed.
+    Query them with `GET /v1/releases/{release_id}/counts`, at no cost. A new job starts from them unless its order says
+    `"reuse": false`. Counts of learned domains, and of `aim` and `mst`, can be queried too but are not listed.
     """
     facts = DatasetFacts.of(repository.visible(session, dataset_id, principal))
     if not isinstance(facts.domain, TableDomain):

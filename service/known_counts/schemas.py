@@ -1,4 +1,4 @@
-"""Wire types of what existing releases of a dataset already answer."""
+"""Wire types of counts already available from existing releases."""
 
 from datetime import datetime
 from typing import Self
@@ -11,36 +11,36 @@ from service.wire import coarse
 
 
 class CountsOfRelease(BaseModel):
-    """What the noisy counts of one release answer, and how precisely."""
+    """The noisy counts of one release, and their precision."""
 
     release_id: UUID
     created_at: datetime
-    columns: int = Field(description="Columns whose values are counted one by one.")
+    columns: int = Field(description="Columns with counts of their own.")
     pairs: int | None = Field(
-        description="Pairs of columns that are counted together; null where noisy distances chose them: `GET "
+        description="Pairs of columns with joint counts; null if noisy distances selected them: `GET "
         "/v1/releases/{release_id}/counts` lists them."
     )
     by_class: str | None = Field(
-        description="The target within whose classes columns and pairs are counted; null where they are not."
+        description="The target whose classes columns and pairs are counted by; null if they are not."
     )
     most_groups: int | None = Field(
-        description="About how many groups the values of a column are merged into for pairs; null without pairs."
+        description="Approximate number of groups of values per column in joint counts; null without pairs."
     )
     column_std: float = Field(
-        description="Standard deviation of the noise on the count of a value of a typical column, in records."
+        description="Standard deviation of the noise on the count of one value of a typical column, in records."
     )
     pair_std: float | None = Field(
-        description="The same of a cell of a typical pair, at most; null without pairs. Answers say the exact interval."
+        description="Upper bound on the same for one cell of a typical pair; null without pairs. Query responses state exact intervals."
     )
     epsilon_as_if: float = Field(
-        description="The epsilon for which one plan would have counted as precisely, at `delta`."
+        description="The epsilon at which a single plan would have the same precision, at `delta`."
     )
     delta: float
-    holds: list[UUID] = Field(description="Earlier releases whose counts are in these.")
+    holds: list[UUID] = Field(description="Earlier releases whose counts are included.")
 
     @classmethod
     def of(cls, release_id: UUID, created_at: datetime, told: CountsTold, *, target: str | None) -> Self:
-        """Show what is told of a release."""
+        """Convert the facts of a release."""
         return cls(
             release_id=release_id,
             created_at=coarse(created_at),
@@ -57,6 +57,8 @@ class CountsOfRelease(BaseModel):
 
 
 class KnownCounts(BaseModel):
-    """What the releases of a dataset already answer, for nothing."""
+    """Counts already available from a dataset's releases, at no cost."""
 
-    releases: list[CountsOfRelease] = Field(description="The most precise first; at most 64 are looked at.")
+    releases: list[CountsOfRelease] = Field(
+        description="Most precise first; at most 64 releases are considered."
+    )

@@ -1,4 +1,4 @@
-"""Quotes: what an order would do and cost, told without opening the dataset."""
+"""Quotes: the effect and cost of an order, without reading the dataset."""
 
 from typing import Any
 
@@ -51,26 +51,26 @@ PLANNING_ERRORS = (
 
 
 @router.post(
-    "", summary="Ask what a generator, or a utility report, would cost", responses=problems(*PLANNING_ERRORS)
+    "", summary="Get a quote for a generator or a utility report", responses=problems(*PLANNING_ERRORS)
 )
 def create_quote(
     order: GeneratorOrder, principal: CurrentPrincipal, context: InjectedContext
 ) -> dict[str, Any]:
-    """Noise per schedule block, steps, sampling rate, the split of the budget, epsilon, and what would be left.
+    """Noise per schedule block, steps, sampling rate, budget split, epsilon, and the remaining budget.
 
-    Of a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
-    together (`epsilon`). Of a utility report: how precise each kind of number will be (`report.parts`).
+    For a selection: the price of selecting (`selection.epsilon`), of the winner's training (`final.epsilon`) and of both
+    together (`epsilon`). For a utility report: the precision of each kind of number (`report.parts`).
 
-    Of a table whose counts are measured, `expected_error` says how far off counts of synthetic rows will be: the mean total variation
-    distance over columns, pairs and triples of columns (0 to 1), from public facts and typical tables, so about; the same if no column
-    depended on another; the noise of the counts as released; and what is counted. It is null for images, for a critic alone and for
-    graphical models; `expected_error_missing` then says why.
+    For a table whose counts are measured, `expected_error` estimates the error of counts of synthetic rows: the mean total variation
+    distance over columns, pairs and triples of columns (0 to 1), approximated from public facts and typical tables; the same for
+    independent columns; the noise of the released counts; and what is counted. It is null for images, for a critic alone and for
+    graphical models; `expected_error_missing` then states the reason.
 
-    Where counts of earlier releases of the dataset are taken over: from which, and for which epsilon one plan would have
-    counted as precisely (`reused.epsilon_as_if`). They cost nothing.
+    If counts of earlier releases of the dataset are reused: the releases, and the epsilon at which a single plan would have the
+    same precision (`reused.epsilon_as_if`). Reuse costs nothing.
 
-    Whether it fits is said under the cap and under the analyst's grant; `refusal` is the code that an order would meet.
-    Computed from public facts alone; nothing is reserved, so another order may come first.
+    States whether the order fits under the cap and under the analyst's grant; `refusal` is the error code that an order would get.
+    Computed from public facts alone. Nothing is reserved, so another order may come first.
     """
     with context.database.read_only() as session:
         facts = DatasetFacts.of(repository.visible(session, order.dataset_id, principal))
@@ -90,7 +90,7 @@ def create_quote(
             at=context.clock.now(),
         )
         charges = ledger_queries.charges_in_force(session, facts.population_id)
-    told = outlook.to_json()
+    result = outlook.to_json()
     return context.planner.quote(plan, facts, cap, charges) | {
-        name: told[name] for name in ("fits", "refusal", "grant")
+        name: result[name] for name in ("fits", "refusal", "grant")
     }

@@ -1,7 +1,7 @@
-"""Makes plans: pure arithmetic over public facts, a few at a time, each distinct plan once.
+"""Makes plans: pure arithmetic on public facts, cached, with bounded concurrency.
 
-A plan never sees the dataset, only what is declared about it. Calibrating one takes a good part of a second of
-processor time, so the limit keeps a crowd of quotes from starving every other request.
+A plan never sees the dataset, only its declared facts. Calibrating one takes a substantial part of a second of CPU time,
+so the concurrency limit keeps many quotes from starving all other requests.
 """
 
 import json
@@ -33,9 +33,9 @@ class Planner:
     """Turns orders into plans.
 
     Args:
-        capacity: How many plans are remembered.
-        at_once: How many plans are made at once.
-        patience_seconds: How long an order waits for its turn.
+        capacity: Number of cached plans.
+        at_once: Number of plans made concurrently.
+        patience_seconds: Longest wait for a slot.
         graphical_models: Whether the workers can fit graphical models.
     """
 
@@ -54,18 +54,18 @@ class Planner:
         """The plan of an order.
 
         Args:
-            order: What is ordered.
-            facts: About its dataset.
-            cap: Of its population; None where none is set.
-            report: What the order's report is to measure, where it is one (`service.quotes.utility`).
+            order: The order.
+            facts: The facts of its dataset.
+            cap: The cap of its population; None if none is set.
+            report: The report to make, for an order of a report (`service.quotes.charged`).
 
         Raises:
-            BudgetNotSet: The order names no delta and no cap says which one to take.
-            InvalidSpec: The options do not make a plan.
-            SynthesizerNotInstalled: The workers have not what the synthesizer needs.
-            TooManyFreeSteps: They ask for more steps that cost no budget than are made here.
-            InvalidSelection: The candidates do not make a selection.
-            InvalidReport: The report cannot be measured.
+            BudgetNotSet: The order has no delta, and there is no cap to derive one from.
+            InvalidSpec: The options are invalid.
+            SynthesizerNotInstalled: The workers lack what the synthesizer needs.
+            TooManyFreeSteps: More steps without budget cost are requested than allowed.
+            InvalidSelection: The candidates are invalid.
+            InvalidReport: The report is impossible.
             InvalidGuarantee: The guarantee is out of range.
             TargetOutOfReach: No amount of noise meets the guarantee with these options.
             ServiceBusy: Too many plans are being made.
@@ -79,12 +79,12 @@ class Planner:
     def quote(
         self, plan: OrderedPlan, facts: DatasetFacts, cap: Cap | None, charges: Sequence[Charge]
     ) -> dict[str, Any]:
-        """What the plan would do, cost and leave under the cap, and how far off counts of its rows would be.
+        """The plan's effect, cost, remaining budget under the cap, and expected error of counts.
 
         Args:
-            plan: Of an order.
-            facts: About its dataset.
-            cap: Of its population; None where none is set.
+            plan: The plan of an order.
+            facts: The facts of its dataset.
+            cap: The cap of its population; None if none is set.
             charges: Everything spent and reserved so far.
 
         Raises:
@@ -130,8 +130,8 @@ def _delta(order: GeneratorOrder, cap: Cap | None) -> float:
         return order.delta
     if cap is None:
         raise BudgetNotSet(
-            "The order names no delta, and no budget has been set to derive one from.",
-            remedy="Name a delta, or ask an admin to set the dataset's budget.",
+            "The order has no delta, and no budget is set to derive one from.",
+            remedy="Specify a delta, or ask an admin to set the dataset's budget.",
         )
     return cap.default_job_delta()
 
@@ -163,7 +163,7 @@ def _planned(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> Or
 
 
 def _address(spec: Spec, guarantee: PrivacyGuarantee, facts: DatasetFacts) -> str:
-    """All that a plan depends on, as text."""
+    """Cache key: everything that a plan depends on, as text."""
     parts = [
         spec.to_json(),
         guarantee.to_json(),

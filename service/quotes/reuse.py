@@ -1,8 +1,8 @@
-"""Which releases an order takes counts over from: those of its dataset that whoever orders may read.
+"""Selects the releases whose counts an order reuses: those of its dataset that the caller may read.
 
-Rows, declared domain and privacy unit belong to a dataset, so releases of one dataset are of the same rows. Whoever may
-download a release may read its counts; the rule is that of `service.releases.repository`. A release of a domain that was
-learnt counts other codes and is left out.
+Rows, declared domain and privacy unit belong to a dataset, so all releases of one dataset are of the same rows. Anyone who
+may download a release may read its counts (`service.releases.repository`). A release with a learned domain counts
+different codes and is left out.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ from service.quotes.schemas import GeneratorOrder
 from service.releases import repository
 
 MOST_LOOKED_AT: Final = 64
-"""The newest releases of a dataset that are looked at; each holds the counts of those that it reused."""
+"""Number of latest releases considered; each contains the counts of the releases that it reused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCounts:
-    """Counts that a release left, and where its bundle lies."""
+    """The counts of a release, and the object key of its bundle."""
 
     counts: EarlierCounts
     bundle_key: str
@@ -40,7 +40,7 @@ class StoredCounts:
 
     @classmethod
     def of(cls, row: Release, facts: DatasetFacts) -> Self | None:
-        """Read a release; None where it has no counts that another plan could take over."""
+        """Convert a release; None if it has no counts that another plan could reuse."""
         certificate = row.certificate
         try:
             if (
@@ -59,7 +59,7 @@ class StoredCounts:
 
 
 def stored_counts(session: Session, facts: DatasetFacts, principal: Principal) -> Sequence[StoredCounts]:
-    """What the principal may read of the dataset, newest first."""
+    """The counts of the dataset that the principal may read, newest first."""
     if not isinstance(facts.domain, TableDomain):
         return ()
     rows = repository.newest(session, facts.id, principal, limit=MOST_LOOKED_AT)
@@ -74,14 +74,14 @@ def reusing(
     facts: DatasetFacts,
     store: ObjectStore,
 ) -> OrderedPlan:
-    """Return the plan with what it takes over. A release whose bundle is gone is left out.
+    """Return the plan with the reused counts. A release whose bundle is missing is left out.
 
     Args:
-        plan: Of the order.
-        stored: What the order may take over.
-        order: Which may state the share of a screening.
-        facts: About its dataset.
-        store: Where bundles lie.
+        plan: The order's plan.
+        stored: The counts that the order may reuse.
+        order: The order, which may set the budget share of the screening.
+        facts: The facts of its dataset.
+        store: The store of the bundles.
     """
     if not isinstance(plan, Plan) or not isinstance(facts.domain, TableDomain):
         return plan

@@ -1,4 +1,4 @@
-"""Wire types of quotes and of the orders they are about."""
+"""Wire types of quotes and orders."""
 
 from typing import Any, Self
 from uuid import UUID
@@ -22,7 +22,7 @@ _EXAMPLE: dict[str, JsonValue] = {
 
 
 def _options_schema() -> dict[str, Any]:
-    """The options of all synthesizers one by one. Rules between them are the plan's, and are told by the answer of a quote."""
+    """The options of all synthesizers. The plan checks rules between options; a quote reports violations."""
     properties = {
         name: option
         for request in SYNTHESIZERS.values()
@@ -36,33 +36,35 @@ def _options_schema() -> dict[str, Any]:
 
 
 class Candidate(BaseModel):
-    """One way of making a generator, to be chosen among."""
+    """One candidate generator of a selection."""
 
     model_config = ConfigDict(extra="forbid")
 
-    synthesizer: Name = Field("idpgan", description="How the generator is made: idpgan, aim or mst.")
+    synthesizer: Name = Field("idpgan", description="Synthesizer: idpgan, aim or mst.")
     options: Document = Field(
         default_factory=dict,
-        description="What to choose instead of the public rules.",
+        description="Options that override the defaults from the public rules.",
         json_schema_extra=_options_schema(),
     )
 
 
 class SelectionOrder(BaseModel):
-    """A choice among candidates, each trained on a part of the units of its own."""
+    """A selection among candidates, each trained on its own disjoint part of the units."""
 
     model_config = ConfigDict(extra="forbid")
 
     candidates: list[Candidate] = Field(min_length=FEWEST_CANDIDATES, max_length=MOST_CANDIDATES)
-    epsilon: Epsilon = Field(description="Of every candidate's training on its part, at the order's delta.")
-    choice_epsilon: Epsilon = Field(description="Of the choice among them, which has no delta.")
+    epsilon: Epsilon = Field(
+        description="Epsilon of each candidate's training on its part, at the order's delta."
+    )
+    choice_epsilon: Epsilon = Field(description="Epsilon of the selection step, which has no delta.")
 
     def spec(self) -> SelectionSpec:
-        """The selection in the words of plans.
+        """The selection as a plan's specification.
 
         Raises:
-            InvalidSelection: Two candidates are alike.
-            InvalidSpec: A candidate is none.
+            InvalidSelection: Two candidates are equal.
+            InvalidSpec: A candidate is invalid.
         """
         candidates = tuple(
             SynthesisSpec(synthesizer=one.synthesizer, options=one.options) for one in self.candidates
@@ -71,48 +73,46 @@ class SelectionOrder(BaseModel):
 
 
 class ReportOrder(BaseModel):
-    """A utility report: how far a release is from its dataset, measured once with noise."""
+    """A utility report: the distance of a release from its dataset, measured once under noise."""
 
     model_config = ConfigDict(extra="forbid")
 
     release_id: UUID = Field(description="A release of the dataset.")
     target: Name | None = Field(
         None,
-        description="The column that a classifier, trained on synthetic records, predicts; left out: the domain's target, of images their label.",
+        description="The column predicted by a classifier trained on synthetic records. Default: the domain's target; for images their label.",
     )
     columns: list[Name] | None = Field(
         None,
         min_length=1,
         max_length=MOST_COLUMNS,
-        description="Columns to measure, of images `label`, `brightness` and `detail`; left out: all. Fewer are measured more precisely.",
+        description="Columns to measure; for images `label`, `brightness` and `detail`. Default: all. Fewer columns are measured more precisely.",
     )
 
 
 class GeneratorOrder(BaseModel):
-    """A generator that is asked for: from which dataset, under which guarantee, made how. Or a report about one."""
+    """An order of a generator: dataset, guarantee and synthesizer. Or an order of a utility report."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
     dataset_id: UUID
     epsilon: Epsilon
-    delta: Delta | None = Field(None, description="Left out: the delta of the dataset's cap over 16.")
-    synthesizer: Name = Field("idpgan", description="How the generator is made: idpgan, aim or mst.")
+    delta: Delta | None = Field(None, description="Default: one sixteenth of the delta of the dataset's cap.")
+    synthesizer: Name = Field("idpgan", description="Synthesizer: idpgan, aim or mst.")
     options: Document = Field(
         default_factory=dict,
-        description="What to choose instead of the public rules.",
+        description="Options that override the defaults from the public rules.",
         json_schema_extra=_options_schema(),
     )
     grant_id: UUID | None = Field(
-        None, description="The analyst's grant that pays; left out: the only open one on the dataset."
+        None, description="The analyst's grant to charge. Default: the only open one on the dataset."
     )
     selection: SelectionOrder | None = Field(
         None,
-        description="Candidates to choose among instead of `synthesizer` and `options`; `epsilon` is then the winner's "
-        "training alone, and the quote tells the price of all of it.",
+        description="Candidates to select among, instead of `synthesizer` and `options`. `epsilon` then covers only the winner's "
+        "training, and the quote states the total price.",
     )
-    report: ReportOrder | None = Field(
-        None, description="What to measure of a release, instead of making a generator."
-    )
+    report: ReportOrder | None = Field(None, description="A utility report to make, instead of a generator.")
     reuse: bool = Field(
         default=True,
         strict=True,
@@ -123,7 +123,7 @@ class GeneratorOrder(BaseModel):
     @model_validator(mode="after")
     def _one_or_the_other(self) -> Self:
         if self.selection is not None and self.options:
-            raise ValueError("a selection's options stand at its candidates")
+            raise ValueError("set the options of a selection in its candidates")
         if self.report is not None and (self.options or self.selection is not None):
-            raise ValueError("a report makes no generator, so it has neither options nor candidates")
+            raise ValueError("a report has neither options nor candidates, because it makes no generator")
         return self

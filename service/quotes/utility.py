@@ -1,4 +1,4 @@
-"""What an order of a utility report is about: the release it names, as its certificate states it."""
+"""The subject of a utility report order: its release, as stated by the certificate."""
 
 from uuid import UUID
 
@@ -14,11 +14,11 @@ from service.releases.errors import ReleaseNotFound
 
 
 def report_of(session: Session, order: GeneratorOrder, principal: Principal) -> ReportSpec | None:
-    """What is to be measured; None where a generator is ordered.
+    """The report to make; None if a generator is ordered.
 
     Raises:
         ReleaseNotFound: The dataset has no such release.
-        InvalidReport: The release's certificate does not say which generator it is.
+        InvalidReport: The release's certificate does not identify its generator.
     """
     wanted = order.report
     if wanted is None:
@@ -38,5 +38,5 @@ def _manifest_digest(release_id: UUID, certificate: object) -> str:
     artefacts = certificate.get("artefacts") if isinstance(certificate, dict) else None
     digest = artefacts.get(MANIFEST, {}).get("sha256") if isinstance(artefacts, dict) else None
     if not isinstance(digest, str):
-        raise InvalidReport(f"the certificate of release {release_id} names no file of its generator")
+        raise InvalidReport(f"the certificate of release {release_id} lists no generator file")
     return digest

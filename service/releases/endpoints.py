@@ -1,4 +1,4 @@
-"""Releases: the published generator, its certificate, its noisy counts, and as many synthetic rows as anybody wants."""
+"""Releases: the published generator, its certificate, its noisy counts, and any number of synthetic rows."""
 
 import json
 from typing import Annotated, Any, BinaryIO
@@ -61,14 +61,14 @@ _SAMPLES: Responses = {
     }
 }
 
-Rows = Annotated[int, Query(ge=1, le=MAX_ROWS, description="How many synthetic rows or images.")]
+Rows = Annotated[int, Query(ge=1, le=MAX_ROWS, description="Number of synthetic rows or images.")]
 Format = Annotated[
     SampleFormat | None,
     Query(
         alias="format",
         description=(
-            "How they are written: rows as csv (where nothing is asked for), parquet, jsonl or arrow (a stream); images as npz (where "
-            "nothing is asked for), zip (PNG files and a table of their labels) or png (one contact sheet)."
+            "Rows as csv (default), parquet, jsonl or arrow (a stream); images as npz (default), "
+            "zip (PNG files and a table of their labels) or png (one contact sheet)."
         ),
     ),
 ]
@@ -79,10 +79,10 @@ Where = Annotated[
     Query(
         max_length=10_000,
         description=(
-            'Columns that are fixed, with their values, as a JSON object such as {"sick": "yes"}; of images {"label": "7"}. '
-            "The target is fixed by the generator's own condition, other columns by leaving out rows that differ; of a "
-            "number or a time the bin of the value is fixed. A condition that fewer than about one row in a thousand meets "
-            "is refused."
+            'Columns to fix, with their values, as a JSON object such as {"sick": "yes"}; for images {"label": "7"}. '
+            "The target is fixed by the generator's own condition, other columns by rejecting rows that differ; for "
+            "numbers and times the bin of the value is fixed. A condition that fewer than about one row in a thousand "
+            "satisfies is refused."
         ),
     ),
 ]
@@ -92,7 +92,7 @@ SpreadsheetSafe = Annotated[
     bool,
     Query(
         description=(
-            "Of csv: put an apostrophe before column names and words that a spreadsheet would run as formulas. Leave it out where a "
+            "CSV only: put an apostrophe before column names and values that a spreadsheet would run as formulas. Leave it out if a "
             "program reads the file."
         )
     ),
@@ -105,8 +105,8 @@ AskedQuestion = Annotated[
         min_length=1,
         max_length=LONGEST,
         description=(
-            "Such as `age by sex where region = north`, `mean of age by sex` or `share of sick = yes by ward`; see the "
-            "page on asking."
+            "For example `age by sex where region = north`, `mean of age by sex` or `share of sick = yes by ward`; see the "
+            "documentation's page on asking."
         ),
     ),
 ]
@@ -121,7 +121,7 @@ def list_releases(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> ReleaseList:
-    """The releases the key may see, newest first; of one dataset or one job where asked for."""
+    """The releases that the key may see, newest first; optionally of one dataset or job only."""
     rows, next_before = repository.page(
         session, principal, dataset_id=dataset_id, job_id=job_id, limit=limit, before=before
     )
@@ -130,7 +130,7 @@ def list_releases(
 
 @router.get("/{release_id}", summary="Read a release", responses=problems(ReleaseNotFound))
 def read_release(release_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> ReleaseView:
-    """Where the parts of the release are."""
+    """The release, with links to its parts."""
     return ReleaseView.of(repository.visible(session, release_id, principal))
 
 
@@ -143,7 +143,7 @@ def read_release(release_id: UUID, principal: CurrentPrincipal, session: OpenSes
 def download_bundle(
     release_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> StreamingResponse:
-    """The generator as a ZIP: weights, ONNX network, domain, certificate, and how to sample without this service."""
+    """The generator as a ZIP: weights, ONNX network, domain, certificate, and instructions for sampling without this service."""
     release = repository.visible(session, release_id, principal)
     return context.sampling.streams.answer(
         _object_pieces(context.store.open(release.bundle_key)),
@@ -159,13 +159,13 @@ def download_bundle(
     responses={**problems(ReleaseNotFound), **_CERTIFICATE},
 )
 def read_certificate(release_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> JSONResponse:
-    """What was spent, by which mechanism, and what is needed to compute it again."""
+    """The spent budget, the mechanisms, and everything needed to recompute it."""
     return JSONResponse(repository.visible(session, release_id, principal).certificate)
 
 
 @router.get(
     "/{release_id}/samples",
-    summary="Draw synthetic rows or images",
+    summary="Sample synthetic rows or images",
     response_class=StreamingResponse,
     responses={**problems(*SAMPLING_ERRORS), **_SAMPLES},
 )
@@ -179,7 +179,7 @@ def draw_samples(
     where: Where = None,
     spreadsheet_safe: SpreadsheetSafe = False,
 ) -> StreamingResponse:
-    """Rows or images drawn from the generator and streamed as they are made. This costs no privacy, however many."""
+    """Rows or images sampled from the generator, streamed as they are made. This costs no privacy, for any number."""
     release = repository.visible(session, release_id, principal)
     bundle_key = release.bundle_key
     samples = context.sampling.samplers.get(release.id, lambda: _open(context, bundle_key))
@@ -194,7 +194,7 @@ def draw_samples(
 
 @router.get(
     "/{release_id}/counts",
-    summary="Ask the noisy counts",
+    summary="Query the noisy counts",
     responses=problems(ReleaseNotFound, QuestionInvalid, NoCounts, NotCounted, AnswerTooLong),
 )
 def ask_counts(
@@ -218,27 +218,27 @@ def check_rules(
 ) -> RulesCheckView:
     """Which declared rules between columns the noisy counts of the release contradict. This costs no privacy.
 
-    Computed from the released counts and the declared domain alone: no record is looked at.
+    Computed from the released counts and the declared domain alone; no record is read.
     """
     release = repository.visible(session, release_id, principal)
     return RulesCheckView.of(_opened_counts(context, release).rules_check)
 
 
 def condition_of(where: str | None) -> dict[str, Any]:
-    """Read the columns that are to be fixed.
+    """Parse the columns to fix.
 
     Raises:
-        InvalidCondition: It is not a JSON object.
+        InvalidCondition: Not a JSON object.
     """
     if where is None:
         return {}
     try:
-        told = json.loads(where)
+        condition = json.loads(where)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        condition = None
+    if not isinstance(condition, dict):
         raise InvalidCondition("The condition is not a JSON object.")
-    return told
+    return condition
 
 
 def _open(context: AppContext, bundle_key: str) -> Samples:

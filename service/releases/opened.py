@@ -1,4 +1,4 @@
-"""Opened parts of releases, kept while they are in use: opening a generator takes far longer than drawing a few rows."""
+"""LRU cache of opened release parts: opening a generator takes far longer than sampling a few rows."""
 
 import threading
 from collections import OrderedDict
@@ -10,10 +10,10 @@ Opened = TypeVar("Opened")
 
 
 class OpenedCache(Generic[Opened]):
-    """The most recently used parts of one kind. A part is opened once even if many ask for it at the same time.
+    """The most recently used parts of one kind. A part is opened only once, even for concurrent callers.
 
     Args:
-        capacity: How many are kept.
+        capacity: Number of parts kept.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -23,7 +23,7 @@ class OpenedCache(Generic[Opened]):
         self._opening: dict[UUID, threading.Lock] = {}
 
     def get(self, release_id: UUID, opener: Callable[[], Opened]) -> Opened:
-        """The part of a release, opened by ``opener`` if it is not kept. A failure to open is not kept."""
+        """The part of a release, opened by ``opener`` on a cache miss. Failures are not cached."""
         with self._lock:
             turn = self._opening.setdefault(release_id, threading.Lock())
         with turn:

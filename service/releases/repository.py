@@ -1,4 +1,4 @@
-"""All SQL on the table of releases; whoever sees a dataset sees what was released from it."""
+"""All SQL on the table of releases. Releases are visible to everyone who can see the dataset."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,10 +20,10 @@ Published = dict[UUID, tuple[UUID, dict[str, Any] | None]]
 
 
 def visible(session: Session, release_id: UUID, principal: Principal) -> Release:
-    """A release the principal may see.
+    """A release that the principal may see.
 
     Raises:
-        ReleaseNotFound: No such release, or not for this principal.
+        ReleaseNotFound: No such release, or not visible to this principal.
     """
     query = select(Release).join(Dataset, Dataset.id == Release.dataset_id)
     row = session.scalar(query.where(Release.id == release_id, visible_to(principal)))
@@ -41,7 +41,7 @@ def page(
     limit: int,
     before: UUID | None,
 ) -> tuple[Sequence[Release], UUID | None]:
-    """A page of the releases the principal may see, of one dataset or job where one is named."""
+    """A page of the releases that the principal may see, optionally of one dataset or job."""
     query = select(Release).join(Dataset, Dataset.id == Release.dataset_id).where(visible_to(principal))
     if dataset_id is not None:
         query = query.where(Release.dataset_id == dataset_id)
@@ -57,7 +57,7 @@ def newest(session: Session, dataset_id: UUID, principal: Principal, *, limit: i
 
 
 def published_by(session: Session, job_ids: Sequence[UUID]) -> Published:
-    """What each of these jobs released that released something."""
+    """The releases of those given jobs that published one."""
     found = select(Release.job_id, Release.id, Release.certificate[MEMBER])
     rows = session.execute(found.where(Release.job_id.in_(job_ids)))
     return {job_id: (release_id, check) for job_id, release_id, check in rows}

@@ -14,7 +14,7 @@ from service.wire import coarse
 
 
 class SampleFormat(StrEnum):
-    """How synthetic rows or images are written."""
+    """File formats of synthetic rows or images."""
 
     CSV = "csv"
     PARQUET = "parquet"
@@ -32,7 +32,7 @@ class ReleaseView(BaseModel):
     job_id: UUID
     dataset_id: UUID
     created_at: datetime
-    links: dict[str, str] = Field(description="Where the parts are: bundle, certificate, samples.")
+    links: dict[str, str] = Field(description="Paths of the parts: bundle, certificate, samples.")
 
     @classmethod
     def of(cls, row: Release) -> Self:
@@ -51,26 +51,26 @@ class ReleaseList(BaseModel):
     """A page of releases, newest first."""
 
     items: list[ReleaseView]
-    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
 
 
 class AnswerRow(BaseModel):
     """One row of an answer."""
 
-    values: list[str] = Field(description="What the columns of the answer hold.")
+    values: list[str] = Field(description="Values of the answer's columns.")
     estimate: float | None = Field(
-        description="Clipped to what is possible; null for a ratio over what is within noise of nothing."
+        description="Clipped to the possible range; null for a ratio whose denominator is indistinguishable from zero."
     )
     low: float | None = Field(
-        description="Lower end of the 95 % interval; null where there is no interval, of an assumption."
+        description="Lower end of the 95 % interval; null without an interval, as for assumed answers."
     )
-    high: float | None = Field(description="Upper end of it; null likewise.")
+    high: float | None = Field(description="Upper end of the interval; null likewise.")
     standard_error: float | None = Field(
-        description="Of the estimate before it is clipped; null for a ratio over noise, and for an assumption."
+        description="Standard error of the estimate before clipping; null for a ratio over noise, and for assumed answers."
     )
-    unbiased: float | None = Field(
-        description="The estimate before it is clipped, for adding up; null likewise."
-    )
+    unbiased: float | None = Field(description="The estimate before clipping, for summation; null likewise.")
 
 
 class AnswerView(BaseModel):
@@ -79,64 +79,64 @@ class AnswerView(BaseModel):
     schema_: Literal["understudy.answer/1"] = Field(alias="schema")
     measure: Literal["count", "mean", "share"]
     basis: Literal["counted", "assumed"] = Field(
-        description="assumed: the columns were not counted together, and the first note says what was assumed of them."
+        description="assumed: the columns were not counted jointly, and the first note states the assumption."
     )
-    columns: list[str] = Field(description="What the rows are of.")
+    columns: list[str] = Field(description="The columns of the rows.")
     rows: list[AnswerRow]
-    counted: str = Field(description="What a count counts.")
-    confidence: float = Field(description="Share of releases whose intervals hold the truth.")
+    counted: str = Field(description="The unit of a count.")
+    confidence: float = Field(description="Share of releases whose intervals contain the true value.")
     drawn_rows: int | None = Field(
-        description="Synthetic rows below which their sampling error alone exceeds that of this answer's largest group."
+        description="Number of synthetic rows below which their sampling error alone exceeds the error of this answer's largest group."
     )
-    notes: list[str] = Field(description="What to know before the numbers are used.")
+    notes: list[str] = Field(description="Caveats for using the numbers.")
 
     @classmethod
     def of(cls, answer: Answer) -> Self:
-        """Show an answer."""
+        """Convert an answer."""
         return cls.model_validate(answer.to_json())
 
 
 class ContradictionView(BaseModel):
-    """Two columns whose counts say that records break a rule."""
+    """Two columns whose counts contradict a rule."""
 
     columns: list[str] = Field(description="The two columns.")
     estimate: float = Field(
-        description="Records whose values of the two columns the rule forbids; others may break it unseen."
+        description="Estimated number of records with forbidden values in the two columns; others may break the rule unseen."
     )
     low: float = Field(description="Lower end of the 95 % interval.")
-    high: float = Field(description="Upper end of it.")
+    high: float = Field(description="Upper end of the interval.")
     standard_error: float
 
 
 class CheckedRuleView(BaseModel):
-    """What the counts say of one rule."""
+    """The result of checking one rule."""
 
-    pointer: str = Field(description="Where the rule stands in the domain document, as a JSON pointer.")
+    pointer: str = Field(description="Location of the rule in the domain document, as a JSON pointer.")
     kind: str
-    columns: list[str] = Field(description="All columns that the rule ties together.")
+    columns: list[str] = Field(description="All columns of the rule.")
     finding: Finding = Field(
-        description="not-checked: the rule forbids no pair of codes of two columns that were counted together."
+        description="not-checked: the rule forbids no pair of codes of two columns with joint counts."
     )
     contradictions: list[ContradictionView] = Field(
-        description="One for each two columns whose count of forbidden records stands clearly above zero: by four standard errors or more."
+        description="One per pair of columns whose count of forbidden records is at least four standard errors above zero."
     )
 
 
 class RulesCheckView(BaseModel):
-    """The declared rules between columns, held against noisy counts."""
+    """The declared rules between columns, compared with noisy counts."""
 
     schema_: Literal["understudy.rules-check/1"] = Field(alias="schema")
-    rules: list[CheckedRuleView] = Field(description="In the order of the domain; empty where it has none.")
-    counted: str = Field(description="What a count counts.")
-    confidence: float = Field(description="Share of releases whose intervals hold the truth.")
-    code: str | None = Field(description="rule-contradicted; null where no rule is.")
-    remedy: str | None = Field(description="What to do; null where no rule is contradicted.")
+    rules: list[CheckedRuleView] = Field(description="In the order of the domain; empty without rules.")
+    counted: str = Field(description="The unit of a count.")
+    confidence: float = Field(description="Share of releases whose intervals contain the true value.")
+    code: str | None = Field(description="rule-contradicted; null if no rule is contradicted.")
+    remedy: str | None = Field(description="What to do; null if no rule is contradicted.")
 
     @classmethod
     def of(cls, check: RulesCheck) -> Self:
-        """Show a check."""
+        """Convert a check."""
         return cls.model_validate(check.to_json())
 
 
 Certificate = dict[str, Any]
-"""What was spent, by which mechanism, and how to compute it again; its form is described in the documentation."""
+"""The spent budget, the mechanisms and how to recompute it; the documentation describes the format."""

@@ -1,4 +1,4 @@
-"""Files of any length as answers: produced a piece at a time, in a bounded room, stopped when the reader leaves."""
+"""Streamed responses of any length: produced in chunks by a bounded worker pool, stopped when the client disconnects."""
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack
@@ -14,18 +14,14 @@ from service.edge.concurrency import ConcurrencyLimit, ServiceBusy
 from service.problem import response_to
 
 Pieces = Generator[bytes, None, None]
-"""What makes an answer: a generator, for it can be told to stop."""
+"""Source of a response: a generator, because it can be closed."""
 
 
 class Streams:
-    """The room in which answers are produced.
+    """The worker pool for streamed responses.
 
-    Producing takes processor time, so only ``workers`` pieces are made at once, in threads of their own: the threads
-    that serve all other requests stay free. At most ``streams`` answers are open at a time.
-
-    Args:
-        workers: How many pieces are made at once.
-        streams: How many answers may be open at once.
+    Producing chunks takes CPU time, so only ``workers`` chunks are made concurrently, in separate threads: the threads
+    for all other requests stay free. At most ``streams`` responses are open at a time.
     """
 
     def __init__(self, *, workers: int, streams: int) -> None:
@@ -34,11 +30,11 @@ class Streams:
         self._limiter: anyio.CapacityLimiter | None = None
 
     def answer(self, pieces: Pieces, *, media_type: str, headers: dict[str, str]) -> StreamingResponse:
-        """An answer that sends the pieces as they are made, or says that the service is busy."""
+        """A response that sends the chunks as they are made, or reports that the service is busy."""
         return _StoppableStream(self._produce(pieces), self.limit, media_type=media_type, headers=headers)
 
     async def _produce(self, pieces: Pieces) -> AsyncGenerator[bytes]:
-        # The limiter belongs to the event loop, which exists only now.
+        # The limiter is bound to the event loop, which does not exist before this point.
         self._limiter = self._limiter or anyio.CapacityLimiter(self._workers)
         try:
             while True:
@@ -53,7 +49,7 @@ class Streams:
 
 
 class _StoppableStream(StreamingResponse):
-    """A streamed answer that closes its source when the reader leaves, and gives its place back in any case."""
+    """A streaming response that closes its source when the client disconnects, and always releases its slot."""
 
     def __init__(
         self,
@@ -68,7 +64,7 @@ class _StoppableStream(StreamingResponse):
         self.limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the pieces, holding a place. It is taken here and not earlier: an answer may never be sent."""
+        """Send the chunks while holding a slot. The slot is taken here and not earlier, because a response may never be sent."""
         async with AsyncExitStack() as cleanup:
             cleanup.push_async_callback(self._close)
             try:
@@ -80,7 +76,7 @@ class _StoppableStream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
     async def _close(self) -> None:
-        # Left to the garbage collector, an abandoned generator would hold its threads for a while.
+        # Close explicitly: until garbage collection, an abandoned generator would keep its threads.
         with anyio.CancelScope(shield=True):
             await self._produced.aclose()
         get_logger().info("download-ended")

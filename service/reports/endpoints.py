@@ -1,7 +1,7 @@
-"""Owner reports: real rows beside synthetic ones, for the owner of the rows and nobody else, at no charge.
+"""Owner reports: real rows compared with synthetic ones, sealed to the owner of the rows, at no privacy cost.
 
-To everybody else, whatever their roles, a report does not exist: not in a list, not by its id. That one was ordered, read or
-deleted is in the audit log, as an act of the owner; nothing there, in logs or in metrics depends on what it says.
+To everyone else, regardless of role, a report does not exist, neither in a list nor by its id. The audit log records that
+the owner ordered, read or deleted one; nothing there, in logs or in metrics depends on its content.
 """
 
 from http import HTTPStatus
@@ -53,9 +53,9 @@ def order_sealed_report(
     session: OpenSession,
     response: Response,
 ) -> SealedReportView:
-    """Have the release compared with the real rows, for the owner of the rows alone. It costs no budget, because it is sealed.
+    """Compare the release with the real rows, for the owner of the rows only. It costs no budget, because it is sealed.
 
-    Of a release and a column there is one report: asking again gives the one that there is, unless it has failed.
+    There is one report per release and column: ordering it again returns the existing report, unless it has failed.
     """
     room.require_report(session, principal.id, limit=context.settings.quota_queued_jobs)
     release = repository.owned_release(session, release_id, principal)
@@ -77,13 +77,13 @@ def order_sealed_report(
 
 @router.get(
     "/releases/{release_id}/sealed-reports",
-    summary="List the owner reports on a release",
+    summary="List the owner reports of a release",
     responses=problems(ReleaseNotFound, RecoveryHold),
 )
 def list_sealed_reports(
     release_id: UUID, principal: CurrentPrincipal, session: OpenSession
 ) -> SealedReportList:
-    """The reports on a release, newest first. For the owner of the rows."""
+    """The reports of a release, newest first. For the owner of the rows."""
     repository.owned_release(session, release_id, principal)
     return SealedReportList(
         items=[SealedReportView.of(row) for row in repository.of_release(session, release_id)]
@@ -91,12 +91,12 @@ def list_sealed_reports(
 
 
 @router.get(
-    "/sealed-reports/{sealed_report_id}", summary="Read how far an owner report is", responses=problems(OwnerReportNotFound, RecoveryHold)
+    "/sealed-reports/{sealed_report_id}", summary="Read the state of an owner report", responses=problems(OwnerReportNotFound, RecoveryHold)
 )  # fmt: skip
 def read_sealed_report(
     sealed_report_id: UUID, principal: CurrentPrincipal, session: OpenSession
 ) -> SealedReportView:
-    """Its state, and where the file is once it is made. For the owner of the rows."""
+    """Its state, and the path of the file once it is ready. For the owner of the rows."""
     return SealedReportView.of(repository.owned(session, sealed_report_id, principal)[0])
 
 
@@ -136,7 +136,7 @@ def download_sealed_report(
 def delete_sealed_report(
     sealed_report_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> None:
-    """Remove a report, made or not. For the owner of the rows; another can be ordered, and says the same."""
+    """Delete a report in any state. For the owner of the rows, who can order it again with the same result."""
     report, _ = repository.owned(session, sealed_report_id, principal, lock=True)
     key = report.object_key
     session.delete(report)
@@ -146,5 +146,5 @@ def delete_sealed_report(
 
 
 def _remove(context: AppContext, key: str) -> None:
-    """An object that cannot be removed now is an orphan, which upkeep removes."""
+    """Remove an object. If that fails now, upkeep removes it later as an orphan."""
     context.store.delete(key)

@@ -1,33 +1,33 @@
-"""What goes wrong with owner reports here; what the order itself may break is in core.reports.errors.
+"""Errors of owner report requests; those of the order itself are in core.reports.errors.
 
 UnderstudyError
   * NotFound
-    x OwnerReportNotFound  404  no such report, or on somebody else's dataset
+    x OwnerReportNotFound  404  no such report, or on someone else's dataset
   * Conflict
-    x OwnerReportNotMade   409  it is not made yet, or could not be made
+    x OwnerReportNotMade   409  it is not ready yet, or has failed
 """
 
 from core.errors import Conflict, NotFound
 
 
 class OwnerReportNotFound(NotFound):
-    """There is no such report, or it is on somebody else's dataset."""
+    """No such report, or on someone else's dataset."""
 
     code = "sealed-report-not-found"
     standing_remedy = (
-        "List the reports on a release of your own with GET /v1/releases/{release_id}/sealed-reports."
+        "List the reports of one of your releases with GET /v1/releases/{release_id}/sealed-reports."
     )
 
     def __init__(self) -> None:
-        super().__init__("There is no such owner report.")
+        super().__init__("No such owner report.")
 
 
 class OwnerReportNotMade(Conflict):
-    """The report is not made yet, or could not be made."""
+    """The report is not ready yet, or has failed."""
 
     code = "sealed-report-not-made"
-    title = "The report is not there"
-    standing_remedy = "Look at its state; of one that failed, order another."
+    title = "The report is not ready"
+    standing_remedy = "Check its state; if it has failed, order another report."
 
     def __init__(self) -> None:
-        super().__init__("There is no file of this report yet.")
+        super().__init__("This report has no file yet.")

@@ -1,4 +1,4 @@
-"""All SQL that shows owner reports: every statement asks for the owner of the dataset, whatever other roles a key has."""
+"""All SQL that reads owner reports. Every statement requires the dataset's owner, regardless of other roles of the key."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,14 +15,14 @@ from service.releases.errors import ReleaseNotFound
 from service.reports.errors import OwnerReportNotFound
 
 MOST: Final = 200
-"""Of a release so many reports are listed; there is at most one for each column, and those that failed."""
+"""Maximum number of listed reports per release; there is at most one per column, plus failed ones."""
 
 
 def owned_release(session: Session, release_id: UUID, principal: Principal) -> Release:
-    """A release of a dataset that belongs to the principal.
+    """A release of a dataset of the principal.
 
     Raises:
-        ReleaseNotFound: No such release, or of somebody else's dataset.
+        ReleaseNotFound: No such release, or of someone else's dataset.
     """
     query = select(Release).join(Dataset, Dataset.id == Release.dataset_id)
     found = session.scalar(query.where(Release.id == release_id, Dataset.owner_id == principal.id))
@@ -32,7 +32,7 @@ def owned_release(session: Session, release_id: UUID, principal: Principal) -> R
 
 
 def of_release(session: Session, release_id: UUID) -> Sequence[OwnerReport]:
-    """The reports on a release, newest first."""
+    """The reports of a release, newest first."""
     query = select(OwnerReport).where(OwnerReport.release_id == release_id)
     newest = query.order_by(OwnerReport.created_at.desc(), OwnerReport.id.desc())
     return session.scalars(newest.limit(MOST)).all()
@@ -41,16 +41,16 @@ def of_release(session: Session, release_id: UUID) -> Sequence[OwnerReport]:
 def owned(
     session: Session, report_id: UUID, principal: Principal, *, lock: bool = False
 ) -> tuple[OwnerReport, Dataset]:
-    """A report on a dataset that belongs to the principal, with the dataset.
+    """A report on a dataset of the principal, with the dataset.
 
     Args:
         session: The transaction.
         report_id: The report.
-        principal: Who asks.
-        lock: Whether the report's row is locked until the transaction ends.
+        principal: The caller.
+        lock: Whether to lock the report's row until the transaction ends.
 
     Raises:
-        OwnerReportNotFound: No such report, or on somebody else's dataset.
+        OwnerReportNotFound: No such report, or on someone else's dataset.
     """
     query = select(OwnerReport, Dataset).join(Dataset, Dataset.id == OwnerReport.dataset_id)
     query = query.where(OwnerReport.id == report_id, Dataset.owner_id == principal.id)

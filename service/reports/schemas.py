@@ -1,4 +1,4 @@
-"""Wire types of owner reports. None of them holds anything of a report but where its file is."""
+"""Wire types of owner reports. Apart from the path of the file, they contain nothing of a report's content."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -13,30 +13,32 @@ ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=200), Aft
 
 
 class SealedReportOrder(BaseModel):
-    """What an owner report shall look at besides everything that it always looks at."""
+    """Options of an owner report."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"target": "income"}]})
 
     target: ColumnName | None = Field(
         None,
-        description="The column to predict from the others; else the domain's target, else the last modelled column.",
+        description="The column to predict from the others. Default: the domain's target, else the last modelled column.",
     )
 
 
 class SealedReportView(BaseModel):
-    """A report that is sealed to the owner of the rows. For the owner only: NOT differentially private."""
+    """An owner report, sealed to the owner of the rows. For the owner only: NOT differentially private."""
 
     id: UUID
     release_id: UUID
     dataset_id: UUID
-    target: str = Field(description="The column that is predicted from the others.")
-    state: str = Field(description="queued, running, made or failed. An end shows at an edge of time only.")
+    target: str = Field(description="The column predicted from the others.")
+    state: str = Field(
+        description="queued, running, made or failed. The end becomes visible only at a time boundary."
+    )
     failure: str | None = Field(
-        description="Stable code of a report whose attempts are used up. What goes wrong among rows is told in the file."
+        description="Stable error code once all attempts have failed. Problems with rows are described in the file."
     )
     created_at: datetime
     finished_at: datetime | None
-    file: str | None = Field(description="Where the file is, once it is made.")
+    file: str | None = Field(description="Path of the file, once it is ready.")
 
     @classmethod
     def of(cls, row: OwnerReport) -> Self:
@@ -55,6 +57,6 @@ class SealedReportView(BaseModel):
 
 
 class SealedReportList(BaseModel):
-    """The owner reports on one release, newest first."""
+    """The owner reports of one release, newest first."""
 
     items: list[SealedReportView]

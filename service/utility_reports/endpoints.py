@@ -1,4 +1,4 @@
-"""Utility reports: what was measured, with noise and for a price, of a release against its dataset."""
+"""Utility reports: differentially private measurements of a release against its dataset, at a privacy cost."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ _DOCUMENT: dict[int | str, dict[str, Any]] = {
 
 @router.get(
     "/releases/{release_id}/charged-reports",
-    summary="List the utility reports about a release",
+    summary="List the utility reports of a release",
     responses=problems(ReleaseNotFound),
 )
 def list_charged_reports(
@@ -35,7 +35,7 @@ def list_charged_reports(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> ChargedReportList:
-    """What was measured of the release, newest first. One is ordered with `POST /v1/jobs` and its member `report`."""
+    """The utility reports of the release, newest first. Order one with `POST /v1/jobs` and its member `report`."""
     release = releases.visible(session, release_id, principal)
     rows, next_before = repository.page(session, release.id, limit=limit, before=before)
     return ChargedReportList(items=[ChargedReportView.of(row) for row in rows], next_before=next_before)
@@ -50,5 +50,5 @@ def list_charged_reports(
 def read_charged_report(
     charged_report_id: UUID, principal: CurrentPrincipal, session: OpenSession
 ) -> JSONResponse:
-    """Noisy errors of columns and pairs and a noisy score with intervals, what they cost, and the signature over it all."""
+    """Noisy errors of columns and pairs and a noisy score, with intervals, cost, and a signature over everything."""
     return JSONResponse(repository.visible(session, charged_report_id, principal).document)

@@ -1,4 +1,4 @@
-"""All SQL that shows utility reports; whoever sees a release sees what was measured of it."""
+"""All SQL that reads utility reports. They are visible to everyone who can see the release."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -30,6 +30,6 @@ def visible(session: Session, report_id: UUID, principal: Principal) -> UtilityR
 def page(
     session: Session, release_id: UUID, *, limit: int, before: UUID | None
 ) -> tuple[Sequence[UtilityReport], UUID | None]:
-    """A page of the reports about a release that is known to be visible."""
+    """A page of the reports of a release already known to be visible."""
     query = select(UtilityReport).where(UtilityReport.release_id == release_id)
     return page_of(session, query, UtilityReport, limit=limit, before=before)

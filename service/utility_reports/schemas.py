@@ -11,15 +11,15 @@ from service.wire import coarse
 
 
 class ChargedReportView(BaseModel):
-    """A utility report, in one line; the report itself is a signed document."""
+    """Summary of a utility report. The report itself is a signed document."""
 
     id: UUID
     job_id: UUID
     release_id: UUID
     dataset_id: UUID
-    epsilon: float = Field(description="What it promises.")
+    epsilon: float = Field(description="Epsilon of its guarantee.")
     delta: float
-    target: str | None = Field(description="The column that was predicted; null where there is no score.")
+    target: str | None = Field(description="The predicted column; null without a score.")
     created_at: datetime
 
     @classmethod
@@ -42,4 +42,6 @@ class ChargedReportList(BaseModel):
     """A page of utility reports, newest first."""
 
     items: list[ChargedReportView]
-    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
