@@ -1,4 +1,4 @@
-"""The application, put together: edges outside, domains inside, every part injected."""
+"""The application factory: middleware outside, domain routers inside, all dependencies injected."""
 
 import os
 import re
@@ -103,8 +103,8 @@ SAMPLERS_KEPT = 8
 COUNTS_KEPT = 4
 PIECES_AT_ONCE = 2
 
-# FastAPI's own telemetry would export bodies of refused requests and texts of exceptions wherever OpenTelemetry is
-# configured, even by an environment variable.
+# FastAPI's own telemetry would export bodies of refused requests and exception texts whenever OpenTelemetry is
+# configured, even through an environment variable.
 _NO_TELEMETRY: TelemetryConfig = {
     "tracing": False,
     "metrics": False,
@@ -131,8 +131,8 @@ _EVERYWHERE = (
     InternalError,
 )
 _DESCRIPTION = (
-    "Publishes an understudy of private data, never the data. Every refusal is `application/problem+json` with a "
-    "stable `code`; times are rounded up to the minute; nothing that is not the owner's report depends on rows."
+    "Publishes synthetic data in place of private data, never the data itself. Every error is `application/problem+json` with a "
+    "stable `code`; times are rounded up to the minute; only reports to the owner depend on rows without differential privacy."
 )
 
 
@@ -150,14 +150,14 @@ def create_app(
     """Build the API.
 
     Args:
-        settings: What the operator set.
-        database: Where transactions come from; made from the settings where not given, like the next two.
-        queue: Where trainings are announced.
-        store: Where sealed objects lie.
-        clock: Tells the time.
+        settings: The operator's settings.
+        database: Source of transactions; built from the settings by default, like the next two.
+        queue: Announces jobs to workers.
+        store: Store of sealed objects.
+        clock: Source of the time.
         entropy: Random bytes of the operating system.
-        tracer: Makes spans; from the settings where not given.
-        pepper: Of the API keys' digests; where not given, what it is on a master key that was never rotated.
+        tracer: Creates spans; built from the settings by default.
+        pepper: Pepper of the API key digests; by default the one derived from a master key that was never rotated.
     """
     pepper = pepper or pepper_from(settings.master_key_bytes)
     context = _make_context(settings, database, queue, store, clock or SystemClock(), entropy, pepper)
@@ -176,7 +176,7 @@ def create_app(
         version=_software_version(),
         description=_DESCRIPTION,
         openapi_url="/v1/openapi.json",
-        # The interactive pages load scripts from elsewhere, which the content policy forbids.
+        # The interactive docs pages load scripts from other sites, which the content security policy forbids.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -186,7 +186,7 @@ def create_app(
     app.state.context = context
     everywhere = problems(*_EVERYWHERE)
     for domain in (
-        jobs,  # first: routes are tried in order, and jobs are polled
+        jobs,  # first: routes are matched in order, and jobs are polled often
         auth,
         principals,
         people,
@@ -212,7 +212,7 @@ def create_app(
         dossier,
         diagnosis,
     ):
-        # Not through a router of their own: every one in between is asked for each request.
+        # Included without an intermediate router: each nested router adds matching work to every request.
         app.include_router(domain.router, prefix="/v1", responses=everywhere)
     app.include_router(health.router)
     app.include_router(metrics.router)
@@ -221,7 +221,7 @@ def create_app(
     install_problems(app)
     install_pages(app)
     complete_document(app)
-    # The last added is the outermost.
+    # The middleware added last is the outermost.
     app.add_middleware(HeadAsGet)
     app.add_middleware(
         BodyLimit,
@@ -311,7 +311,7 @@ def _make_context(
 
 
 def _tokens(settings: Settings, clock: Clock) -> Tokens | None:
-    """What checks bearer tokens, where a provider is set."""
+    """The verifier of bearer tokens, if an identity provider is configured."""
     if settings.oidc_issuer is None or settings.oidc_audience is None:
         return None
     return Tokens(
@@ -324,7 +324,7 @@ def _tokens(settings: Settings, clock: Clock) -> Tokens | None:
 
 
 def _connections_kept(database: Database) -> int:
-    """How many connections the pool keeps open; it opens further ones under load."""
+    """The number of connections that the pool keeps open; it opens more under load."""
     pool = database.engine.pool
     assert isinstance(pool, QueuePool)
     return pool.size()

@@ -1,4 +1,4 @@
-"""The application as servers load it: ``uvicorn service.asgi:app``. Reads the settings from the environment."""
+"""The ASGI entry point: ``uvicorn service.asgi:app``. Reads the settings from the environment."""
 
 import sys
 import time
@@ -22,11 +22,11 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 def pepper_of(settings: Settings) -> bytes:
-    """The pepper of API keys; waits for a database that is just starting.
+    """The pepper of API key digests; waits for a database that is starting up.
 
     Raises:
-        DatabaseUnavailable: It did not answer for a minute.
-        SealBroken: The master key is not the one that the pepper is sealed under.
+        DatabaseUnavailable: No answer for one minute.
+        SealBroken: The pepper is sealed under another master key.
     """
     end = time.monotonic() + PATIENCE_SECONDS
     with closing(Database(settings.database_url, pool_size=1, max_overflow=0)) as database:
@@ -46,26 +46,22 @@ configure_logs(role="api")
 try:
     settings = read_settings()
 except ValueError as refusal:
-    # Names settings, never a value; a traceback would only hide it.
+    # The message names settings, never values; a traceback would only hide it.
     sys.exit(f"understudy: {refusal}")
 
 
 class Served:
-    """The application, built when the server starts it up: importing this module asks no database anything.
-
-    Args:
-        settings: What the operator set.
-    """
+    """The application, built at server startup, so that importing this module queries no database."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve; the first call is the server's startup."""
+        """Serve; the first call is the server's lifespan startup."""
         if self._app is None:
             made = create_app(self._settings, pepper=pepper_of(self._settings))
-            # Before the first order: a database that was restored may have forgotten what was spent.
+            # Before the first order: a database restored from a backup may lack spent budget.
             compare_at_start(made.state.context.witness)
             self._app = made
         await self._app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""What the service writes into the append-only audit log: who did what to which object, from where, by opaque ids."""
+"""Writes to the append-only audit log: actor, action, object and client address, as opaque ids."""
 
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from service.edge.request_id import current_request_id
 
 
 def record(session: Session, principal: Principal, *, action: str, object_id: object, clock: Clock) -> None:
-    """Note, in the transaction that does it, that a principal did something; the request says from where."""
+    """Log an action in the transaction that performs it. The client address comes from the current request."""
     log.append(
         session,
         actor=actor_of(principal),
@@ -26,5 +26,5 @@ def record(session: Session, principal: Principal, *, action: str, object_id: ob
 
 
 def concerns(object_id: UUID) -> None:
-    """Say what a request is about whose path does not, for the case that it is refused."""
+    """Name the object of a request whose path has no id, in case the request is refused and logged."""
     current_trail().object_id = object_id

@@ -1,4 +1,4 @@
-"""What endpoints share: made once per process, injected into each request."""
+"""Dependencies shared by endpoints: created once per process, injected into each request."""
 
 from dataclasses import dataclass
 
@@ -29,15 +29,13 @@ from service.releases.streaming import Streams
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who asks, and how often they may.
+    """Authentication and rate limiting.
 
     Args:
-        keys: API keys.
         enrolments: Invitations of people, and the tokens with which they create their first key.
-        sessions: Browser sessions.
         throttle: Delays after failed logins.
-        authenticator: Credentials to principals.
-        rates: Rate limits by key.
+        authenticator: Maps credentials to principals.
+        rates: Rate limits per key.
     """
 
     keys: KeyDirectory
@@ -50,12 +48,12 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Opened releases, and the streams in which rows are drawn from them.
+    """Opened releases, and the streams that sample rows from them.
 
     Args:
         samplers: Cache of opened generators.
         counts: Cache of opened noisy counts.
-        streams: Bounded worker threads that draw rows and stream them.
+        streams: Bounded worker threads that sample rows and stream them.
     """
 
     samplers: OpenedCache[Samples]
@@ -65,11 +63,11 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of this process one kind of request may take at once.
+    """Concurrency limits per kind of request.
 
     Args:
-        uploads: Uploads in one request.
-        intakes: Uploads in parts whose rows are taken in.
+        uploads: Uploads sent in one request.
+        intakes: Multipart uploads whose rows are being ingested.
         transactions: Requests that hold a transaction across threads.
     """
 
@@ -83,16 +81,13 @@ class AppContext:
     """The dependencies of one API process.
 
     Args:
-        settings: The operator's settings.
-        clock: The time.
         entropy: Random bytes of the operating system.
-        database: Transactions.
-        queue: Announces trainings to workers after the commit.
-        store: Sealed objects.
-        witness: Compares ledgers with their heads noted outside the database.
-        planner: Plans and quotes; pure, cached, a few at a time.
+        queue: Announces jobs to workers after the commit.
+        store: Store of sealed objects.
+        witness: Compares ledgers with their heads recorded outside the database.
+        planner: Makes plans and quotes: pure, cached, with bounded concurrency.
         job_watch: Job states, once or as a stream.
-        recorder: Counts answers of this process and refusals of the ledger.
+        recorder: Counts responses of this process and refusals by the ledger.
     """
 
     settings: Settings

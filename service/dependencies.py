@@ -1,13 +1,13 @@
-"""What endpoints ask for in their signatures.
+"""FastAPI dependencies that endpoints declare in their signatures.
 
-``OpenSession`` is the request's transaction. Its dependency has ``scope="function"``: FastAPI then ends it, and so
-commits, before the answer is sent. With the default scope a failing commit would still be answered with 201.
+``OpenSession`` is the request's transaction. Its dependency has ``scope="function"``: FastAPI then closes it, and so
+commits, before the response is sent. With the default scope, a failing commit would still be answered with 201.
 
-Between its steps (dependencies, endpoint, writing the answer as JSON) a request moves from thread to thread. One that
-holds a connection while it waits for a thread, and all threads waiting for a connection, would wait for ever. So only
-as many requests as the pool keeps connections open hold a transaction across threads; they queue on the event loop,
-which costs no thread. Authentication and other short reads open and end their transaction within one thread, and
-always find one of the connections that the pool opens beyond those.
+A request moves between threads from step to step (dependencies, endpoint, JSON serialisation). If requests held
+connections while waiting for threads, and all threads waited for connections, they would deadlock. So the number of
+requests that hold a transaction across threads is limited to the connections that the pool keeps open; the others queue
+on the event loop, which costs no thread. Authentication and other short reads begin and end their transaction within
+one thread, and always find one of the additional connections that the pool opens.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -43,7 +43,7 @@ from service.edge.audit_trail import current_trail
 _bearer = HTTPBearer(
     auto_error=False,
     scheme_name="API key",
-    description="`Authorization: Bearer us_...`, or a bearer token of the identity provider where one is set.",
+    description="`Authorization: Bearer us_...`, or a bearer token of the identity provider if one is configured.",
 )
 _session = APIKeyCookie(
     name=COOKIE,
@@ -60,7 +60,7 @@ def context_of(request: Request) -> AppContext:
 
 
 async def get_context(request: Request) -> AppContext:
-    """The same for signatures; on the event loop, because a plain function would be sent to a thread and back."""
+    """The same as a dependency; asynchronous, because a plain function would make a round trip through a thread."""
     return context_of(request)
 
 
@@ -68,7 +68,7 @@ InjectedContext = Annotated[AppContext, Depends(get_context)]
 
 
 async def hold_place(context: InjectedContext) -> AsyncIterator[None]:
-    """One of the places for requests with a transaction, given back after the commit."""
+    """Hold one of the slots for requests with a transaction; release it after the commit."""
     async with context.limits.transactions:
         yield
 
@@ -89,7 +89,7 @@ Cookie = Annotated[str | None, Depends(_session)]
 
 
 async def present(request: Request, credentials: Credentials, _cookie: Cookie) -> Proof:
-    """What the caller presents, not yet looked at. What is presented on purpose counts before what a browser sends along.
+    """The caller's credentials, unverified. An `Authorization` header wins over the session cookie.
 
     Raises:
         KeyMissing: Neither a key nor a session was sent.
@@ -106,10 +106,10 @@ PresentedProof = Annotated[Proof, Depends(present)]
 
 
 async def authorise(request: Request, credentials: Credentials, _cookie: Cookie) -> Principal:
-    """Recognise who asks, count the request, and look the endpoint up in the table of who may do what.
+    """Authenticate the caller, count the request against the rate limit, and check the table of rights.
 
-    On the event loop, because most often it need not wait for anything; where it must, it does so in a thread. It
-    calls what else could be a dependency: the framework takes longer over each of those than this over its work.
+    Runs on the event loop, because it rarely has to wait; if it must, it does so in a thread. It calls its helpers
+    directly: resolving each as a dependency would take the framework longer than the work itself.
 
     Raises:
         KeyMissing: Neither a key nor a session was sent.
@@ -118,10 +118,10 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
         TokenRefused: The token is not valid here.
         IssuerUnavailable: A token cannot be checked.
         RateExceeded: The key has sent too many requests.
-        CsrfRefused: Another site may have caused a session's request.
-        RoleMissing: None of its roles may use this endpoint.
-        ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
-        RecoveryHold: It is sealed to the principal, who was recovered a short while ago.
+        CsrfRefused: A request with a session may come from another site.
+        RoleMissing: None of the principal's roles may use this endpoint.
+        ScopeMissing, KeyNarrowed: The key is restricted to other uses.
+        RecoveryHold: The data is sealed to the principal, who was recovered recently.
     """
     context = context_of(request)
     proof = await present(request, credentials, _cookie)
@@ -135,7 +135,7 @@ async def authorise(request: Request, credentials: Credentials, _cookie: Cookie)
 
 
 async def recognise(context: AppContext, proof: Proof) -> Principal:
-    """Recognise who asks, count the request, and note for the audit log whose it is.
+    """Authenticate the caller, count the request against the rate limit, and record the principal for the audit log.
 
     Raises:
         KeyRefused, SessionRefused, TokenRefused: The proof is not valid.
@@ -150,12 +150,12 @@ async def recognise(context: AppContext, proof: Proof) -> Principal:
 
 
 def require_access(principal: Principal, endpoint: str, *, at: datetime) -> None:
-    """Look an endpoint up in the table of who may do what.
+    """Check an endpoint against the table of rights.
 
     Raises:
         RoleMissing: None of the principal's roles may use it.
-        ScopeMissing, KeyNarrowed: The key is narrowed to other uses.
-        RecoveryHold: It is sealed to the principal, who was recovered a short while ago.
+        ScopeMissing, KeyNarrowed: The key is restricted to other uses.
+        RecoveryHold: The data is sealed to the principal, who was recovered recently.
     """
     access = TABLE[endpoint]
     if not principal.has(*access.roles):

@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether it can do its work."""
+"""Liveness and readiness probes."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -26,20 +26,16 @@ class Alive(BaseModel):
 
 
 class Readiness(BaseModel):
-    """What the process depends on, and whether it answers."""
+    """The state of each dependency."""
 
     status: Literal["ready", "unready"]
     checks: dict[str, Verdict] = Field(
-        description="database, migrations, broker, storage: whether each is as it must be."
+        description="The state of each of database, migrations, broker and storage."
     )
 
 
 class ReadinessProbe:
-    """The readiness, asked for at most once a second however many probe, in time whatever hangs.
-
-    Args:
-        parts: What to ask.
-    """
+    """Checks readiness at most once a second for any number of callers, and answers in time even if a check hangs."""
 
     def __init__(self, context: AppContext) -> None:
         probe = Probes(
@@ -52,37 +48,37 @@ class ReadinessProbe:
             seconds=ANSWER_SECONDS,
         )
         self._checks = TtlCache(probe, seconds=CACHE_SECONDS)
-        # Apart from the threads of requests, which may all wait for the database.
+        # Its own threads: those of requests may all be waiting for the database.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="readiness")
 
     async def __call__(self) -> Readiness:
-        """Ask every part, or tell what was found a moment ago."""
+        """Run every check, or return a result less than a second old."""
         checks = await asyncio.wrap_future(self._thread.submit(self._checks))
         return Readiness(status="ready" if set(checks.values()) == {"ok"} else "unready", checks=checks)
 
 
-@router.get("/v1/health", summary="Whether the process lives")
+@router.get("/v1/health", summary="Check liveness")
 async def read_health() -> Alive:
-    """Always alive, if it answers at all; looks at nothing else."""
+    """Always reports alive if it answers at all; checks nothing else."""
     return Alive()
 
 
-# On the event loop, like the one above: it must answer also when every thread waits for the database.
-@router.get("/healthz", summary="Whether the process lives, for orchestrators")
+# On the event loop, like the one above: it must answer even when every thread waits for the database.
+@router.get("/healthz", summary="Check liveness, for orchestrators")
 async def read_liveness() -> Alive:
-    """Restart the process if this does not answer; it depends on no other part."""
+    """Restart the process if this does not answer. It depends on nothing else."""
     return Alive()
 
 
 @router.get(
     "/readyz",
-    summary="Whether the service can work",
-    responses={503: {"model": Readiness, "description": "At least one part failed."}},
+    summary="Check readiness",
+    responses={503: {"model": Readiness, "description": "At least one dependency failed."}},
 )
 async def read_readiness(request: Request, response: Response) -> Readiness:
-    """Send no requests while this answers 503: asks the database, its schema, the broker and the object store.
+    """Route no requests here while this answers 503. It checks the database, its schema, the broker and the object store.
 
-    Answers within two seconds: a part that has not answered by then has failed.
+    It answers within two seconds: a dependency that has not answered by then counts as failed.
     """
     probe: ReadinessProbe = request.app.state.readiness
     readiness = await probe()

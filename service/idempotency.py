@@ -1,10 +1,10 @@
-"""A request that spends is done once, however often it is sent.
+"""Idempotency of requests that spend budget.
 
-The caller names the request with an ``Idempotency-Key``. The answer is stored in the transaction that does the work,
-so either both exist or neither. A repeat with the same body gets the stored answer and the header
-``Idempotency-Replayed: true``; with another body it is refused. Of several copies racing each other one inserts the
-key; the others wait on the unique index until it has committed, and then read its answer. A request that was
-refused stored nothing and may be sent again.
+The caller identifies a request with an ``Idempotency-Key``. The response is stored in the transaction that does the
+work, so either both exist or neither. A repeat with the same body gets the stored response and the header
+``Idempotency-Replayed: true``; a repeat with another body is refused. When several copies race, one inserts the key; the
+others wait on the unique index until it has committed, and then read its response. A refused request stores nothing and
+can be sent again.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ MAX_LENGTH = 255
 
 
 class IdempotencyKeyMissing(InvalidInput):
-    """The endpoint spends and needs an Idempotency-Key."""
+    """The endpoint spends budget and requires an Idempotency-Key."""
 
     code = "idempotency-key-missing"
 
     def __init__(self) -> None:
         super().__init__(
-            "This request can spend or grant privacy budget, so it needs an Idempotency-Key header.",
-            remedy="Send a fresh UUID per intended order, and the same one when repeating the request.",
+            "This request can spend or grant privacy budget, so it requires an Idempotency-Key header.",
+            remedy="Send a new UUID for each intended order, and the same one when you repeat the request.",
         )
 
 
@@ -47,18 +47,13 @@ class IdempotencyKeyReused(Conflict):
     def __init__(self) -> None:
         super().__init__(
             "This Idempotency-Key was used for a request with another body.",
-            remedy="Use a fresh key for a new order.",
+            remedy="Use a new key for a new order.",
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A stored answer.
-
-    Args:
-        status: The HTTP status.
-        body: The JSON body.
-    """
+    """A stored response."""
 
     status: int
     body: dict[str, Any]
@@ -71,19 +66,19 @@ IdempotencyHeader = Annotated[
         min_length=1,
         max_length=MAX_LENGTH,
         pattern=r"^[\x21-\x7e]+$",
-        description="Names this order; a repeat with the same key is answered again instead of done again.",
+        description="Identifies this order. A repeat with the same key gets the first response again and has no further effect.",
     ),
 ]
 
 
 def request_digest(*, endpoint: str, body: dict[str, Any]) -> bytes:
-    """SHA-256 over the endpoint and the validated body; the order of members does not matter."""
+    """SHA-256 of the endpoint and the validated body; the order of members does not matter."""
     text = json.dumps([endpoint, body], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).digest()
 
 
 def find_answer(session: Session, *, principal_id: UUID, key: str, digest: bytes) -> Answer | None:
-    """The stored answer to this request, if it was done before.
+    """The stored response to this request, if it was processed before.
 
     Raises:
         IdempotencyKeyReused: The key belongs to another request.
@@ -95,17 +90,17 @@ def find_answer(session: Session, *, principal_id: UUID, key: str, digest: bytes
         return None
     if row.request_digest != digest:
         raise IdempotencyKeyReused
-    # The row is only ever committed together with its answer.
+    # The row is only ever committed together with its response.
     assert row.response_status is not None
     assert row.response_body is not None
     return Answer(status=row.response_status, body=row.response_body)
 
 
 def begin(session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime) -> Answer | None:
-    """Claim the key for this transaction, waiting for a copy of the request that is under way.
+    """Claim the key for this transaction; wait for a concurrent copy of the request.
 
     Returns:
-        None where the work is ours to do (``finish`` must follow), else the answer to give again.
+        None if the caller must do the work (``finish`` must follow), else the response to repeat.
 
     Raises:
         IdempotencyKeyReused: The key belongs to another request.
@@ -122,7 +117,7 @@ def begin(session: Session, *, principal_id: UUID, key: str, digest: bytes, at: 
 
 
 def finish(session: Session, *, principal_id: UUID, key: str, answer: Answer) -> None:
-    """Store the answer with the claimed key."""
+    """Store the response with the claimed key."""
     session.execute(
         update(IdempotencyKey)
         .where(IdempotencyKey.principal_id == principal_id, IdempotencyKey.key == key)
@@ -133,10 +128,10 @@ def finish(session: Session, *, principal_id: UUID, key: str, answer: Answer) ->
 def once(
     session: Session, *, principal_id: UUID, key: str, digest: bytes, at: datetime, work: Callable[[], Answer]
 ) -> tuple[Answer, bool]:
-    """Do the work and remember its answer in one transaction, or find the answer of an earlier time.
+    """Do the work and store its response in one transaction, or return the stored response.
 
     Returns:
-        The answer, and whether it is an earlier one.
+        The response, and whether it was stored earlier.
 
     Raises:
         IdempotencyKeyReused: The key belongs to another request.

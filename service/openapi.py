@@ -1,4 +1,4 @@
-"""What FastAPI cannot say by itself in the OpenAPI document: the shape of problems, and what happens to bodies."""
+"""Additions to FastAPI's OpenAPI document: the problem schema, required headers, event streams."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _OF_ALL = problems(MalformedRequest)
 
 
 def complete_document(app: FastAPI) -> None:
-    """Extend the document of an application; its routes refer to the shape of problems by name."""
+    """Extend the document of an application. Its routes refer to the problem schema by name."""
     plain = app.openapi
 
     def completed() -> dict[str, Any]:
@@ -22,7 +22,7 @@ def complete_document(app: FastAPI) -> None:
         if "Problem" in schemas:
             return document
         schemas["Problem"] = Problem.model_json_schema()
-        # The framework's own shape of a 422 is never sent.
+        # The framework's own 422 schema is never sent.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         for operations in document["paths"].values():
@@ -40,11 +40,11 @@ def _complete(operation: dict[str, Any]) -> None:
         for status, response in (_OF_BODIES if takes_json else _OF_ALL).items():
             responses.setdefault(str(status), response)
     for parameter in operation.get("parameters", ()):
-        # Missing, it is refused by a code of its own, so to the framework it is optional.
+        # A missing header is refused with its own error code, so the framework sees it as optional.
         if parameter["name"] == "Idempotency-Key" and _answers_with(operation, IdempotencyKeyMissing.code):
             parameter["required"] = True
     for response in responses.values():
-        # What is a string to the framework is a sequence of events, for which there is no schema.
+        # The framework describes the event stream as a string; OpenAPI has no schema for it.
         response.get("content", {}).get("text/event-stream", {}).pop("schema", None)
 
 

@@ -1,4 +1,4 @@
-"""Lists are given out newest first, a page at a time; a page names the item to continue before."""
+"""Keyset pagination: newest first; each page names the item to continue before."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -24,13 +24,13 @@ def page_of(
 
     Args:
         session: The open transaction.
-        query: What to list, already narrowed to what the caller may see.
-        table: The table whose time of creation and id order the list.
-        limit: How many rows at most.
-        before: The last id of the page before; None for the first page.
+        query: The rows to list, already restricted to those the caller may see.
+        table: The table whose creation time and id order the list.
+        limit: Maximum number of rows.
+        before: The last id of the previous page; None for the first page.
 
     Returns:
-        The rows, newest first, and the id to continue before, or None on the last page.
+        The rows, newest first, and the id to continue before; None on the last page.
     """
     order = tuple_(table.created_at, table.id)
     if before is not None:

@@ -1,6 +1,6 @@
-"""Whether what the service depends on answers: one bounded question to each part, all at the same time.
+"""Health checks of the service's dependencies, run concurrently and with a time limit.
 
-A probe says ok or failed and nothing else; why is in the log as the class of the error, and in `understudy doctor`.
+A check reports only ok or failed. The log has the class of the error; `understudy doctor` explains the cause.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,22 +29,22 @@ Verdict = Literal["ok", "failed"]
 
 
 class Probes:
-    """Checks that are made again and again. One that has not ended in time has failed, and is not begun anew before it ends.
+    """Repeated checks. A check that is still running at the deadline counts as failed and is not restarted before it ends.
 
     Args:
-        checks: What to make, by part; one that raises has failed.
-        seconds: How long to wait for all of them together.
+        checks: The checks by dependency; a check that raises has failed.
+        seconds: Time limit for all checks together.
     """
 
     def __init__(self, checks: Mapping[str, Callable[[], bool]], *, seconds: float) -> None:
         self._checks = dict(checks)
         self._seconds = seconds
-        # A thread for each: one that hangs keeps no other waiting.
+        # One thread per check, so that a hanging one delays no other.
         self._threads = ThreadPoolExecutor(len(self._checks), thread_name_prefix="probe")
         self._under_way: dict[str, Future[bool]] = {}
 
     def __call__(self) -> dict[str, Verdict]:
-        """Make every check. For one caller at a time."""
+        """Run every check. Not safe for concurrent callers."""
         for part, check in self._checks.items():
             if part not in self._under_way:
                 self._under_way[part] = self._threads.submit(_holds, part, check)
@@ -58,18 +58,18 @@ class Probes:
 
 
 def probe(checks: Mapping[str, Callable[[], bool]]) -> dict[str, Verdict]:
-    """Make every check, one after the other; one that raises has failed."""
+    """Run the checks one after the other; a check that raises has failed."""
     return {part: "ok" if _holds(part, check) else "failed" for part, check in checks.items()}
 
 
 def database_answers(database: Database) -> bool:
-    """Whether a connection can be had and answers."""
+    """Whether a connection can be opened and answers a query."""
     with database.read_only() as session:
         return bool(session.scalar(text("SELECT true")))
 
 
 def schema_of(database: Database) -> str | None:
-    """The migration the database is at, or None before the first."""
+    """The migration of the database, or None before the first."""
     with database.read_only() as session:
         if session.scalar(text("SELECT to_regclass('alembic_version')")) is None:
             return None
@@ -78,25 +78,25 @@ def schema_of(database: Database) -> str | None:
 
 
 def schema_is_ours(database: Database) -> bool:
-    """Whether the database is at the newest migration of this software."""
+    """Whether the database is at the latest migration of this software."""
     return schema_of(database) == newest_migration()
 
 
 @cache
 def newest_migration() -> str | None:
-    """The newest migration this software knows."""
+    """The latest migration known to this software."""
     return ScriptDirectory.from_config(alembic_config()).get_current_head()
 
 
 def known_migrations() -> frozenset[str]:
-    """Every migration this software knows."""
+    """All migrations known to this software."""
     return frozenset(
         script.revision for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()
     )
 
 
 def broker_answers(broker_url: str) -> bool:
-    """Whether a connection to the broker can be had."""
+    """Whether a connection to the broker can be opened."""
     options = {"socket_connect_timeout": CHECK_SECONDS, "socket_timeout": CHECK_SECONDS}
     with Connection(broker_url, connect_timeout=CHECK_SECONDS, transport_options=options) as connection:
         connection.ensure_connection(max_retries=1, interval_start=0, timeout=CHECK_SECONDS)
@@ -104,7 +104,7 @@ def broker_answers(broker_url: str) -> bool:
 
 
 def storage_answers(store: ObjectStore) -> bool:
-    """Whether the object store can be asked for an object; whether it can be written is for the doctor."""
+    """Whether the object store answers a read. The doctor checks writes."""
     store.exists(PROBE_KEY)
     return True
 

@@ -1,11 +1,11 @@
-"""Every refusal has one shape: RFC 9457 ``application/problem+json``.
+"""Error responses: RFC 9457 ``application/problem+json``.
 
     {"type": "urn:understudy:problem:budget-refused", "title": "...", "status": 409, "detail": "...",
      "code": "budget-refused", "remedy": "...", "facts": {...}, "request_id": "..."}
 
-``code`` is stable and is what programs compare; ``detail`` and ``remedy`` are sentences for people; ``facts`` holds
-public values (amounts of budget, limits, positions in the request). What the caller sent is never echoed, and the
-text of a library's exception is never shown: it may quote data.
+``code`` is stable and meant for programs; ``detail`` and ``remedy`` are sentences for people; ``facts`` holds public
+values (budget amounts, limits, positions in the request). Responses never echo what the caller sent, and never contain
+the text of a library's exception, which may quote data.
 """
 
 import json
@@ -48,13 +48,13 @@ class Problem(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     type: str = Field(description="`urn:understudy:problem:` and the code.")
-    title: str = Field(description="The family of the problem in words.")
+    title: str = Field(description="The general kind of problem.")
     status: int = Field(description="The HTTP status.", ge=400, le=599)
     detail: str = Field(description="What is wrong, for people.")
     code: str = Field(description="What is wrong, for programs; stable.")
     remedy: str = Field(description="What the caller can do.")
     facts: dict[str, Any] = Field(description="Public facts about the problem.")
-    request_id: str = Field(description="Names this request in the operator's log.")
+    request_id: str = Field(description="Identifies this request in the operator's log.")
 
 
 class MethodNotAllowed(UnderstudyError):
@@ -74,19 +74,19 @@ class MalformedRequest(UnderstudyError):
 
 
 class WrongMediaType(Unsupported):
-    """The body of the request is not of a type that the endpoint takes."""
+    """The endpoint does not accept the media type of the request body."""
 
     code = "wrong-media-type"
 
     def __init__(self) -> None:
         super().__init__(
-            "This endpoint takes a body of the type application/json only.",
-            remedy="Send JSON in UTF-8 with the header Content-Type: application/json.",
+            "This endpoint accepts only application/json.",
+            remedy="Send UTF-8 JSON with the header Content-Type: application/json.",
         )
 
 
 class BodyTooSlow(UnderstudyError):
-    """The body of the request did not come in time."""
+    """The request body did not arrive in time."""
 
     code = "body-too-slow"
     status = 408
@@ -94,7 +94,7 @@ class BodyTooSlow(UnderstudyError):
 
 
 def document_of(error: UnderstudyError) -> dict[str, Any]:
-    """The body of the answer to an error."""
+    """The response body for an error."""
     return Problem(
         type=f"urn:understudy:problem:{error.code}",
         title=error.title,
@@ -108,7 +108,7 @@ def document_of(error: UnderstudyError) -> dict[str, Any]:
 
 
 def response_to(error: UnderstudyError, *, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The whole answer to an error, with the headers its status asks for."""
+    """The response to an error, with the headers that its status requires."""
     current_trail().refusal = error
     extra = dict(headers or {})
     if error.status == HTTPStatus.UNAUTHORIZED:
@@ -121,7 +121,7 @@ def response_to(error: UnderstudyError, *, headers: Mapping[str, str] | None = N
 
 
 def install_problems(app: FastAPI) -> None:
-    """Answer every error of ours, of the framework and of the connection pool in the one shape."""
+    """Install handlers that turn our errors and those of the framework and connection pool into problem responses."""
     app.add_exception_handler(UnderstudyError, _ours)
     app.add_exception_handler(HTTPException, _of_framework)
     app.add_exception_handler(RequestValidationError, _of_validation)
@@ -130,7 +130,7 @@ def install_problems(app: FastAPI) -> None:
 
 
 def problems(*errors: type[UnderstudyError]) -> dict[int | str, dict[str, Any]]:
-    """The ``responses`` argument of a route: which problems it answers with, by status, each code as an example."""
+    """The ``responses`` argument of a route: its problems by status, with each code as an example."""
     by_status: dict[int | str, dict[str, Any]] = {}
     for error in errors:
         entry = by_status.setdefault(
@@ -156,7 +156,7 @@ def _header(name: str, description: str, schema: Mapping[str, Any]) -> dict[str,
 
 _RETRY_AFTER = _header("Retry-After", "Seconds to wait.", {"type": "integer", "minimum": 1})
 _HEADERS_OF: Mapping[int, dict[str, Any]] = {
-    401: _header("WWW-Authenticate", "How to say who you are.", {"type": "string"}),
+    401: _header("WWW-Authenticate", "The supported authentication scheme.", {"type": "string"}),
     429: _RETRY_AFTER,
     503: _RETRY_AFTER,
 }
@@ -193,10 +193,10 @@ async def _of_framework(request: Request, error: Exception) -> JSONResponse:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods_of(request))
     known: dict[int, UnderstudyError] = {
-        404: NotFound("There is nothing at this path.", remedy="The paths are listed in /v1/openapi.json."),
-        405: MethodNotAllowed("This path does not take this method.", remedy="See the Allow header."),
-        408: BodyTooSlow("The body of the request did not come in time.", remedy="Send it again."),
-        413: TooLarge("The body of the request is larger than this endpoint takes."),
+        404: NotFound("No resource at this path.", remedy="See /v1/openapi.json for all paths."),
+        405: MethodNotAllowed("This path does not support this method.", remedy="See the Allow header."),
+        408: BodyTooSlow("The request body did not arrive in time.", remedy="Send the request again."),
+        413: TooLarge("The request body is larger than this endpoint accepts."),
         400: MalformedRequest("The request could not be read."),
     }
     if error.status_code in known:
@@ -205,7 +205,7 @@ async def _of_framework(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods_of(request: Request) -> list[str]:
-    """All methods of a path. FastAPI itself names those of the first function that serves the path."""
+    """All methods of a path. FastAPI itself lists only those of the first matching route."""
     found: set[str] = set()
     for route in iter_route_contexts(request.app.routes):
         if route.methods and route.path_regex.match(request.scope["path"]):
@@ -222,8 +222,8 @@ async def _of_validation(request: Request, error: Exception) -> JSONResponse:
     named = ", ".join(f"{place['where']} ({place['kind']})" for place in places[:MOST_NAMED])
     return response_to(
         InvalidInput(
-            f"The request does not have the documented form at {named}.",
-            remedy="facts.problems lists all places; the form is in /v1/openapi.json.",
+            f"The request does not match its schema at {named}.",
+            remedy="facts.problems lists all mismatches; see /v1/openapi.json for the schema.",
             problems=places,
         )
     )
@@ -231,9 +231,7 @@ async def _of_validation(request: Request, error: Exception) -> JSONResponse:
 
 async def _of_pool(_request: Request, _error: Exception) -> JSONResponse:
     get_logger().error("request-failed", code=DatabaseBusy.code)
-    return response_to(
-        DatabaseBusy("All connections to the database are in use.", remedy="Try again in a moment.")
-    )
+    return response_to(DatabaseBusy("All database connections are in use.", remedy="Try again in a moment."))
 
 
 async def _of_store(_request: Request, error: Exception) -> JSONResponse:
@@ -242,7 +240,7 @@ async def _of_store(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _place(location: Iterable[object], names: frozenset[str]) -> str:
-    """Spell a position with names of our own only: an unexpected field's name is the caller's text."""
+    """Format a location using only schema names: an unexpected field's name is the caller's text."""
     return ".".join(str(part) if isinstance(part, int) or part in names else "?" for part in location)
 
 
@@ -259,7 +257,7 @@ def _declared_names(app: FastAPI) -> frozenset[str]:
 
 
 def _properties(schema: object) -> Iterator[Iterable[str]]:
-    """The names of members at every depth of a schema."""
+    """The member names at every depth of a schema."""
     if isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict):
             yield schema["properties"]

@@ -1,8 +1,8 @@
 """Register the embedded stack's own keys: ``python -m service.provision --keys FILE``.
 
-FILE is JSON, ``{"owner": "us_...", "analyst": "us_...", "admin": "us_..."}``, made by the supervisor and readable by
-its user only. Running it again changes nothing. Refused in production, where the first admin key is made with
-``python -m service.provision --first-admin`` and printed once.
+FILE is JSON, ``{"owner": "us_...", "analyst": "us_...", "admin": "us_..."}``, written by the supervisor and readable
+only by its user. Running the command again changes nothing. Production refuses it; there
+``python -m service.provision --first-admin`` creates the first admin key and prints it once.
 """
 
 import argparse
@@ -25,17 +25,17 @@ class KeysFileInvalid(ValueError):
 
 
 def read_keys(path: Path) -> dict[Role, KeyText]:
-    """Read the file of keys.
+    """Read the key file.
 
     Raises:
-        KeysFileInvalid: It is not of the documented form; the message names roles, never a key.
+        KeysFileInvalid: The file is not in the documented format. The message names roles, never keys.
     """
     try:
         document = json.loads(path.read_text())
     except (OSError, ValueError):
-        raise KeysFileInvalid("the file of keys cannot be read as JSON") from None
+        raise KeysFileInvalid("the key file is not readable as JSON") from None
     if not isinstance(document, dict) or not document or not set(document) <= {role.value for role in Role}:
-        raise KeysFileInvalid(f"the file must hold an object with keys for: {', '.join(Role)}")
+        raise KeysFileInvalid(f"the file must contain an object with keys for: {', '.join(Role)}")
     keys = {Role(name): parse_key(str(text)) for name, text in document.items()}
     malformed = sorted(role for role, key in keys.items() if key is None)
     if malformed:
@@ -44,39 +44,39 @@ def read_keys(path: Path) -> dict[Role, KeyText]:
 
 
 def provision(database: Database, directory: KeyDirectory, keys: dict[Role, KeyText], *, mode: str) -> None:
-    """Register each key for its role, once.
+    """Register each key for its role; registered keys are left unchanged.
 
     Raises:
-        KeysFileInvalid: The service does not run in embedded mode.
+        KeysFileInvalid: The service is not in embedded mode.
     """
     if mode != "embedded":
-        raise KeysFileInvalid("keys made elsewhere are registered in embedded mode only")
+        raise KeysFileInvalid("keys generated elsewhere can be registered in embedded mode only")
     with database.transaction() as session:
         for role, key in keys.items():
             directory.register(session, key, name=f"embedded {role.value}", roles=[role])
 
 
 def first_admin(database: Database, directory: KeyDirectory) -> KeyText:
-    """Make an admin key on a database that has no keys.
+    """Create an admin key in a database without keys.
 
     Raises:
-        KeysFileInvalid: There are keys already; an admin creates people through the API, who make their own.
+        KeysFileInvalid: There are keys already. An admin creates people through the API, and people create their own keys.
     """
     with database.transaction() as session:
         if directory.list_keys(session):
             raise KeysFileInvalid(
-                "this database has keys; ask an admin to create a person with POST /v1/people"
+                "this database already has keys; ask an admin to create a person with POST /v1/people"
             )
         _, key = directory.issue(session, name="first admin", roles=[Role.ADMIN])
         return key
 
 
 def main(arguments: list[str] | None = None, *, settings: Settings | None = None) -> int:
-    """Run the command; the exit status says whether it worked."""
+    """Run the command; the exit status is 0 on success."""
     parser = argparse.ArgumentParser(prog="python -m service.provision", description=__doc__)
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("--keys", type=Path, help="register the keys in this file (embedded mode only)")
-    choice.add_argument("--first-admin", action="store_true", help="make and print the first admin key")
+    choice.add_argument("--first-admin", action="store_true", help="create and print the first admin key")
     options = parser.parse_args(arguments)
     settings = settings or read_settings()
     database = Database(settings.database_url)

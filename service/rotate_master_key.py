@@ -1,17 +1,17 @@
-"""Rotate the master key: ``python -m service.rotate_master_key``. Rows are not encrypted again; nothing stops.
+"""Rotate the master key without downtime: ``python -m service.rotate_master_key``. Rows are not encrypted again.
 
-1. Make a new key (``openssl rand -hex 32``). Restart every role with the new key as ``UNDERSTUDY_PREVIOUS_MASTER_KEY``,
-   which only opens: no role may meet what another has sealed under a key that it does not hold.
-2. Restart every role with the two exchanged: the new key as ``UNDERSTUDY_MASTER_KEY``, the old one as the previous. From
-   here on everything new is sealed under the new key. Where all roles stop for a moment anyway, begin here.
-3. Run this command with the same environment. It may be broken off and run again.
-4. When it says that nothing remains, restart every role without the previous key, and destroy the old one. Backups
-   from before hold data keys under the old key: without it they are closed for good.
+1. Generate a new key (``openssl rand -hex 32``). Restart every role with the new key as ``UNDERSTUDY_PREVIOUS_MASTER_KEY``,
+   which is used for decryption only. Otherwise a role could meet data that another role sealed under a key it lacks.
+2. Restart every role with the two keys swapped: the new key as ``UNDERSTUDY_MASTER_KEY``, the old one as the previous. From
+   now on all new data is sealed under the new key. If all roles stop for a moment anyway, start with this step.
+3. Run this command with the same environment. It can be interrupted and run again.
+4. When it reports that nothing remains, restart every role without the previous key and destroy the old key. Older
+   backups contain data keys sealed under the old key; without it they cannot be decrypted.
 
-Where the old key was stolen, add ``--new-signing-key``: the key that signs heads and certificates was sealed under it. The
-next signature is made with a new one; what the old one signed still verifies.
+If the old key was stolen, add ``--new-signing-key``: the key that signs heads and certificates was sealed under it. The
+next signature uses a new key; earlier signatures still verify.
 
-``--check`` only counts. The exit status is 0 when nothing remains under another key, else 1.
+``--check`` only counts. The exit status is 0 if nothing remains under another key, else 1.
 """
 
 import argparse
@@ -27,10 +27,10 @@ from core.storage.rotation import remaining, rotate
 
 
 def main(arguments: list[str] | None = None, *, settings: Settings | None = None) -> int:
-    """Run the command; the exit status says whether everything is under the current key."""
+    """Run the command; the exit status is 0 if everything is sealed under the current key."""
     parser = argparse.ArgumentParser(
         prog="python -m service.rotate_master_key",
-        description="Seals every key under the current master key.",
+        description="Seal every key under the current master key.",
     )
     parser.add_argument("--check", action="store_true", help="only count what is still under another key")
     parser.add_argument(
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None, *, settings: Settings | None = None
         )
     ) as database:
         if not options.check:
-            # Before the old key is gone: a database that never kept the pepper would lose every API key with it.
+            # While the old key still exists: a database without a stored pepper would lose every API key with it.
             with database.transaction() as session:
                 kept_pepper(session, master_keys=master_keys, clock=SystemClock())
                 retired = keyring.retire(session, clock=SystemClock()) if options.new_signing_key else None

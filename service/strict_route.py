@@ -1,8 +1,8 @@
-"""A route that refuses what it would otherwise have to guess about.
+"""A route that refuses ambiguous requests.
 
-FastAPI ignores query parameters it does not know, takes the last of a repeated one, reads JSON leniently, and reads it
-before it asks who is there. Here a misspelt or repeated parameter, a header sent twice, a body of another type and
-JSON with two meanings are refused; and who may not use an endpoint at all learns that first.
+FastAPI ignores unknown query parameters, takes the last value of a repeated one, parses JSON leniently, and parses it
+before authentication. This route refuses unknown or repeated parameters, repeated headers, bodies of another media type
+and ambiguous JSON, and it checks access to the endpoint first.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -23,7 +23,7 @@ from service.dependencies import authorise
 from service.edge.json_body import read_json
 from service.problem import MalformedRequest, WrongMediaType
 
-# Reading a larger body takes long enough to be kept off the event loop.
+# Parsing a larger body takes long enough to block the event loop, so it runs in a thread.
 _LARGE_BYTES: Final = 32 * 1024
 _SINGLE_HEADERS: Final = ("authorization", "content-type", "idempotency-key", "x-csrf-token")
 _MANY: Final = (list, set, frozenset, tuple)
@@ -34,14 +34,14 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class StrictRequest(Request):
-    """A request whose JSON is read strictly."""
+    """A request with strict JSON parsing."""
 
     async def json(self) -> Any:  # noqa: ANN401 - any JSON value
-        """The document in the body, read once.
+        """The document in the body, parsed once.
 
         Raises:
             MalformedRequest: The body is not JSON.
-            RequestValidationError: It is, but a place holds what is refused.
+            RequestValidationError: A location in the document holds a refused value.
         """
         if not hasattr(self, "_json"):
             body = await self.body()
@@ -52,10 +52,10 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """The class of every route under ``/v1``, but for the probe."""
+    """The class of every route under ``/v1`` except the health probe."""
 
     def get_route_handler(self) -> Handler:
-        """Serve a request once it is known to be unambiguous."""
+        """Serve a request after checking that it is unambiguous."""
         serve = super().get_route_handler()
         single, many = _query_names(self.dependant)
         has_json_body = self.body_field is not None
@@ -94,7 +94,7 @@ def _query_names(dependant: Dependant) -> tuple[frozenset[str], frozenset[str]]:
 def _require_single_headers(request: Request) -> None:
     for name in _SINGLE_HEADERS:
         if len(request.headers.getlist(name)) > 1:
-            raise MalformedRequest(f"The header {name} was sent more than once.", remedy="Send it once.")
+            raise MalformedRequest(f"The header {name} was sent more than once.", remedy="Send it only once.")
 
 
 def _require_declared_query(request: Request, *, single: frozenset[str], many: frozenset[str]) -> None:
@@ -120,7 +120,7 @@ async def _require_json(request: StrictRequest) -> None:
     sent["content-type"] = request.headers.get("content-type", "")
     is_json = "content-type" in request.headers and sent.get_content_type() == "application/json"
     if is_json and str(sent.get_param("charset", "utf-8")).casefold() in {"utf-8", "utf8"}:
-        # An empty body is left to the endpoint, which says what it misses.
+        # The endpoint reports what is missing from an empty body.
         if await request.body():
             await request.json()
     elif await request.body():

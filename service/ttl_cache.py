@@ -1,4 +1,4 @@
-"""An answer that is costly to find and good for a moment: found once, told to everybody who asks meanwhile."""
+"""A cache for one expensive value with a time to live, computed by one thread at a time."""
 
 import threading
 import time
@@ -9,12 +9,11 @@ Answer = TypeVar("Answer")
 
 
 class TtlCache(Generic[Answer]):
-    """Find an answer at most once per span of time, by one thread at a time.
+    """Compute a value at most once per time to live, in one thread at a time.
 
     Args:
-        find: Finds the answer.
-        seconds: How long it stays good.
-        monotonic: Tells elapsed seconds.
+        find: Computes the value.
+        seconds: Time to live.
     """
 
     def __init__(
@@ -31,7 +30,7 @@ class TtlCache(Generic[Answer]):
         self._found: tuple[float, Answer] | None = None
 
     def __call__(self) -> Answer:
-        """The answer, no older than the span; whoever asks while it is being found waits for it."""
+        """The value, no older than its time to live. Callers wait while it is being computed."""
         with self._lock:
             if self._found is None or self._monotonic() - self._found[0] >= self._seconds:
                 answer = self._find()

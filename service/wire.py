@@ -1,4 +1,4 @@
-"""What the wire types of all domains share: text that the database can hold, documents, coarse times, pages."""
+"""Shared wire types: storable text, documents, coarse times, page parameters."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -16,8 +16,8 @@ MAX_PAGE = 200
 
 
 def plain_text(text: str) -> str:
-    """Text that the database can hold."""
-    # Postgres holds neither NUL nor halves of surrogate pairs, and JSON can carry both.
+    """Check that the database can store a text."""
+    # Postgres stores neither NUL nor lone surrogates, and JSON can contain both.
     if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise PydanticCustomError("plain_text", "NUL and lone surrogates are not accepted")
     return text
@@ -47,34 +47,34 @@ Name = Annotated[
     StringConstraints(min_length=1, max_length=200, strip_whitespace=True),
     AfterValidator(plain_text),
 ]
-"""What people call a thing."""
+"""A display name."""
 
 Prose = Annotated[
     str,
     StringConstraints(min_length=1, max_length=2000, strip_whitespace=True),
     AfterValidator(plain_text),
 ]
-"""A purpose, a reason, a note: what people write for people."""
+"""Free text for people: a purpose, reason or note."""
 
 Document = Annotated[dict[str, JsonValue], AfterValidator(_plain_document)]
-"""A JSON object that is read further inside, by the part that owns its form."""
+"""A JSON object that is validated by the module that owns its format."""
 
 
 def _written_out(moment: object) -> object:
-    # Numbers, as text too, would be read as seconds since 1970, which nobody documents and nobody means.
+    # Pydantic would read numbers, even as text, as seconds since 1970: undocumented here, and never intended.
     if not (isinstance(moment, str) and _DATE.match(moment)):
-        raise PydanticCustomError("datetime_text", "a time is written out, with its offset")
+        raise PydanticCustomError("datetime_text", "expected a time with its UTC offset")
     return moment
 
 
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
 """A time with its offset, such as 2027-01-31T00:00:00Z."""
 
-PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE, description="How many items at most.")]
-Before = Annotated[UUID | None, Query(description="The `next_before` of the page before this one.")]
+PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items.")]
+Before = Annotated[UUID | None, Query(description="The `next_before` of the previous page.")]
 
 
 def coarse(moment: datetime) -> datetime:
-    """Round a time up to the full minute: how long private work took is told no finer than that."""
+    """Round a time up to the full minute, so that durations of private work are not revealed more precisely."""
     floor = moment.astimezone(UTC).replace(second=0, microsecond=0)
     return floor if floor == moment else floor + timedelta(minutes=1)

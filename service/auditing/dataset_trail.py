@@ -1,7 +1,7 @@
-"""The audit trail of one dataset: what was done with it and with what hangs on it, and nothing of other datasets.
+"""The audit trail of one dataset: events on it and on its dependent objects, and none of other datasets.
 
-What is whose is told by the rows that are there. Of an owner report that was deleted, and of an upload that ended long ago,
-there is none: their events stay in the audit log, and are not in the trail.
+Existing rows determine which objects belong to the dataset. A deleted owner report and an upload that ended long ago
+have no row: their events stay in the audit log but not in the trail.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ _OF_DATASET: Final = (
     ("charged-report", UtilityReport),
 )
 _SEALED: Final = ("sealed-report", OwnerReport)
-"""For the owner: to everybody else an owner report hangs on no dataset, because it does not exist."""
+"""Only for the owner: to anyone else an owner report does not exist."""
 
 Things = CompoundSelect[tuple[str, str]]
 
@@ -55,10 +55,10 @@ def list_dataset_audit_events(
     limit: PageSize = DEFAULT_PAGE,
     before: BeforeSequence = None,
 ) -> TrailPage:
-    """What was done with the dataset, its budget, members, requests, grants, uploads, jobs, releases and reports; newest first.
+    """Events on the dataset, its budget, members, requests, grants, uploads, jobs, releases and reports, newest first.
 
-    For the dataset's owner, admins and auditors; what was done with owner reports for the owner alone. Refused attempts are
-    among them. From which address and with which key is in the whole audit log only.
+    Visible to the dataset's owner, admins and auditors; events on owner reports only to the owner. Refused attempts are
+    included. Client addresses and keys are only in the full audit log.
     """
     with context.database.read_only() as session:
         dataset = datasets.overseen(session, dataset_id, principal)
@@ -82,10 +82,10 @@ def list_dataset_audit_events(
 
 
 def _trail(dataset: Dataset, hanging: Things) -> CompoundSelect[tuple[int, str]]:
-    """Sequences in the audit log, which no answer tells: they count what everybody does. With what each event is about."""
+    """Audit log sequences with the type of each object. No response shows the sequences: they count everybody's actions."""
     things = hanging.subquery()
     of_things = select(AuditEvent.sequence, things.c.about).join(things, things.c.id == AuditEvent.object)
-    # Members come and go; their events name the dataset before the principal.
+    # Members can be removed, so their events name the dataset before the principal.
     of_members = select(AuditEvent.sequence, literal("member")).where(
         AuditEvent.object.startswith(f"{dataset.id}/", autoescape=True)
     )
@@ -93,10 +93,10 @@ def _trail(dataset: Dataset, hanging: Things) -> CompoundSelect[tuple[int, str]]
 
 
 def _things(dataset: Dataset, tables: Iterable[tuple[str, Any]]) -> Things:
-    """Ids of all that hangs on the dataset, as the audit log spells them, with what each is."""
+    """Ids of the dataset's dependent objects, as spelled in the audit log, with their types."""
     own = [
         select(literal(str(one)).label("id"), literal("dataset").label("about"))
-        # The budget is acted on under the id of the population.
+        # Budget events use the id of the population.
         for one in (dataset.id, dataset.population_id)
     ]
     hanging = [

@@ -1,4 +1,4 @@
-"""The audit log: found in, exported and verified by auditors and admins."""
+"""The audit log: searched, exported and verified by auditors and admins."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ router = APIRouter(prefix="/audit", tags=["audit"], route_class=StrictRoute)
 Word = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]+$", max_length=200)]
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The events in the order of the chain; the last line is the signed trailer.",
+        "description": "The events in chain order; the last line is the signed trailer.",
         "content": {media: {"schema": {"type": "string"}} for media in MEDIA_TYPES.values()},
     }
 }
@@ -35,13 +35,13 @@ _FILE: dict[int | str, dict[str, Any]] = {
 
 async def wanted_events(
     actor: Annotated[Word | None, Query(description="A principal, `principal/key`, or a process.")] = None,
-    action: Annotated[Word | None, Query(description="Name of an action.")] = None,
-    object_id: Annotated[Word | None, Query(alias="object", description="Id of a thing.")] = None,
+    action: Annotated[Word | None, Query(description="Name of the action.")] = None,
+    object_id: Annotated[Word | None, Query(alias="object", description="Id of the object.")] = None,
     outcome: Annotated[Word | None, Query(description="`done`, or the code of a refusal.")] = None,
     at_from: Annotated[Moment | None, Query(alias="from", description="Not before this moment.")] = None,
     at_to: Annotated[Moment | None, Query(alias="to", description="Before this moment.")] = None,
 ) -> AuditFilter:
-    """Which events a request asks for."""
+    """The filter of a request."""
     return AuditFilter(
         actor=actor, action=action, object=object_id, outcome=outcome, at_from=at_from, at_to=at_to
     )
@@ -49,7 +49,7 @@ async def wanted_events(
 
 WantedEvents = Annotated[AuditFilter, Depends(wanted_events)]
 BeforeSequence = Annotated[
-    int | None, Query(ge=1, lt=2**63, description="The `next_before` of the page before this one.")
+    int | None, Query(ge=1, lt=2**63, description="The `next_before` of the previous page.")
 ]
 
 
@@ -61,7 +61,7 @@ def list_audit_events(
     limit: PageSize = DEFAULT_PAGE,
     before: BeforeSequence = None,
 ) -> AuditPage:
-    """Events, newest first, each with its place in the chain of hashes."""
+    """List events, newest first, each with its position in the hash chain."""
     link_waiting(context.database)
     with context.database.read_only() as session:
         rows = repository.page(session, wanted, limit=limit + 1, before=before)
@@ -83,7 +83,7 @@ def export_audit_log(
         ExportFormat, Query(alias="format", description="jsonl or csv.")
     ] = ExportFormat.JSONL,
 ) -> StreamingResponse:
-    """The events asked for as a file, in the order of the chain, ended by a signed trailer. The export is logged too."""
+    """Stream the selected events as a file in chain order, followed by a signed trailer. The export itself is logged."""
     with context.database.transaction() as session:
         record(session, principal, action="audit.export", object_id="audit-log", clock=context.clock)
     link_waiting(context.database)
@@ -102,7 +102,7 @@ def export_audit_log(
 
 @router.get("/verification", summary="Verify the audit log")
 def verify_audit_log(_principal: CurrentPrincipal, context: InjectedContext) -> AuditVerification:
-    """Recompute the whole chain, and compare it with the heads that were noted outside the database."""
+    """Recompute the whole hash chain and compare it with the heads recorded outside the database."""
     link_waiting(context.database)
     with context.database.transaction() as session:
         signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)

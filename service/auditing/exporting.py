@@ -1,8 +1,8 @@
-"""The audit log as a file, in the order of its chain, a batch per short transaction, ended by a signed trailer.
+"""Export of the audit log in chain order, one batch per short transaction, with a signed trailer.
 
-The trailer is the last line: in JSON lines an object with the member ``trailer``, in CSV a line that begins with ``#``.
-It states how many events the file holds, the SHA-256 of every byte before it, and the head of the chain that the export
-was made under, and is signed. A file without it was cut off.
+The trailer is the last line: in JSON lines an object with the member ``trailer``, in CSV a line that starts with ``#``.
+It is signed and states the number of events, the SHA-256 of all preceding bytes, and the chain head at the time of the
+export. A file without a trailer was truncated.
 """
 
 import csv
@@ -33,7 +33,7 @@ COLUMNS: Final = (
 
 
 class ExportFormat(StrEnum):
-    """How the file is written."""
+    """The file format."""
 
     JSONL = "jsonl"
     CSV = "csv"
@@ -55,15 +55,15 @@ def export_pieces(
     at: datetime,
     batch: int = BATCH,
 ) -> Pieces:
-    """The file, a batch of events at a time.
+    """Yield the file, one batch of events at a time.
 
     Args:
-        database: Where the log is.
-        wanted: Which events.
-        head: The chain up to here is exported; what is linked meanwhile is not.
+        database: Source of transactions.
+        wanted: The filter.
+        head: The end of the exported chain; events linked later are left out.
         signer: Signs the trailer.
-        file_format: How it is written.
-        at: When the export was made.
+        file_format: The format of the file.
+        at: Time of the export.
         batch: Events per transaction.
     """
     digest, count = hashlib.sha256(), 0

@@ -11,28 +11,26 @@ from core.db.tables.audit_link import AuditLink
 
 
 class AuditEventView(BaseModel):
-    """One event: who did what to which object, from where, when, with which outcome."""
+    """One event: actor, action, object, client address, time and outcome."""
 
     sequence: int = Field(
-        description="Order of writing; numbers may be missing, for a change that was rolled back drew one."
+        description="Write order. Gaps are possible: a rolled back change used up a number."
     )
     at: datetime
     actor: str = Field(description="`principal/key`, the name of a process, or `anonymous`.")
     action: str
-    object: str = Field(description="Id of the thing acted on, or `-`.")
+    object: str = Field(description="Id of the object, or `-`.")
     outcome: str = Field(description="`done`, or the code of the refusal.")
-    client_address: str | None = Field(
-        description="Where the request came from; null for what no request did."
-    )
-    request_id: str | None = Field(description="Names the request in the operator's log.")
+    client_address: str | None = Field(description="Client address; null for actions without a request.")
+    request_id: str | None = Field(description="Identifies the request in the operator's log.")
     position: int | None = Field(
-        description="Place in the chain of hashes; null for a few seconds after the event."
+        description="Position in the hash chain; null for a few seconds after the event."
     )
-    hash: str | None = Field(description="Hash of the link, hexadecimal.")
+    hash: str | None = Field(description="Hash of the chain link, hexadecimal.")
 
     @classmethod
     def of(cls, event: AuditEvent, link: AuditLink | None) -> Self:
-        """Show an event."""
+        """Convert an event."""
         return cls(
             sequence=event.sequence,
             at=event.at,
@@ -51,29 +49,29 @@ class AuditPage(BaseModel):
     """A page of events, newest first."""
 
     items: list[AuditEventView]
-    next_before: int | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: int | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
 
 
 class TrailEvent(BaseModel):
-    """One event on a dataset or on what hangs on it: who did what, when, with which outcome."""
+    """One event on a dataset or a dependent object: actor, action, time and outcome."""
 
     number: int = Field(
-        description="Its number in this trail, the oldest being 1; it moves where older events leave the trail."
+        description="Its number in this trail, starting from 1 for the oldest event. It shifts when older events leave the trail."
     )
     at: datetime
-    actor: str = Field(
-        description="A principal, the name of a process, or `anonymous`; not the key that was used."
-    )
-    action: str = Field(description="Name of an action, or of the operation that was refused.")
+    actor: str = Field(description="A principal, the name of a process, or `anonymous`; without the key.")
+    action: str = Field(description="Name of the action, or of the refused operation.")
     about: str = Field(
         description="dataset, member, job, release, request, grant, upload, sealed-report or charged-report."
     )
-    object: str = Field(description="Id of the thing acted on; of a member, the principal.")
+    object: str = Field(description="Id of the object; for a member, of the principal.")
     outcome: str = Field(description="`done`, or the code of the refusal.")
 
     @classmethod
     def of(cls, event: AuditEvent, about: str, *, number: int) -> Self:
-        """Show an event, without where it came from and with which key."""
+        """Convert an event, without client address and key."""
         return cls(
             number=number,
             at=event.at,
@@ -89,39 +87,43 @@ class TrailPage(BaseModel):
     """A page of a dataset's events, newest first."""
 
     items: list[TrailEvent]
-    next_before: int | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: int | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
 
 
 class SignedHead(BaseModel):
-    """The end of a chain, signed by the service: keep it anywhere, and compare later."""
+    """The head of a hash chain, signed by the service. Store a copy elsewhere and compare it later."""
 
-    at: str = Field(description="When it was signed, spelt as it was signed.")
-    hash: str = Field(description="Hash of the last link, hexadecimal.")
-    context: str = Field(description="What the signature is for.")
+    at: str = Field(description="Time of signing, exactly as in the signed document.")
+    hash: str = Field(description="Hash of the last chain link, hexadecimal.")
+    context: str = Field(description="Purpose of the signature.")
     algorithm: str
-    key_id: str = Field(description="Which key signed; see GET /v1/signing-keys.")
-    signature: str = Field(description="Ed25519 over context and canonical document, base64.")
+    key_id: str = Field(description="Id of the signing key; see GET /v1/signing-keys.")
+    signature: str = Field(description="Ed25519 signature of context and canonical document, base64.")
 
 
 class AuditHeadView(SignedHead):
-    """The end of the audit log's chain, signed."""
+    """The signed head of the audit log's chain."""
 
-    position: int = Field(description="How many events the chain covers.")
+    position: int = Field(description="Number of events in the chain.")
 
 
 class AuditVerification(BaseModel):
-    """What a verification of the whole audit log found."""
+    """The result of verifying the whole audit log."""
 
     intact: bool
-    checked: int = Field(description="Events whose links are whole, counted from the first.")
-    broken_at: int | None = Field(description="Position of the first link that is wrong or missing.")
-    problem: str | None = Field(description="What is wrong.")
-    waiting: int = Field(description="Events that have no place in the chain yet.")
-    head: AuditHeadView | None = Field(description="The signed end of the chain; null where it is not whole.")
+    checked: int = Field(description="Number of intact events from the first on.")
+    broken_at: int | None = Field(description="Position of the first wrong or missing link.")
+    problem: str | None = Field(description="Description of the problem.")
+    waiting: int = Field(description="Events not yet in the chain.")
+    head: AuditHeadView | None = Field(
+        description="The signed head of the chain; null if the chain is broken."
+    )
 
     @classmethod
     def of(cls, found: AuditCheck, head: dict[str, Any] | None) -> Self:
-        """Show what was found."""
+        """Convert a result."""
         return cls(
             intact=found.intact,
             checked=found.checked,

@@ -1,4 +1,4 @@
-"""Budgets: set by an admin per population, visible to everybody concerned, and the ledger behind them."""
+"""Budgets: set by an admin per population, visible to everyone who sees the dataset, and the ledger behind them."""
 
 from typing import Any
 from uuid import UUID
@@ -34,9 +34,9 @@ def set_budget(
     context: InjectedContext,
     session: OpenSession,
 ) -> BudgetView:
-    """Set or change the cap that binds everybody together.
+    """Set or change the cap that applies to all analysts together.
 
-    It can never go below what is spent or reserved, and is raised only with a written reason.
+    It can never be lower than the spent and reserved budget. Raising it requires a written reason.
     """
     dataset = repository.visible(session, dataset_id, principal)
     governance.set_cap(
@@ -54,7 +54,7 @@ def set_budget(
 
 @router.get("/budget", summary="Read the budget", responses=problems(DatasetNotFound))
 def read_budget(dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> BudgetView:
-    """The cap, what is spent and reserved, what each filter has left, and how large one more job may be."""
+    """The cap, spent and reserved budget, the remaining budget of each filter, and the largest epsilon of one more job."""
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
         summary = ledger_queries.summary(session, dataset.population_id)
@@ -63,16 +63,16 @@ def read_budget(dataset_id: UUID, principal: CurrentPrincipal, context: Injected
 
 @router.post(
     "/budget/what-if",
-    summary="Ask what one more job would cost",
+    summary="Preview one more job",
     responses=problems(DatasetNotFound, BudgetNotSet, GrantNotFound, InvalidGuarantee),
 )
 def ask_what_if(
     dataset_id: UUID, order: WhatIf, principal: CurrentPrincipal, context: InjectedContext
 ) -> WhatIfView:
-    """Whether one more job of this epsilon and delta fits, which filter carries it, and what remains after it.
+    """Whether one more job with this epsilon and delta fits, which filter admits it, and the budget remaining afterwards.
 
-    For analysts also under the grant that an order would draw on. The job is taken as one Gaussian release, which the
-    typical plan is close to; a quote says it for a plan to the letter. Nothing is reserved.
+    For analysts also under the grant that an order would use. The job is modelled as one Gaussian release, which is close
+    to a typical plan; a quote is exact for a given plan. Nothing is reserved.
     """
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
@@ -96,9 +96,9 @@ def freeze_dataset(
     context: InjectedContext,
     session: OpenSession,
 ) -> BudgetView:
-    """Let nothing be ordered, granted or started on the dataset's population, for its owner or an admin.
+    """Block all orders, grants and starts on the dataset's population. For its owner or an admin.
 
-    Trainings that run go on, queued jobs wait, and what was released stays released. Freezing again changes nothing.
+    Running jobs continue, queued jobs wait, and releases stay available. Freezing again changes nothing.
     """
     population_id = repository.governed(session, dataset_id, principal).population_id
     frozen = governance.freeze(
@@ -117,7 +117,7 @@ def unfreeze_dataset(
     context: InjectedContext,
     session: OpenSession,
 ) -> BudgetView:
-    """Take orders again, for admins alone: who may stop everything at once need not be who lets it go on."""
+    """Allow orders again. For admins only: the right to stop everything does not include the right to resume."""
     population_id = repository.visible(session, dataset_id, principal).population_id
     unfrozen = governance.unfreeze(
         session, population_id, by=str(principal.id), reason=order.reason, clock=context.clock
@@ -129,9 +129,9 @@ def unfreeze_dataset(
 
 @router.get("/ledger", summary="Read the ledger statement", responses=problems(DatasetNotFound))
 def read_ledger(dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> dict[str, Any]:
-    """Every entry with its link in the chain of hashes: movements of jobs with their mechanisms, decisions of people.
+    """All entries with their links in the hash chain: charges of jobs with their mechanisms, and decisions of people.
 
-    Entries are about mechanisms and decisions, never about data.
+    Entries record mechanisms and decisions, never data.
     """
     with context.database.read_only() as session:
         dataset = repository.visible(session, dataset_id, principal)
@@ -146,7 +146,7 @@ def _default_delta(session: Session, population_id: UUID) -> float:
     cap = ledger_queries.cap_of(session, population_id)
     if cap is None:
         raise BudgetNotSet(
-            "No delta is named, and no budget has been set to derive one from.",
-            remedy="Name a delta, or ask an admin to set the dataset's budget.",
+            "No delta is given, and no budget is set to derive one from.",
+            remedy="Specify a delta, or ask an admin to set the dataset's budget.",
         )
     return cap.default_job_delta()

@@ -1,6 +1,6 @@
-"""What one more job would do: whether it fits, and what remains after it, under the cap and under the analyst's grant.
+"""The outlook for one more job: whether it fits under the cap and the analyst's grant, and what remains afterwards.
 
-Nothing is locked or reserved, so an order may still find that another one was faster.
+Nothing is locked or reserved, so another order may still come first.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from service.grants.choosing import choose
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A cap or a grant, with the job in question.
+    """A cap or a grant, with the proposed job.
 
     Args:
         cap: The bound itself.
-        standing: What counts against it now.
-        charge: What the job would add.
+        standing: The current charges against it.
+        charge: The job's charge.
         after: Its filters with the job added.
     """
 
@@ -37,7 +37,7 @@ class Bound:
     after: Admission
 
     def to_json(self) -> dict[str, Any]:
-        """As the API shows it."""
+        """The API's representation."""
         counted = [self.standing, self.charge] if self.after.admitted else [self.standing]
         return {
             "epsilon": self.cap.epsilon,
@@ -51,13 +51,12 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What an order of one charge would meet.
+    """The result for an order with a given charge.
 
     Args:
-        refusal: The code that the order would be refused with; None where it fits.
-        cap: The population's cap with it; None before one is set.
-        grant: The chosen grant with it; None where no grant is drawn on.
-        grant_id: Which grant.
+        refusal: The error code of the refusal; None if the order fits.
+        cap: The population's cap with the job; None before a cap is set.
+        grant: The chosen grant with the job; None if no grant is charged.
     """
 
     refusal: str | None
@@ -66,7 +65,7 @@ class Outlook:
     grant_id: UUID | None
 
     def to_json(self) -> dict[str, Any]:
-        """As the API shows it; the searches for what remains are made here, with no connection held."""
+        """The API's representation. The searches for the remaining epsilon happen here, without a database connection."""
         return {
             "fits": self.refusal is None,
             "refusal": self.refusal,
@@ -84,10 +83,10 @@ def look(
     grant_id: UUID | None,
     at: datetime,
 ) -> Outlook:
-    """Look at one more job of a charge; for analysts also under the grant that its order would draw on.
+    """Evaluate one more job with a given charge; for analysts also under the grant that its order would use.
 
     Raises:
-        GrantNotFound: The named grant is not the principal's, or of another population.
+        GrantNotFound: The given grant is someone else's or belongs to another population.
     """
     grant, no_grant = None, None
     if grant_id is not None or principal.has(Role.ANALYST):
@@ -103,7 +102,7 @@ def look(
     if summary.cap is not None and found.after is not None:
         cap = Bound(cap=summary.cap, standing=summary.balance.in_force, charge=charge, after=found.after)
     return Outlook(
-        # What bounds everybody is told before what bounds this analyst alone.
+        # A refusal by the shared cap takes precedence over one by this analyst's grant.
         refusal=found.refusal or no_grant,
         cap=cap,
         grant=None if grant is None else _bound(session, grant, summary.rule, charge, found.grant_after),

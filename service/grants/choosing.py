@@ -1,4 +1,4 @@
-"""Which grant an order draws on: the one it names, or the analyst's only open one."""
+"""Selects the grant to charge for an order: the given one, or the analyst's only open one."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,14 +14,14 @@ from core.ledger.errors import BudgetNotSet, GrantClosed, GrantNotFound, Populat
 def choose(
     session: Session, population_id: UUID, *, holder: UUID, grant_id: UUID | None, at: datetime
 ) -> Grant:
-    """The grant that an order of the holder draws on at a moment.
+    """The holder's grant that an order is charged to.
 
     Raises:
-        GrantNotFound: The named grant is not on this population, or somebody else's.
-        GrantClosed: The named grant is over.
-        PopulationFrozen, BudgetNotSet: There is no open grant, and this is the better reason why nothing can be ordered.
-        NoGrant: There is no open grant.
-        GrantAmbiguous: There are several, and none is named.
+        GrantNotFound: The given grant is not on this population, or someone else's.
+        GrantClosed: The given grant is closed.
+        PopulationFrozen, BudgetNotSet: No open grant, and this is the more helpful reason for the refusal.
+        NoGrant: No open grant.
+        GrantAmbiguous: Several open grants, and none is given.
     """
     usable = ledger_queries.open_grants(session, population_id, holder=holder, at=at)
     if grant_id is not None:
@@ -32,7 +32,7 @@ def choose(
             raise PopulationFrozen
         if ledger_queries.cap_of(session, population_id) is None:
             raise BudgetNotSet(
-                "No budget has been set for this dataset, so nothing may be spent.",
+                "No budget is set for this dataset, so nothing can be spent.",
                 remedy="Ask an admin to set one.",
             )
         raise NoGrant

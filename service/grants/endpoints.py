@@ -1,4 +1,4 @@
-"""Grants: seen by their holders and by who oversees the dataset, revoked by its owner or an admin."""
+"""Grants: visible to their holders and to those who oversee the dataset; revoked by its owner or an admin."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,11 +29,13 @@ router = APIRouter(tags=["grants"], route_class=StrictRoute)
 
 
 async def wanted_grants(
-    dataset_id: Annotated[UUID | None, Query(description="On the population of this dataset.")] = None,
-    holder_id: Annotated[UUID | None, Query(description="Of this principal.")] = None,
+    dataset_id: Annotated[
+        UUID | None, Query(description="Only grants on the population of this dataset.")
+    ] = None,
+    holder_id: Annotated[UUID | None, Query(description="Only grants of this principal.")] = None,
     state: Annotated[GrantState | None, Query(description="Only grants in this state.")] = None,
 ) -> GrantFilter:
-    """Which grants a request asks for."""
+    """The filter of a request."""
     return GrantFilter(dataset_id=dataset_id, holder_id=holder_id, state=state)
 
 
@@ -42,7 +44,7 @@ WantedGrants = Annotated[GrantFilter, Depends(wanted_grants)]
 
 @router.get("/datasets/{dataset_id}/grants", summary="List the grants", responses=problems(DatasetNotFound))
 def list_grants(dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> GrantList:
-    """The grants on the dataset's population, closed ones too; analysts see their own."""
+    """The grants on the dataset's population, including closed ones. Analysts see only their own."""
     with context.database.read_only() as session:
         dataset = visible(session, dataset_id, principal)
         rows = repository.shown(session, dataset, principal)
@@ -57,7 +59,7 @@ def list_all_grants(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> StandingGrantPage:
-    """The grants the key may see, newest first, with what was drawn on each: one's own, and those on datasets one oversees."""
+    """The grants that the key may see, newest first, with their usage: the caller's own, and those on datasets the caller oversees."""
     now = context.clock.now()
     with context.database.read_only() as session:
         rows, next_before = repository.page(session, principal, wanted, at=now, limit=limit, before=before)
@@ -67,7 +69,7 @@ def list_all_grants(
 
 @router.get("/grants/{grant_id}", summary="Read a grant", responses=problems(GrantNotFound))
 def read_grant(grant_id: UUID, principal: CurrentPrincipal, context: InjectedContext) -> StandingGrant:
-    """A grant with what was drawn on it: for its holder, and for who oversees the dataset."""
+    """A grant with its usage. For its holder, and for those who oversee the dataset."""
     with context.database.read_only() as session:
         row = repository.visible(session, grant_id, principal)
         (read,) = _read(session, [row], principal, at=context.clock.now())
@@ -78,9 +80,9 @@ def read_grant(grant_id: UUID, principal: CurrentPrincipal, context: InjectedCon
 def revoke_grant(
     grant_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> GrantView:
-    """Let no further order draw on a grant. What was drawn stays spent, and jobs already ordered go on.
+    """Block further orders on a grant. Spent budget stays spent, and jobs already ordered continue.
 
-    Revoking a grant that is closed changes nothing.
+    Revoking a closed grant changes nothing.
     """
     grant = repository.governed(session, grant_id, principal)
     if grant.state == GrantState.OPEN:
@@ -95,7 +97,7 @@ def revoke_grant(
 def _read(
     session: Session, rows: Sequence[Grant], principal: Principal, *, at: datetime
 ) -> list[tuple[GrantView, GrantBalance, list[UUID]]]:
-    """What the database knows of grants; what remains of each is searched for afterwards, with no connection held."""
+    """The database facts of grants. The remaining epsilon is searched for afterwards, without a connection."""
     balances = ledger_queries.grant_balances(session, rows)
     datasets = repository.datasets_of(session, rows, principal)
     return [(GrantView.of(row, at=at), balances[row.id], datasets[row.population_id]) for row in rows]

@@ -1,4 +1,4 @@
-"""All SQL that shows grants, and who sees which; they are made and closed in core.ledger alone."""
+"""All SQL that reads grants, and their visibility. Only core.ledger creates and closes grants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,10 @@ from service.paging import page_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantFilter:
-    """Which grants are asked for; None asks for all.
+    """A filter for grants; None matches all.
 
     Args:
-        dataset_id: on the population of this dataset.
-        holder_id: of this principal.
-        state: in this state.
+        dataset_id: Only grants on the population of this dataset.
     """
 
     dataset_id: UUID | None = None
@@ -34,7 +32,7 @@ class GrantFilter:
 
 
 def shown(session: Session, dataset: Dataset, principal: Principal) -> Sequence[Grant]:
-    """The grants of a dataset's population: all for who oversees the dataset, for analysts their own."""
+    """The grants of a dataset's population: all for those who oversee the dataset, only their own for analysts."""
     grants = ledger_queries.grants_of(session, dataset.population_id)
     overseen = select(Dataset.id).where(Dataset.id == dataset.id, overseen_by(principal))
     if session.scalar(overseen) is not None:
@@ -46,7 +44,7 @@ def governed(session: Session, grant_id: UUID, principal: Principal) -> Grant:
     """A grant that the principal may revoke: on a population of its own datasets, or as an admin.
 
     Raises:
-        GrantNotFound: No such grant, or not for this principal.
+        GrantNotFound: No such grant, or the principal has no such right.
     """
     populations = select(Dataset.population_id).where(governed_by(principal))
     query = select(Grant).where(Grant.id == grant_id, Grant.population_id.in_(populations))
@@ -57,10 +55,10 @@ def governed(session: Session, grant_id: UUID, principal: Principal) -> Grant:
 
 
 def visible(session: Session, grant_id: UUID, principal: Principal) -> Grant:
-    """A grant that the principal holds on a dataset it sees, or one on a dataset that it oversees.
+    """A grant that the principal holds on a dataset it may see, or one on a dataset that it oversees.
 
     Raises:
-        GrantNotFound: No such grant, or not for this principal.
+        GrantNotFound: No such grant, or not visible to this principal.
     """
     grant = session.scalar(select(Grant).where(Grant.id == grant_id, _seen_by(principal)))
     if grant is None:
@@ -77,7 +75,7 @@ def page(
     limit: int,
     before: UUID | None,
 ) -> tuple[Sequence[Grant], UUID | None]:
-    """A page of the grants the principal may see; `at` tells which of the open ones are over by now."""
+    """A page of the grants that the principal may see; `at` determines which open ones have expired."""
     query = select(Grant).where(_seen_by(principal))
     if wanted.dataset_id is not None:
         named = select(Dataset.population_id).where(Dataset.id == wanted.dataset_id, visible_to(principal))
@@ -90,7 +88,7 @@ def page(
 
 
 def datasets_of(session: Session, grants: Sequence[Grant], principal: Principal) -> Mapping[UUID, list[UUID]]:
-    """The datasets of the grants' populations that the principal may see, by population, oldest first."""
+    """Visible datasets of the grants' populations, by population, oldest first."""
     wanted = {grant.population_id for grant in grants}
     query = (
         select(Dataset.population_id, Dataset.id)
@@ -104,7 +102,7 @@ def datasets_of(session: Session, grants: Sequence[Grant], principal: Principal)
 
 
 def granted_datasets(session: Session, principal: Principal, *, limit: int) -> Sequence[tuple[UUID, str]]:
-    """Ids and names of datasets with grants that the principal may see, by name."""
+    """Ids and names of datasets with grants that the principal may see, sorted by name."""
     query = (
         select(Dataset.id, Dataset.name)
         .where(
@@ -118,7 +116,7 @@ def granted_datasets(session: Session, principal: Principal, *, limit: int) -> S
 
 
 def holders(session: Session, principal: Principal, *, limit: int) -> Sequence[UUID]:
-    """Who holds, or held, a grant that the principal may see."""
+    """Current and past holders of grants that the principal may see."""
     query = select(Grant.holder_id).where(_seen_by(principal)).distinct().order_by(Grant.holder_id)
     return session.scalars(query.limit(limit)).all()
 
@@ -131,7 +129,7 @@ def _seen_by(principal: Principal) -> ColumnElement[bool]:
 
 
 def _is(state: GrantState, at: datetime) -> ColumnElement[bool]:
-    """Open grants whose time is over are expired, even before upkeep has closed them."""
+    """The condition for a state. Open grants past their expiry count as expired even before upkeep closes them."""
     is_open = Grant.state == GrantState.OPEN.value
     match state:
         case GrantState.OPEN:

@@ -13,21 +13,23 @@ from core.privacy.remaining import remaining_epsilon
 
 
 class GrantView(BaseModel):
-    """A sub-cap of one analyst, within the cap that binds everybody together."""
+    """One analyst's sub-cap within the shared cap."""
 
     id: UUID
-    population_id: UUID = Field(description="Whose cap it is a part of; all versions of a dataset share it.")
-    holder_id: UUID = Field(description="The principal that may draw on it.")
+    population_id: UUID = Field(
+        description="The population whose cap applies; all versions of a dataset share it."
+    )
+    holder_id: UUID = Field(description="The principal that may spend it.")
     epsilon: float
     delta: float
     state: str = Field(description="open, expired or revoked.")
-    expires_at: datetime = Field(description="From then on no order draws on it.")
+    expires_at: datetime = Field(description="After this time no order can use it.")
     created_at: datetime
     closed_at: datetime | None
 
     @classmethod
     def of(cls, row: Grant, *, at: datetime | None = None) -> Self:
-        """Show a row; with a moment, one whose time is over as expired, even before upkeep has closed it."""
+        """Convert a row; given a time, a grant past its expiry counts as expired even before upkeep closes it."""
         is_over = at is not None and row.state == GrantState.OPEN and row.expires_at <= at
         return cls(
             id=row.id,
@@ -49,21 +51,21 @@ class GrantList(BaseModel):
 
 
 class StandingGrant(GrantView):
-    """A grant, and what was drawn on it. Amounts are exact decimals, as text."""
+    """A grant with its usage. Amounts are exact decimals, as text."""
 
     dataset_ids: list[UUID] = Field(description="The datasets of the population that the key may see.")
-    spent: dict[str, str] = Field(description="Epsilon and delta of jobs that began, summed.")
-    reserved: dict[str, str] = Field(description="Epsilon and delta of jobs that wait, summed.")
+    spent: dict[str, str] = Field(description="Sums of epsilon and delta of started jobs.")
+    reserved: dict[str, str] = Field(description="Sums of epsilon and delta of queued jobs.")
     remaining_epsilon: float | None = Field(
         description=(
-            "The largest epsilon that one more job at the default delta may have under this grant; the cap may leave less. "
-            "Null once the grant is over."
+            "The largest epsilon of one more job at the default delta under this grant; the cap may leave less. "
+            "Null once the grant is closed."
         )
     )
 
     @classmethod
     def told(cls, grant: GrantView, standing: GrantBalance, dataset_ids: list[UUID]) -> Self:
-        """A grant with its sums."""
+        """A grant with its totals."""
         is_open = grant.state == GrantState.OPEN
         left = remaining_epsilon(standing.cap, [standing.balance.in_force]) if is_open else None
         return cls(
@@ -79,4 +81,6 @@ class StandingGrantPage(BaseModel):
     """A page of grants, newest first."""
 
     items: list[StandingGrant]
-    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )

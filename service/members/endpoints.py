@@ -1,4 +1,4 @@
-"""Members: the analysts to whom a dataset is shown, kept by its owner or an admin."""
+"""Members: the analysts who can see a dataset, managed by its owner or an admin."""
 
 from uuid import UUID
 
@@ -16,9 +16,9 @@ from service.strict_route import StrictRoute
 router = APIRouter(prefix="/datasets/{dataset_id}/members", tags=["members"], route_class=StrictRoute)
 
 
-@router.get("", summary="List the members", responses=problems(DatasetNotFound))
+@router.get("", summary="List members", responses=problems(DatasetNotFound))
 def list_members(dataset_id: UUID, principal: CurrentPrincipal, session: OpenSession) -> MemberList:
-    """The analysts to whom the dataset is shown. For its owner, admins and auditors."""
+    """The analysts who can see the dataset. For its owner, admins and auditors."""
     repository.overseen(session, dataset_id, principal)
     return MemberList.of(members.of(session, dataset_id))
 
@@ -31,9 +31,9 @@ def add_member(
     context: InjectedContext,
     session: OpenSession,
 ) -> MemberList:
-    """Show the dataset's public facts, jobs and releases to an analyst. Adding it again changes nothing.
+    """Let an analyst see the dataset's public facts, jobs and releases. Adding a member again changes nothing.
 
-    A member may file budget requests; it spends nothing before one is approved.
+    A member can file budget requests, and can spend budget only after one is approved.
     """
     repository.governed(session, dataset_id, principal)
     if members.add(session, dataset_id, principal_id, by=principal.id, clock=context.clock):
@@ -55,9 +55,10 @@ def remove_member(
     context: InjectedContext,
     session: OpenSession,
 ) -> MemberList:
-    """Show the dataset to an analyst no longer; from now on it answers 404. Removing it again changes nothing.
+    """Hide the dataset from an analyst, who gets 404 from now on. Removing a member again changes nothing.
 
-    Jobs already ordered go on. Grants stay open on the population, of no use for this dataset; revoke them apart.
+    Jobs already ordered continue. Grants on the population stay open but cannot be used for this dataset; revoke them
+    separately.
     """
     repository.governed(session, dataset_id, principal)
     if members.remove(session, dataset_id, principal_id):

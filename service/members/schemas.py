@@ -11,7 +11,7 @@ from core.db.tables.dataset_member import DatasetMember
 
 
 class MemberView(BaseModel):
-    """An analyst to whom a dataset is shown."""
+    """An analyst who can see a dataset."""
 
     principal_id: UUID
     added_by: UUID
@@ -19,7 +19,7 @@ class MemberView(BaseModel):
 
 
 class MemberList(BaseModel):
-    """All members of a dataset, in the order in which they were added."""
+    """All members of a dataset, in the order added."""
 
     items: list[MemberView]
 

@@ -1,4 +1,4 @@
-"""Names of principals: set by admins, told to everybody who knows the id."""
+"""Names of principals: set by admins, visible to everyone who knows the id."""
 
 from typing import Annotated
 from uuid import UUID
@@ -18,15 +18,18 @@ router = APIRouter(prefix="/principals", tags=["principals"], route_class=Strict
 
 Ids = Annotated[
     list[UUID],
-    Query(alias="id", min_length=1, max_length=MOST_AT_ONCE, description="Ids of principals, repeated."),
+    Query(
+        alias="id", min_length=1, max_length=MOST_AT_ONCE, description="Id of a principal; can be repeated."
+    ),
 ]
 
 
-@router.get("", summary="Ask what principals are called")
+@router.get("", summary="Look up names of principals")
 def list_principal_names(_principal: CurrentPrincipal, context: InjectedContext, ids: Ids) -> PrincipalList:
-    """The names of these principals; those without one are left out.
+    """The names of these principals, omitting those without a name.
 
-    A name is public within the installation: whoever knows an id may know its name. Nothing is listed without its id.
+    Names are public within the installation: anyone who knows an id may know its name. Names cannot be listed without
+    their ids.
     """
     with context.database.read_only() as session:
         found = names_of(session, ids)
@@ -43,7 +46,7 @@ def name_principal(
     context: InjectedContext,
     session: OpenSession,
 ) -> PrincipalView:
-    """Set what everybody calls a principal. It gives no rights, and ids stay what everything refers to."""
+    """Set the name of a principal. A name grants no rights; all references remain by id."""
     row = set_name(session, principal_id, order.name, by=principal.id, clock=context.clock)
     record(session, principal, action="principal.name", object_id=principal_id, clock=context.clock)
     return PrincipalView(principal_id=row.principal_id, name=row.name)

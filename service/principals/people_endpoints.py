@@ -1,4 +1,4 @@
-"""People: created by admins, who hand over the enrolment with which the person makes the first key."""
+"""People: created by admins, who hand over an enrolment for creating the first key."""
 
 from uuid import UUID
 
@@ -21,8 +21,8 @@ def create_person(
 ) -> NewPerson:
     """Create a principal with a name and roles, and an enrolment for it.
 
-    The answer holds the token, which cannot be shown again. Hand it to the person: whoever accepts it first makes the
-    person's first key, and nobody can accept it twice.
+    The response contains the token, which cannot be shown again. Give it to the person: whoever accepts it first creates
+    the person's first key, and nobody can accept it twice.
     """
     row = context.access.enrolments.create_person(session, roles=order.roles, by=principal.id)
     name_principal(session, row.principal_id, order.name, by=principal.id, clock=context.clock)
@@ -35,9 +35,9 @@ def create_person(
     )
 
 
-@router.get("", summary="List the people")
+@router.get("", summary="List people")
 def list_people(_principal: CurrentPrincipal, context: InjectedContext, session: OpenSession) -> PersonList:
-    """Every person with name and roles, and whether they have enrolled."""
+    """All people with name, roles and enrolment status."""
     rows = context.access.enrolments.people(session)
     names = names_of(session, [row.principal_id for row in rows])
     return PersonList(items=[PersonView.of(row, names) for row in rows])
@@ -46,17 +46,17 @@ def list_people(_principal: CurrentPrincipal, context: InjectedContext, session:
 @router.post(
     "/{principal_id}/enrolments",
     status_code=201,
-    summary="Make an enrolment",
+    summary="Create an enrolment",
     responses=problems(PersonNotFound, KeyNarrowed),
 )
 def create_enrolment(
     principal_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> NewEnrolment:
-    """Make a new enrolment for a person: the first was lost, or every key is. One that waits is cancelled.
+    """Create a new enrolment for a person who lost the first one, or all keys. A waiting enrolment is cancelled.
 
-    For a person who has had keys it is a recovery. The person and the auditors are told; keys that live work on, and
-    each of them can cancel it. Unless the person accepts it with a key of their own, what is sealed to the person stays
-    shut for `recovery_hold_hours`, and the person does not count for the two-person rule until then.
+    For a person who has had keys, this is a recovery. The person and the auditors are notified; valid keys keep working,
+    and each of them can cancel the recovery. Unless the person accepts it with an existing key, data sealed to the person
+    stays locked for `recovery_hold_hours`, and the person does not count for the two-person rule until then.
     """
     row, token = context.access.enrolments.invite(session, principal_id, by=principal.id)
     action = "recovery.create" if row.is_recovery else "enrolment.create"

@@ -1,4 +1,4 @@
-"""Wire types of people and of their enrolments."""
+"""Wire types of people and their enrolments."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,15 +19,15 @@ EnrolmentState = Literal["waiting", "accepted", "cancelled", "expired"]
 
 
 class PersonOrder(BaseModel):
-    """A person to be created."""
+    """A person to create."""
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"name": "Dr. Adler, ward statistics", "roles": ["owner"]}]},
     )
 
-    name: DisplayName = Field(description="What everybody calls the person, shown beside the id.")
-    roles: list[Role] = Field(min_length=1, description="What the person's keys may be used for.")
+    name: DisplayName = Field(description="Name of the person, shown next to the id.")
+    roles: list[Role] = Field(min_length=1, description="Roles of the person's keys.")
 
 
 class EnrolmentView(BaseModel):
@@ -39,10 +39,10 @@ class EnrolmentView(BaseModel):
     is_recovery: bool = Field(description="Whether the person had keys before.")
     created_by: UUID
     created_at: datetime
-    expires_at: datetime = Field(description="Until then the token works, once.")
+    expires_at: datetime = Field(description="The token works once until then.")
     accepted_at: datetime | None
     held_until: datetime | None = Field(
-        description="Until then, after a recovery, what is sealed to the person stays shut; null where nothing is held."
+        description="End of the hold on the person's sealed data after a recovery; null without a hold."
     )
     cancelled_at: datetime | None
     cancelled_by: UUID | None
@@ -71,13 +71,13 @@ class EnrolmentView(BaseModel):
 
 
 class NewEnrolment(EnrolmentView):
-    """An enrolment that was just made; the only answer that ever holds the token."""
+    """A new enrolment; the only response that ever contains the token."""
 
-    token: str = Field(description="What the person accepts it with. It is shown once and kept nowhere.")
+    token: str = Field(description="The token for accepting it. It is shown only once and not stored.")
 
     @classmethod
     def with_token(cls, row: Enrolment, token: KeyText, *, at: datetime) -> Self:
-        """Show a row together with its token."""
+        """Convert a row together with its token."""
         return cls(**EnrolmentView.of(row, at=at).model_dump(), token=token.text)
 
 
@@ -91,19 +91,19 @@ class PersonView(BaseModel):
     """A person."""
 
     principal_id: UUID
-    name: str | None = Field(description="What everybody calls the person; null without a name.")
-    roles: list[Role] = Field(description="What the person's keys may be used for.")
+    name: str | None = Field(description="Name of the person; null without a name.")
+    roles: list[Role] = Field(description="Roles of the person's keys.")
     created_at: datetime
     enrolled_at: datetime | None = Field(
-        description="When the person made a first key; null before, and for principals whose keys an administrator made."
+        description="When the person created a first key; null before that, and for principals whose keys an administrator created."
     )
     held_until: datetime | None = Field(
-        description="Until then, after a recovery, what is sealed to the person stays shut; null where nothing is held."
+        description="End of the hold on the person's sealed data after a recovery; null without a hold."
     )
 
     @classmethod
     def of(cls, row: Person, names: Mapping[UUID, str]) -> Self:
-        """Show a row, with its name."""
+        """Convert a row, with its name."""
         return cls(
             principal_id=row.principal_id,
             name=names.get(row.principal_id),
@@ -115,32 +115,32 @@ class PersonView(BaseModel):
 
 
 class NewPerson(PersonView):
-    """A person who was just created, with the enrolment to hand over."""
+    """A new person, with the enrolment to hand over."""
 
     enrolment: NewEnrolment
 
 
 class PersonList(BaseModel):
-    """Every person, oldest first."""
+    """All people, oldest first."""
 
     items: list[PersonView]
 
 
 class Acceptance(BaseModel):
-    """What a person makes the first key with."""
+    """Acceptance of an enrolment, which creates the first key."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"token": "ue_...", "name": "laptop"}]}
     )
 
     token: SecretStr = Field(max_length=MAX_KEY_LENGTH, description="The token of the enrolment.")
-    name: Name = Field("first key", description="What people call the key.")
+    name: Name = Field("first key", description="Display name of the key.")
     expires_at: End = None
 
 
 class AcceptedEnrolment(NewKey):
-    """The first key, and what is held after a recovery."""
+    """The first key, and the hold after a recovery."""
 
     held_until: datetime | None = Field(
-        description="Until then what is sealed to the person stays shut; null where nothing is held."
+        description="End of the hold on the person's sealed data; null without a hold."
     )

@@ -11,9 +11,9 @@ from service.wire import plain_text
 
 
 def _printable(text: str) -> str:
-    # Line breaks, controls and marks that turn the direction of reading can make one name look like another.
+    # Line breaks, control characters and bidirectional marks can make one name look like another.
     if not text.isprintable():
-        raise PydanticCustomError("printable", "a name is one line of printable characters")
+        raise PydanticCustomError("printable", "a name must be one line of printable characters")
     return text
 
 
@@ -23,29 +23,29 @@ DisplayName = Annotated[
     AfterValidator(plain_text),
     AfterValidator(_printable),
 ]
-"""What everybody in the installation calls a principal."""
+"""The name of a principal, public within the installation."""
 
 
 class NameOrder(BaseModel):
-    """A name to be set."""
+    """A name to set."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"name": "Research group, north"}]}
     )
 
     name: DisplayName = Field(
-        description="Shown beside the id to everybody who sees the id. Public within the installation."
+        description="Shown next to the id to everyone who sees the id. Public within the installation."
     )
 
 
 class PrincipalView(BaseModel):
-    """A principal and what it is called."""
+    """A principal and its name."""
 
     principal_id: UUID
     name: str
 
 
 class PrincipalList(BaseModel):
-    """Those of the principals asked for that have a name, in the order of their ids."""
+    """The requested principals that have a name, in the order of their ids."""
 
     items: list[PrincipalView]

@@ -1,4 +1,4 @@
-"""Budget requests: filed by analysts, decided by the dataset's owner or an admin, never by who asked."""
+"""Budget requests: filed by analysts, decided by the dataset's owner or an admin, never by the requester."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -53,7 +53,7 @@ State = Annotated[RequestState | None, Query(description="Only requests in this 
 @router.post(
     "/datasets/{dataset_id}/budget-requests",
     status_code=201,
-    summary="Ask for a part of the budget",
+    summary="File a budget request",
     responses=problems(
         DatasetNotFound, errors.NotAMember, errors.RequestAlreadyOpen, PersonNotEnrolled, InvalidGuarantee
     ),
@@ -65,7 +65,7 @@ def file_budget_request(
     context: InjectedContext,
     session: OpenSession,
 ) -> BudgetRequestView:
-    """File a request for a sub-cap; the owner or an admin decides. At most one is open per analyst and dataset."""
+    """Request a sub-cap; the owner or an admin decides. At most one request may be open per analyst and dataset."""
     datasets.visible(session, dataset_id, principal)
     _require_person(session, context, principal, whose="caller")
     request = requests.file(
@@ -94,7 +94,7 @@ def list_dataset_budget_requests(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> BudgetRequestList:
-    """The requests on one dataset, newest first: all for its owner, admins and auditors, for analysts their own."""
+    """The requests on one dataset, newest first: all for its owner, admins and auditors, only their own for analysts."""
     datasets.visible(session, dataset_id, principal)
     rows, next_before = repository.page(
         session, principal, dataset_id=dataset_id, state=state, limit=limit, before=before
@@ -110,7 +110,7 @@ def list_budget_requests(
     limit: PageSize = DEFAULT_PAGE,
     before: Before = None,
 ) -> BudgetRequestList:
-    """The requests the key may see, newest first: one's own, and those on datasets one owns or oversees."""
+    """The requests that the key may see, newest first: the caller's own, and those on datasets the caller owns or oversees."""
     rows, next_before = repository.page(
         session, principal, dataset_id=None, state=state, limit=limit, before=before
     )
@@ -125,7 +125,7 @@ def list_budget_requests(
 def read_budget_request(
     request_id: UUID, principal: CurrentPrincipal, session: OpenSession
 ) -> BudgetRequestView:
-    """Where the request stands, what was decided and why."""
+    """The state of the request, the decision and its reason."""
     return _view(session, repository.visible(session, request_id, principal))
 
 
@@ -157,11 +157,11 @@ def approve_budget_request(
     session: OpenSession,
     idempotency_key: IdempotencyHeader = None,
 ) -> JSONResponse:
-    """Make the grant that was asked for, or a smaller one; request and grant change together.
+    """Create the requested grant, or a smaller one; request and grant change together.
 
-    For the dataset's owner or an admin, but not for who asked; both must have enrolled themselves, and neither been
-    recovered within `recovery_hold_hours`. Needs an `Idempotency-Key`: a repeat with the same key
-    and body gets the first answer again, with the header `Idempotency-Replayed: true`.
+    For the dataset's owner or an admin, but not for the requester. Both people must have enrolled themselves, and neither
+    may have been recovered within `recovery_hold_hours`. Requires an `Idempotency-Key`: a repeat with the same key
+    and body gets the first response again, with the header `Idempotency-Replayed: true`.
     """
     if idempotency_key is None:
         raise IdempotencyKeyMissing
@@ -210,7 +210,7 @@ def deny_budget_request(
     context: InjectedContext,
     session: OpenSession,
 ) -> BudgetRequestView:
-    """Grant nothing, and say why. For the dataset's owner or an admin."""
+    """Deny the request with a reason. For the dataset's owner or an admin."""
     repository.governed(session, request_id, principal)
     request = requests.deny(session, request_id, by=principal.id, note=order.note, clock=context.clock)
     record(session, principal, action="budget-request.deny", object_id=request_id, clock=context.clock)
@@ -225,14 +225,14 @@ def deny_budget_request(
 def withdraw_budget_request(
     request_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> BudgetRequestView:
-    """Take a request of one's own back before it is decided."""
+    """Withdraw the caller's own request before it is decided."""
     request = requests.withdraw(session, request_id, by=principal.id, clock=context.clock)
     record(session, principal, action="budget-request.withdraw", object_id=request_id, clock=context.clock)
     return _view(session, request)
 
 
 def _require_person(session: Session, context: AppContext, principal: Principal, *, whose: str) -> None:
-    """Under the two-person rule only people count who enrolled themselves, or whom the identity provider vouches for."""
+    """Enforce the two-person rule: only people who enrolled themselves, or who sign in through the identity provider, count."""
     if not context.settings.two_person_rule:
         return
     if principal.via is Via.TOKEN:

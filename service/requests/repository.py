@@ -1,4 +1,4 @@
-"""All SQL that shows budget requests, and who sees which; they are changed in core.governance alone."""
+"""All SQL that reads budget requests, and their visibility. Only core.governance changes them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -17,19 +17,19 @@ from service.paging import page_of
 
 
 def visible(session: Session, request_id: UUID, principal: Principal) -> BudgetRequest:
-    """A request the principal may see: its own, or one on a dataset that it oversees.
+    """A request that the principal may see: its own, or one on a dataset that it oversees.
 
     Raises:
-        RequestNotFound: No such request, or not for this principal.
+        RequestNotFound: No such request, or not visible to this principal.
     """
     return _found(session.scalar(_seen_by(principal).where(BudgetRequest.id == request_id)))
 
 
 def governed(session: Session, request_id: UUID, principal: Principal) -> BudgetRequest:
-    """A request on which the principal decides: the dataset's owner, or an admin.
+    """A request that the principal may decide on, as the dataset's owner or an admin.
 
     Raises:
-        RequestNotFound: No such request, or not for this principal.
+        RequestNotFound: No such request, or the principal has no such right.
     """
     query = _on_datasets(governed_by(principal))
     return _found(session.scalar(query.where(BudgetRequest.id == request_id)))
@@ -44,7 +44,7 @@ def page(
     limit: int,
     before: UUID | None,
 ) -> tuple[Sequence[BudgetRequest], UUID | None]:
-    """A page of the requests the principal may see, of one dataset or in one state where asked for."""
+    """A page of the requests that the principal may see, optionally of one dataset or in one state."""
     query = _seen_by(principal)
     if dataset_id is not None:
         query = query.where(BudgetRequest.dataset_id == dataset_id)
@@ -61,7 +61,7 @@ def populations_of(session: Session, requests: Sequence[BudgetRequest]) -> dict[
 
 
 def grants_of(session: Session, requests: Sequence[BudgetRequest]) -> dict[UUID, Grant]:
-    """The grants that these requests were turned into, by id."""
+    """The grants created from these requests, by id."""
     ids = {request.grant_id for request in requests if request.grant_id is not None}
     return {grant.id: grant for grant in session.scalars(select(Grant).where(Grant.id.in_(ids)))}
 

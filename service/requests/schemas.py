@@ -17,7 +17,7 @@ from service.wire import Moment, Prose
 
 
 class BudgetRequestOrder(BaseModel):
-    """A part of a dataset's budget that an analyst asks for."""
+    """A request for part of a dataset's budget."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -28,30 +28,33 @@ class BudgetRequestOrder(BaseModel):
         },
     )
 
-    epsilon: Epsilon = Field(description="Epsilon of the sub-cap that is asked for.")
+    epsilon: Epsilon = Field(description="Epsilon of the requested sub-cap.")
     delta: Delta = Field(
-        description="Delta of the sub-cap. Under the default rule a job draws on half of it: ask for twice its delta."
+        description="Delta of the sub-cap. Under the default rule a job may use half of it: request twice the job's delta."
     )
-    purpose: Prose = Field(description="What it is for; read by whoever decides. Never a value of a row.")
+    purpose: Prose = Field(
+        description="The purpose, shown to the person who decides. Must not contain values from rows."
+    )
 
 
 class Approval(BaseModel):
-    """A decision to grant what was asked for, or less of it."""
+    """A decision to grant the requested budget, or less."""
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"epsilon": 0.5, "delta": 1e-6, "note": "Half for now."}]},
     )
 
-    epsilon: Epsilon | None = Field(None, description="Left out: the requested epsilon.")
-    delta: Delta | None = Field(None, description="Left out: the requested delta.")
-    note: Prose | None = Field(None, description="What the analyst is told.")
+    epsilon: Epsilon | None = Field(None, description="Default: the requested epsilon.")
+    delta: Delta | None = Field(None, description="Default: the requested delta.")
+    note: Prose | None = Field(None, description="A note to the analyst.")
     expires_at: Moment | None = Field(
-        None, description="When the grant ends, within ten years; left out: after the operator's default."
+        None,
+        description="When the grant expires, within ten years. Default: after the operator's default period.",
     )
 
     def amounts(self, request: BudgetRequest) -> PrivacyGuarantee:
-        """What is granted, with what was asked for in place of what was left out."""
+        """The amounts to grant; missing ones default to the requested ones."""
         return PrivacyGuarantee(
             epsilon=request.epsilon if self.epsilon is None else self.epsilon,
             delta=request.delta if self.delta is None else self.delta,
@@ -59,34 +62,32 @@ class Approval(BaseModel):
 
 
 class Denial(BaseModel):
-    """A decision to grant nothing."""
+    """A decision to deny the request."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"note": "Ask after the audit."}]}
     )
 
-    note: Prose = Field(description="Why; the analyst is told.")
+    note: Prose = Field(description="The reason, shown to the analyst.")
 
 
 class BudgetRequestView(BaseModel):
-    """A budget request and what became of it."""
+    """A budget request and its outcome."""
 
     id: UUID
     dataset_id: UUID
-    population_id: UUID = Field(description="Whose cap a grant would be a part of.")
-    requested_by: UUID = Field(description="The principal that asked, and holds the grant if there is one.")
+    population_id: UUID = Field(description="The population whose cap applies to the grant.")
+    requested_by: UUID = Field(description="The requester, who also holds the grant if there is one.")
     epsilon: float
     delta: float
     purpose: str
     state: RequestState
-    note: str | None = Field(description="What whoever decided has told the analyst.")
+    note: str | None = Field(description="The note of the person who decided.")
     created_at: datetime
-    expires_at: datetime = Field(description="Without a decision until then the request expires.")
+    expires_at: datetime = Field(description="The request expires at this time if undecided.")
     decided_at: datetime | None
-    decided_by: UUID | None = Field(
-        description="The principal that decided; null for a request that expired."
-    )
-    grant: GrantView | None = Field(description="What was granted; it may be less than was asked for.")
+    decided_by: UUID | None = Field(description="The principal that decided; null for an expired request.")
+    grant: GrantView | None = Field(description="The resulting grant, which may be smaller than requested.")
 
     @classmethod
     def of(cls, row: BudgetRequest, *, population_id: UUID, grant: Grant | None) -> Self:
@@ -113,7 +114,9 @@ class BudgetRequestList(BaseModel):
     """A page of budget requests, newest first."""
 
     items: list[BudgetRequestView]
-    next_before: UUID | None = Field(description="Ask for the next page with before=...; null on the last.")
+    next_before: UUID | None = Field(
+        description="Pass as `before` to get the next page; null on the last page."
+    )
 
     @classmethod
     def of(

@@ -1,4 +1,4 @@
-"""Signed heads of ledgers, their verification, and the public keys that verify what the service signs."""
+"""Signed ledger heads, ledger verification, and the public keys that verify the service's signatures."""
 
 from typing import Annotated
 from uuid import UUID
@@ -23,23 +23,23 @@ from service.witness.schemas import LedgerHeadView, LedgerVerification, SigningK
 router = APIRouter(tags=["witness"], route_class=StrictRoute)
 
 Sequence = Annotated[
-    int | None, Query(ge=0, lt=2**63, description="Sequence of a head that you noted; needs `hash` too.")
+    int | None, Query(ge=0, lt=2**63, description="Sequence of a head that you recorded; requires `hash`.")
 ]
 HexHash = Annotated[
     str | None,
     Query(
         alias="hash",
         pattern=r"^[0-9a-f]{64}$",
-        description="Hash of that head, hexadecimal; needs `sequence` too.",
+        description="Hash of that head, hexadecimal; requires `sequence`.",
     ),
 ]
 
 
-@router.get("/signing-keys", summary="List the public keys")
+@router.get("/signing-keys", summary="List public keys")
 def list_signing_keys(
     _principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> SigningKeyList:
-    """The keys that verify signed heads, exports and certificates. Note them down: a key seen first is a key trusted."""
+    """The keys that verify signed heads, exports and certificates. Record them: verification relies on trust on first use."""
     keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
     return SigningKeyList(items=[SigningKeyView.of(row) for row in keyring.all_keys(session)])
 
@@ -52,7 +52,7 @@ def list_signing_keys(
 def read_ledger_head(
     dataset_id: UUID, principal: CurrentPrincipal, context: InjectedContext, session: OpenSession
 ) -> LedgerHeadView:
-    """How many entries the ledger has and the hash of the last, signed. Kept elsewhere, it proves what had happened."""
+    """Number of entries and hash of the last entry, signed. A copy stored elsewhere proves the ledger's past content."""
     population_id = repository.visible(session, dataset_id, principal).population_id
     signer = keyring.signer(session, master_keys=context.settings.master_keys, clock=context.clock)
     head = ledger.head_of(ledger.budget_of(session, population_id))
@@ -72,9 +72,9 @@ def verify_ledger(
     sequence: Sequence = None,
     head_hash: HexHash = None,
 ) -> LedgerVerification:
-    """Recompute every hash and every total, and hold the chain against the heads noted outside the database.
+    """Recompute every hash and total, and compare the chain with the heads recorded outside the database.
 
-    A head that you noted yourself is held against it too. This only reads; the nightly verification freezes.
+    A head that you recorded yourself is compared too. This is read-only; only the daily verification freezes budgets.
     """
     if (sequence is None) != (head_hash is None):
         raise HalfAWitness

@@ -1,4 +1,4 @@
-"""What goes wrong with verifications.
+"""Errors of verifications.
 
 UnderstudyError
   * InvalidInput
@@ -9,12 +9,13 @@ from core.errors import InvalidInput
 
 
 class HalfAWitness(InvalidInput):
-    """A noted head is a sequence and a hash; one of them is missing."""
+    """A recorded head consists of a sequence and a hash; one of them is missing."""
 
     code = "half-a-witness"
-    title = "Half a noted head"
+    title = "Incomplete recorded head"
 
     def __init__(self) -> None:
         super().__init__(
-            "A noted head is a sequence and a hash; one of them is missing.", remedy="Send both, or neither."
+            "A recorded head consists of a sequence and a hash; one of them is missing.",
+            remedy="Send both or neither.",
         )

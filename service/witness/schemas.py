@@ -1,4 +1,4 @@
-"""Wire types of signed heads and of the keys that sign them."""
+"""Wire types of signed heads and signing keys."""
 
 from datetime import datetime
 from typing import Self
@@ -12,26 +12,28 @@ from service.auditing.schemas import SignedHead
 
 
 class LedgerHeadView(SignedHead):
-    """The end of a population's ledger, signed."""
+    """The signed head of a population's ledger."""
 
     population_id: UUID
-    sequence: int = Field(description="How many entries the ledger has.")
+    sequence: int = Field(description="Number of entries in the ledger.")
 
 
 class LedgerVerification(BaseModel):
-    """What a verification of one ledger found."""
+    """The result of verifying one ledger."""
 
     population_id: UUID
     intact: bool
-    checked: int = Field(description="Entries whose links are whole, counted from the first.")
-    broken_at: int | None = Field(description="Sequence of the first entry that is wrong or missing.")
-    problem: str | None = Field(description="What is wrong.")
-    witnessed: list[int] = Field(description="Sequences of the noted heads that the ledger was held against.")
-    frozen: bool = Field(description="Whether the population is frozen, for this or another reason.")
+    checked: int = Field(description="Number of intact entries from the first on.")
+    broken_at: int | None = Field(description="Sequence of the first wrong or missing entry.")
+    problem: str | None = Field(description="Description of the problem.")
+    witnessed: list[int] = Field(
+        description="Sequences of the recorded heads that the ledger was compared with."
+    )
+    frozen: bool = Field(description="Whether the population is frozen, for any reason.")
 
     @classmethod
     def of(cls, population_id: UUID, found: LedgerCheck, *, frozen: bool) -> Self:
-        """Show what was found."""
+        """Convert a result."""
         return cls(
             population_id=population_id,
             intact=found.chain.intact,
@@ -65,6 +67,6 @@ class SigningKeyView(BaseModel):
 
 
 class SigningKeyList(BaseModel):
-    """Every key there ever was, oldest first."""
+    """All keys ever used, oldest first."""
 
     items: list[SigningKeyView]

@@ -42,7 +42,7 @@ def test_which_failure_it_was_and_how_far_it_came_is_told_to_nobody(day, monkeyp
     assert told == [told[0]] * len(OUTCOMES)
     assert view["failure"] == {
         "code": "training-failed",
-        "detail": "The training did not finish; the operator's log has the job's id.",
+        "detail": "The training did not finish. The operator can find the cause in the log by the job's id.",
     }
     plan = small_plan()
     assert (state, charged) == (EntryKind.SPENT, charge_of(plan.mechanism, delta=plan.guarantee.delta))
