@@ -1,4 +1,4 @@
-"""The directory of API keys: issue, recognise, rotate, revoke."""
+"""The directory of API keys: issue, authenticate, rotate, revoke."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ LONGEST_DAYS: Final = 3650
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Who a key or a session speaks for, and until when that may be believed.
+    """Whom a key or a session authenticates, and until when.
 
     Args:
-        principal: The party.
-        expires_at: When key or session ends by itself; None for never.
-        session_id: The browser's session, where one was used.
+        principal: The authenticated principal.
+        expires_at: Expiry of the key or session; None for never.
+        session_id: The browser session, if one was used.
     """
 
     principal: Principal
@@ -44,12 +44,10 @@ class Known:
 
 
 class KeyDirectory:
-    """Issues, recognises, rotates and revokes keys inside the caller's transaction.
+    """Issue, authenticate, rotate and revoke keys inside the caller's transaction.
 
     Args:
         pepper: Key of the digests, from ``pepper_from(master_key)``.
-        clock: Stamps creation and revocation, and decides what has expired.
-        entropy: Source of random bytes; ``os.urandom`` outside tests.
     """
 
     def __init__(self, *, pepper: bytes, clock: Clock, entropy: Entropy) -> None:
@@ -67,18 +65,17 @@ class KeyDirectory:
         scopes: Iterable[Scope] = (),
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, KeyText]:
-        """Provision a key at the machine; the text is returned once and kept nowhere. Its principal counts as enrolled.
+        """Issue a key from the operator's command line. Its secret is returned once; its principal counts as enrolled.
 
         Args:
-            session: The open transaction.
-            name: What people call the key.
+            name: Display name of the key.
             roles: At least one role.
-            principal_id: Whom it speaks for; a new principal where none is given.
-            scopes: What it is narrowed to; empty for all that its roles may do.
-            expires_at: When it ends by itself; None for never.
+            principal_id: Its principal; a new one if None.
+            scopes: Uses that it is restricted to; empty for all that its roles allow.
+            expires_at: Its expiry; None for never.
 
         Raises:
-            ExpiryRefused: It would end in the past or in more than ten years.
+            ExpiryRefused: It would expire in the past or in more than ten years.
         """
         key = make_key(self._entropy)
         return self._provision(
@@ -92,12 +89,12 @@ class KeyDirectory:
         ), key
 
     def register(self, session: Session, key: KeyText, *, name: str, roles: Iterable[Role]) -> ApiKey:
-        """Provision a key made elsewhere (the embedded stack's own), once: a second call finds the first row."""
+        """Store a key made elsewhere (by the embedded stack). A second call returns the first row."""
         known = repository.by_digest(session, self.digest(key))
         if known is None:
             return self._provision(session, key, name=name, roles=roles, principal_id=uuid4())
         if known.enrolment_id is None:
-            # It was registered before there were enrolments.
+            # It was registered before enrolments existed.
             self._enrol(session, known.principal_id, roles)
             known.enrolment_id = known.principal_id
             session.flush()
@@ -106,10 +103,10 @@ class KeyDirectory:
     def first_key(
         self, session: Session, person: Person, *, enrolment_id: UUID, name: str, expires_at: datetime | None
     ) -> tuple[ApiKey, KeyText]:
-        """Make the key that comes of an enrolment: with all roles of the person, and not narrowed.
+        """Make the key of an accepted enrolment, with all roles of the person and no scopes.
 
         Raises:
-            ExpiryRefused: It would end in the past or in more than ten years.
+            ExpiryRefused: It would expire in the past or in more than ten years.
         """
         key = make_key(self._entropy)
         row = self._store(
@@ -134,22 +131,21 @@ class KeyDirectory:
         expires_at: datetime | None = None,
         shortened: bool = False,
     ) -> tuple[ApiKey, KeyText]:
-        """Make a further key for the principal that asks, within the rights and the life of the key it asks with.
+        """Make another key for the caller's principal, within the rights and lifetime of the key in use.
 
         Args:
-            session: The open transaction.
-            by: Who asks.
-            name: What people call the key.
+            by: The caller.
+            name: Display name of the key.
             roles: At least one role, all of them roles of the key in use.
-            scopes: What it is narrowed to; where the key in use is narrowed, some of its scopes.
-            expires_at: When it ends by itself; None for never.
-            shortened: Whether a key that would outlive its maker ends with it; else it is refused.
+            scopes: Uses that it is restricted to; a subset of the scopes of the key in use, if that has any.
+            expires_at: Its expiry; None for never.
+            shortened: Whether a key that would outlive the key in use expires with it; otherwise it is refused.
 
         Raises:
             TokenMakesNoKeys: A bearer token was used.
             KeyRefused: The key in use has just ended.
-            KeyBeyondMaker: It would have more rights, or a longer life, than the key in use.
-            ExpiryRefused: It would end in the past or in more than ten years.
+            KeyBeyondMaker: It would have more rights, or a longer lifetime, than the key in use.
+            ExpiryRefused: It would expire in the past or in more than ten years.
         """
         if by.via is Via.TOKEN:
             raise TokenMakesNoKeys
@@ -186,7 +182,7 @@ class KeyDirectory:
         return digest_of(key, pepper=self._pepper)
 
     def recognise(self, session: Session, text: str) -> Principal:
-        """Tell who a presented key speaks for.
+        """Return the principal that a key authenticates.
 
         Raises:
             KeyRefused: Malformed, unknown, expired or revoked.
@@ -197,7 +193,7 @@ class KeyDirectory:
         return self.find(session, key).principal
 
     def find(self, session: Session, key: KeyText) -> Known:
-        """Tell who a well-formed key speaks for, and for how long.
+        """Return whom a well-formed key authenticates, and until when.
 
         Raises:
             KeyRefused: Unknown, expired or revoked.
@@ -210,7 +206,7 @@ class KeyDirectory:
         raise KeyRefused
 
     def list_keys(self, session: Session, *, principal_id: UUID | None = None) -> Sequence[ApiKey]:
-        """The keys of a principal, or every key where none is named; oldest first."""
+        """The keys of one principal or of all, oldest first."""
         return repository.keys(session, principal_id=principal_id)
 
     def is_live(self, row: ApiKey) -> bool:
@@ -220,23 +216,20 @@ class KeyDirectory:
     def rotate(
         self, session: Session, key_id: UUID, *, by: Principal, overlap: timedelta
     ) -> tuple[ApiKey, ApiKey, KeyText]:
-        """Give a key a successor with the same rights, and let the old secret work for a while longer.
+        """Give a key a successor with the same rights; the old secret keeps working for the overlap.
 
-        A key rotates itself and no other, whoever asks, and the successor ends when the old key would have: a key
-        cannot prolong its own life, nor gain the rights of a sibling.
+        A key can only rotate itself, and the successor expires when the old key would have. A key can neither
+        prolong its own lifetime nor gain the rights of a sibling.
 
         Args:
-            session: The open transaction.
-            key_id: The key.
-            by: Who asks.
             overlap: How much longer the old secret works, at most.
 
         Returns:
             The old row, the new row, and the new secret.
 
         Raises:
-            KeyNotFound: No such key, or not the one that is presented.
-            KeyEnded: It is revoked, expired or replaced already.
+            KeyNotFound: No such key, or not the key in use.
+            KeyEnded: It is already revoked, expired or replaced.
         """
         old = repository.key_for_update(session, key_id)
         if old is None or by.key_id != key_id:
@@ -261,14 +254,14 @@ class KeyDirectory:
         return old, new, key
 
     def revoke(self, session: Session, key_id: UUID, *, by: Principal) -> ApiKey:
-        """Make a key useless from now on; revoking twice changes nothing. An admin revokes any, others their own.
+        """Revoke a key; idempotent. An admin revokes any key, others only their own.
 
-        A recovered principal revokes no key of their own that came of another enrolment until the hold is over: with
-        such a key the person can cancel the recovery.
+        During the hold of a recovery, the principal cannot revoke keys of another enrolment: with such a key
+        the person can cancel the recovery.
 
         Raises:
             KeyNotFound: No such key, or somebody else's.
-            RecoveryHold: The caller was recovered a short while ago, and the key came of another enrolment.
+            RecoveryHold: The caller was recovered recently, and the key belongs to another enrolment.
         """
         row = repository.key_for_update(session, key_id)
         if row is None or not (by.has(Role.ADMIN) or row.principal_id == by.id):
@@ -355,7 +348,7 @@ class KeyDirectory:
 
 
 def principal_of(row: ApiKey, *, held_until: datetime | None = None) -> Principal:
-    """Whom a key speaks for, and until when a recovery holds what is sealed to them."""
+    """The principal of a key, with the end of its recovery's hold."""
     return Principal(
         id=row.principal_id,
         key_id=row.id,

@@ -1,8 +1,8 @@
-"""People and their enrolments: an administrator creates both, and only the person makes keys.
+"""People and their enrolments: an administrator creates both, but only the person makes keys.
 
-An enrolment is a token that works once. The administrator hands it over; whoever accepts it gets the person's first
-key. Where the person had keys before, it is a recovery: what is sealed to the person then stays shut for a while, so
-that the person, who is told, can object with a key of their own.
+An enrolment is a single-use token. The administrator hands it over, and accepting it returns the person's
+first key. If the person already had keys, it is a recovery: access to what is sealed to the person is held
+for a while. The person is notified and can object with a key of their own.
 """
 
 import hmac
@@ -44,12 +44,12 @@ MOST_LISTED: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """What came of an enrolment.
+    """An accepted enrolment.
 
     Args:
-        enrolment: The enrolment, used now.
+        enrolment: The enrolment, now used.
         key: The first key.
-        text: Its secret.
+        text: The key's secret.
     """
 
     enrolment: Enrolment
@@ -58,15 +58,12 @@ class Accepted:
 
 
 class Enrolments:
-    """Creates people and enrolments inside the caller's transaction.
+    """Create people and enrolments inside the caller's transaction.
 
     Args:
-        keys: The directory of API keys.
-        pepper: The key of the digests of API keys; tokens of enrolments have a key of their own below it.
-        clock: Stamps what is done, and decides what has expired.
-        entropy: Source of random bytes.
+        pepper: The key of the API keys' digests; the key for enrolment tokens is derived from it.
         lifetime: How long a token works.
-        hold: How long a recovery keeps shut what is sealed to the person.
+        hold: How long a recovery blocks access to what is sealed to the person.
     """
 
     def __init__(
@@ -87,7 +84,7 @@ class Enrolments:
         self._hold = hold
 
     def create_person(self, session: Session, *, roles: Iterable[Role], by: UUID) -> Person:
-        """Create a principal whose keys may have these roles; nobody speaks for it yet."""
+        """Create a principal whose keys may have these roles. It has no key yet."""
         row = Person(
             principal_id=uuid4(), roles=sorted(set(roles)), created_by=by, created_at=self._clock.now()
         )
@@ -95,7 +92,7 @@ class Enrolments:
         return row
 
     def invite(self, session: Session, principal_id: UUID, *, by: UUID) -> tuple[Enrolment, KeyText]:
-        """Make an enrolment; the token is returned once and kept nowhere. An earlier one that waits is cancelled.
+        """Make an enrolment. The token is returned once and not stored; an earlier pending enrolment is cancelled.
 
         Raises:
             PersonNotFound: No person has this id.
@@ -127,15 +124,14 @@ class Enrolments:
     def accept(
         self, session: Session, text: str, *, name: str, expires_at: datetime | None, shown: Principal | None
     ) -> Accepted:
-        """Use an enrolment: make the person's first key.
+        """Accept an enrolment: make the person's first key.
 
         Args:
-            session: The open transaction.
             text: The token.
-            name: What people call the key.
-            expires_at: When the key ends by itself; None for never.
-            shown: Whoever the caller has proved to be besides, by key or token; a recovery by the person themselves
-                holds nothing.
+            name: Display name of the key.
+            expires_at: Expiry of the key; None for never.
+            shown: The principal that the caller also authenticated as, if any. A recovery by the person
+                themselves has no hold.
 
         Raises:
             EnrolmentRefused: Malformed, unknown, used, cancelled or expired.
@@ -163,16 +159,16 @@ class Enrolments:
     def cancel(
         self, session: Session, enrolment_id: UUID, *, by: Principal
     ) -> tuple[Enrolment, Sequence[UUID]]:
-        """Take an enrolment back: one that waits, or a recovery while it is held, together with the keys that came of it.
+        """Cancel a pending enrolment, or a recovery during its hold together with the keys that it created.
 
-        For an admin, and for the person with any key that did not come of it.
+        Allowed to an admin, and to the person with any key that this enrolment did not create.
 
         Returns:
-            The enrolment, and the ids of the keys that were revoked.
+            The enrolment, and the ids of the revoked keys.
 
         Raises:
             EnrolmentNotFound: No such enrolment, or somebody else's.
-            EnrolmentEnded: It was cancelled, has expired, or was accepted and is not held.
+            EnrolmentEnded: It was cancelled, has expired, or was accepted and its hold is over.
         """
         seen = repository.enrolment(session, enrolment_id)
         allowed = seen is not None and (
@@ -209,7 +205,7 @@ class Enrolments:
         return repository.enrolments(session, principal_id=principal_id)[:MOST_LISTED]
 
     def note_token(self, session: Session, principal: Principal) -> None:
-        """Note that somebody whom the identity provider vouches for is a person, and enrolled."""
+        """Record a principal authenticated by the identity provider as an enrolled person."""
         now = self._clock.now()
         repository.put_person(
             session,
@@ -223,13 +219,13 @@ class Enrolments:
         )
 
     def _locked(self, session: Session, seen: Enrolment) -> tuple[Person, Enrolment]:
-        """An enrolment with its person, the person's row locked first, as in `invite`."""
+        """An enrolment with its person. The person's row is locked first, as in `invite`."""
         person = repository.person_for_update(session, seen.principal_id)
         assert person is not None, "an enrolment refers to its person"
         return person, repository.enrolment_for_update(session, seen.id)
 
     def _is_proved(self, person: Person, shown: Principal | None) -> bool:
-        """Whether the person was there: with a key of their own, of all their roles, not narrowed and not held."""
+        """Whether the person took part: with a key of their own that has all their roles, no scopes and no hold."""
         return (
             shown is not None
             and shown.id == person.principal_id
@@ -255,7 +251,7 @@ class Enrolments:
 
 
 def require_enrolled(principal: Principal, *, whose: str) -> None:
-    """Refuse whoever uses a key that an administrator handed out.
+    """Refuse a principal whose key was handed out by an administrator.
 
     Raises:
         PersonNotEnrolled: The key descends from no enrolment.
@@ -270,15 +266,13 @@ def require_counted(
     """Refuse a principal that the two-person rule does not count.
 
     Args:
-        session: The open transaction.
-        principal_id: Who.
-        since: They must have been enrolled by then.
+        since: The principal must have been enrolled by then.
         at: The present moment.
-        whose: How a refusal names them.
+        whose: How the error message names the principal.
 
     Raises:
-        PersonNotEnrolled: They are not enrolled, or were not by then.
-        RecoveryHold: They were recovered a short while ago.
+        PersonNotEnrolled: The principal is not enrolled, or was not by then.
+        RecoveryHold: The principal was recovered recently.
     """
     person = repository.person(session, principal_id)
     if person is None or person.enrolled_at is None or person.enrolled_at > since:

@@ -1,35 +1,36 @@
-"""What goes wrong with API keys, sessions and tokens.
+"""Errors of API keys, sessions and tokens.
 
 Unauthenticated
-  * KeyMissing         401  neither an Authorization header of the form "Bearer ..." nor a session's cookie
-  * KeyRefused         401  unknown, malformed, expired or revoked; which of them is not said
+  * KeyMissing         401  neither an Authorization header of the form "Bearer ..." nor a session cookie
+  * KeyRefused         401  unknown, malformed, expired or revoked; the answer does not say which
   * SessionRefused     401  unknown, ended or expired
-  * TokenRefused       401  a bearer token that is not valid here; why is not said
-  * EnrolmentRefused   401  an enrolment token that is unknown, used, cancelled or expired; which is not said
+  * TokenRefused       401  a bearer token that is not valid here; the answer does not say why
+  * EnrolmentRefused   401  an enrolment token that is unknown, used, cancelled or expired; the answer does
+  not say which
 Forbidden
   * RoleMissing        403  a valid key without one of the roles the endpoint asks for
-  * ScopeMissing       403  a valid key that is narrowed to other uses
-  * KeyNarrowed        403  a narrowed key where only one that is not narrowed will do
-  * CsrfRefused        403  a session's request that may have been made by another site
-  * KeyForAnother      403  a key was asked for that would speak for somebody else
-  * KeyBeyondMaker     403  a key was asked for with more rights, or a longer life, than the one that makes it
-  * TokenMakesNoKeys   403  a key was asked for with a bearer token
+  * ScopeMissing       403  a valid key whose scopes do not include this use
+  * KeyNarrowed        403  a key with scopes where one without scopes is required
+  * CsrfRefused        403  a session request that another site may have forged
+  * KeyForAnother      403  a request for a key of another principal
+  * KeyBeyondMaker     403  a request for a key with more rights, or a longer life, than the key that makes it
+  * TokenMakesNoKeys   403  a request for a key, made with a bearer token
   * PersonNotEnrolled  403  the two-person rule counts people who enrolled themselves
-  * RecoveryHold       403  the principal was recovered a short while ago
+  * RecoveryHold       403  the principal's access was recovered recently
 NotFound
-  * KeyNotFound        404  no such key, or not one that the caller may rotate or revoke
+  * KeyNotFound        404  no such key, or the caller may not rotate or revoke it
   * PersonNotFound     404  no such person
-  * EnrolmentNotFound  404  no such enrolment, or not one of the caller
+  * EnrolmentNotFound  404  no such enrolment, or not the caller's
 Conflict
   * EnrolmentEnded     409  an enrolment that was accepted, cancelled or has expired cannot be cancelled
-  * KeyEnded           409  a key that is revoked, expired or replaced already cannot be rotated
+  * KeyEnded           409  a key that is already revoked, expired or replaced cannot be rotated
 InvalidInput
   * ExpiryRefused      422  the end of a key's life is in the past or too far away
 TooManyRequests
-  * RateExceeded       429  more requests with one key than it may send
+  * RateExceeded       429  one key exceeded its request rate
   * LoginThrottled     429  too many failed logins from one address or for one key
 Unavailable
-  * IssuerUnavailable  503  the provider of identities does not answer, and its keys are not known
+  * IssuerUnavailable  503  the identity provider does not answer, and its keys are not cached
 """
 
 from datetime import datetime
@@ -58,7 +59,7 @@ class KeyMissing(Unauthenticated):
 
 
 class KeyRefused(Unauthenticated):
-    """The key is malformed, unknown, expired or revoked; the answer is the same so that nothing can be learnt."""
+    """The key is malformed, unknown, expired or revoked; the answer is always the same, to leak nothing."""
 
     code = "key-refused"
 
@@ -70,7 +71,7 @@ class KeyRefused(Unauthenticated):
 
 
 class SessionRefused(Unauthenticated):
-    """The session is unknown, or it has ended."""
+    """The session is unknown or has ended."""
 
     code = "session-refused"
 
@@ -79,7 +80,7 @@ class SessionRefused(Unauthenticated):
 
 
 class TokenRefused(Unauthenticated):
-    """The bearer token is not one that this service accepts; why is not said."""
+    """This service does not accept the bearer token; the answer does not say why."""
 
     code = "token-refused"
 
@@ -104,26 +105,26 @@ class RoleMissing(Forbidden):
 
 
 class ScopeMissing(Forbidden):
-    """The key has a role that may use this endpoint, but is narrowed to other uses."""
+    """The key's role may use this endpoint, but its scopes do not include it."""
 
     code = "scope-missing"
 
     def __init__(self, *, needed: str) -> None:
         super().__init__(
-            f"The key is narrowed to other uses; this endpoint needs the scope {needed}.",
-            remedy="Use a key with this scope, or one that is not narrowed.",
+            f"The key does not have the scope that this endpoint needs: {needed}.",
+            remedy="Use a key with this scope, or one without scopes.",
             needed_scope=needed,
         )
 
 
 class CsrfRefused(Forbidden):
-    """A browser's request that another site may have caused."""
+    """A browser's request that another site may have forged."""
 
     code = "csrf-refused"
 
     def __init__(self) -> None:
         super().__init__(
-            "The request does not prove that it comes from this service's own pages.",
+            "The request has no valid CSRF token.",
             remedy="Send it from the same origin, with the header X-CSRF-Token from GET /v1/session.",
         )
 
@@ -141,39 +142,40 @@ class EnrolmentRefused(Unauthenticated):
 
 
 class KeyNarrowed(Forbidden):
-    """The key is narrowed to some uses, and what this endpoint makes would not be."""
+    """The key has scopes, and what this endpoint creates would not be limited by them."""
 
     code = "key-narrowed"
 
     def __init__(self) -> None:
         super().__init__(
-            "The key is narrowed by scopes; this endpoint needs one that is not.",
+            "This endpoint does not accept keys with scopes.",
             remedy="Use a key without scopes.",
         )
 
 
 class KeyForAnother(Forbidden):
-    """The key that was asked for would speak for somebody else than its maker."""
+    """The requested key would belong to another principal."""
 
     code = "key-for-another"
 
     def __init__(self) -> None:
         super().__init__(
-            "A new key speaks for the principal that makes it, and for nobody else.",
-            remedy="Create a person with POST /v1/people and hand over the enrolment; the person makes the key.",
+            "A new key always belongs to the principal that makes it.",
+            remedy="Create a person with POST /v1/people and hand over the enrolment; the person then makes"
+            " the key.",
         )
 
 
 class KeyBeyondMaker(Forbidden):
-    """The key that was asked for has roles, scopes or a life beyond those of the key that makes it."""
+    """The requested key exceeds the roles, scopes or lifetime of the key that makes it."""
 
     code = "key-beyond-maker"
 
     def __init__(self, *, beyond: tuple[str, ...]) -> None:
         super().__init__(
-            f"The new key would go beyond the key that makes it: {', '.join(beyond)}.",
-            remedy="Ask for roles, scopes and an end within those of the key in use. For somebody else, create a"
-            " person with POST /v1/people.",
+            f"The new key would exceed the key that makes it: {', '.join(beyond)}.",
+            remedy="Ask for roles, scopes and an expiry within those of the key in use. For somebody else,"
+            " create a person with POST /v1/people.",
             beyond=list(beyond),
         )
 
@@ -185,7 +187,7 @@ class TokenMakesNoKeys(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(
-            "A bearer token makes no API key.",
+            "A bearer token cannot make an API key.",
             remedy="Ask an administrator for an enrolment, and accept it with this token in the Authorization header.",
         )
 
@@ -205,14 +207,15 @@ class PersonNotEnrolled(Forbidden):
 
 
 class RecoveryHold(Forbidden):
-    """An administrator recovered the principal a short while ago; some things stay shut until the person could object."""
+    """An administrator recovered the principal recently; some access is held to give the person time to object."""
 
     code = "recovery-hold"
 
     def __init__(self, *, whose: str, until: datetime) -> None:
         super().__init__(
-            f"The {whose} was recovered by an administrator; this stays shut until {until.isoformat()}.",
-            remedy="Wait until then. If the recovery was not asked for, cancel it with DELETE /v1/enrolments/{enrolment_id}.",
+            f"An administrator recovered the {whose}; this is blocked until {until.isoformat()}.",
+            remedy="Wait until then. If nobody asked for the recovery, cancel it with DELETE"
+            " /v1/enrolments/{enrolment_id}.",
             whose=whose,
             until=until.isoformat(),
         )
@@ -246,12 +249,12 @@ class EnrolmentEnded(Conflict):
     def __init__(self) -> None:
         super().__init__(
             "The enrolment can no longer be cancelled.",
-            remedy="Revoke the key that came of it with DELETE /v1/keys/{key_id}.",
+            remedy="Revoke the key that it created with DELETE /v1/keys/{key_id}.",
         )
 
 
 class KeyNotFound(NotFound):
-    """There is no such API key, or it is not one that the caller may rotate or revoke."""
+    """There is no such API key, or the caller may not rotate or revoke it."""
 
     code = "key-not-found"
 
@@ -260,38 +263,38 @@ class KeyNotFound(NotFound):
 
 
 class KeyEnded(Conflict):
-    """The key is revoked, expired or replaced already, so there is nothing to rotate."""
+    """The key is already revoked, expired or replaced, so there is nothing to rotate."""
 
     code = "key-ended"
 
     def __init__(self) -> None:
         super().__init__(
-            "The key has ended or was replaced already.", remedy="Make a new one with POST /v1/keys."
+            "The key has already ended or been replaced.", remedy="Make a new one with POST /v1/keys."
         )
 
 
 class ExpiryRefused(InvalidInput):
-    """The end of the key's life is in the past, or further away than a key may live."""
+    """The key's expiry is in the past or exceeds the longest lifetime."""
 
     code = "expiry-refused"
 
     def __init__(self, *, longest_days: int) -> None:
         super().__init__(
-            f"A key ends at a moment in the future, at most {longest_days} days from now, or never.",
+            f"A key must expire in the future, at most {longest_days} days from now, or never.",
             remedy='Give a later moment, leave expires_at out for the default, or say "never".',
             longest_days=longest_days,
         )
 
 
 class RateExceeded(TooManyRequests):
-    """More requests came with this key than it may send."""
+    """The key exceeded its request rate."""
 
     code = "rate-exceeded"
 
     def __init__(self, *, retry_after_seconds: int) -> None:
         super().__init__(
-            "This key has sent as many requests as it may for now.",
-            remedy="Wait for the seconds in Retry-After; poll less often, or follow events instead.",
+            "This key has reached its request rate.",
+            remedy="Wait as many seconds as Retry-After says. Poll less often, or follow events instead.",
             retry_after_seconds=retry_after_seconds,
         )
 
@@ -304,7 +307,7 @@ class LoginThrottled(TooManyRequests):
     def __init__(self, *, retry_after_seconds: int) -> None:
         super().__init__(
             "Too many logins failed from this address or for this key.",
-            remedy="Wait for the seconds in Retry-After, then check the key.",
+            remedy="Wait as many seconds as Retry-After says, then check the key.",
             retry_after_seconds=retry_after_seconds,
         )
 

@@ -1,8 +1,8 @@
-"""The secret part of an API key: how it looks, and the keyed digest that is all the database ever sees.
+"""The format of API keys, and the keyed digest that is all the database stores.
 
-A key is ``us_`` + 8 hexadecimal digits (the prefix: names the key in lists, finds its row) + ``_`` + 43 characters
-of URL-safe base64 (256 random bits). Because the secret has full entropy, a keyed hash is enough: a slow
-password hash defends guessable secrets and would cost every request tens of milliseconds.
+A key is ``us_`` + 8 hexadecimal digits (the prefix: names the key in lists, finds its row) + ``_`` + 43
+characters of URL-safe base64 (256 random bits). The secret has full entropy, so a keyed hash suffices: a slow
+password hash protects guessable secrets and would cost every request tens of milliseconds.
 """
 
 import base64
@@ -25,11 +25,7 @@ Entropy = Callable[[int], bytes]
 
 @dataclass(frozen=True, slots=True)
 class KeyText:
-    """A well-formed key, or the token of an enrolment, in plain text; never stored, never logged.
-
-    Args:
-        text: The whole key.
-    """
+    """A well-formed key or enrolment token in plain text; never stored, never logged."""
 
     text: str
 
@@ -48,17 +44,17 @@ def make_key(entropy: Entropy) -> KeyText:
 
 
 def make_enrolment_token(entropy: Entropy) -> KeyText:
-    """Make the token of an enrolment: as long and as random as a key, and no key."""
+    """Make an enrolment token: as long and as random as a key, but not accepted as one."""
     return _make("ue", entropy)
 
 
 def parse_enrolment_token(text: str) -> KeyText | None:
-    """Read the token of an enrolment, or None where the text does not have the shape of one."""
+    """Parse an enrolment token; None if the text is malformed."""
     return KeyText(text) if _ENROLMENT_SHAPE.fullmatch(text) else None
 
 
 def parse_key(text: str) -> KeyText | None:
-    """Read a key, or None where the text does not have the shape of one."""
+    """Parse a key; None if the text is malformed."""
     return KeyText(text) if _SHAPE.fullmatch(text) else None
 
 
@@ -70,18 +66,18 @@ def pepper_from(master_key: bytes) -> bytes:
 def digest_of(key: KeyText, *, pepper: bytes) -> bytes:
     """The keyed digest that is stored: HMAC-SHA256(pepper, key), 32 bytes.
 
-    Without the pepper, which is not in the database, a stolen table can neither be used nor be searched.
+    The pepper is not stored in the clear in the database, so a stolen table can be neither used nor searched.
     """
     return hmac.digest(pepper, key.text.encode("ascii"), "sha256")
 
 
 def digests_equal(stored: bytes, presented: bytes) -> bool:
-    """Compare two digests in a time that does not depend on where they differ."""
+    """Compare two digests in constant time."""
     return hmac.compare_digest(stored, presented)
 
 
 def subkey_of(pepper: bytes, purpose: bytes) -> bytes:
-    """Derive the 32-byte key of another kind of digest, so that no digest of one kind passes for another."""
+    """Derive the 32-byte key of another kind of digest: a digest of one kind never matches one of another."""
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(pepper)
 
 

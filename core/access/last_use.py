@@ -1,4 +1,4 @@
-"""When keys and sessions were last used: noted at most once a minute each, never a write per request."""
+"""Last-use times of keys and sessions, written at most once a minute each instead of on every request."""
 
 import threading
 from datetime import timedelta
@@ -20,14 +20,10 @@ REMEMBERED: Final = 16_384
 
 
 class LastUse:
-    """Notes uses in transactions of their own.
+    """Record uses in transactions of their own.
 
-    Each process writes about a key at most once a minute; of several that want to, the first does and the others find
-    it done.
-
-    Args:
-        database: Where transactions come from.
-        clock: Tells the minute.
+    Each process writes a key's time at most once a minute. When several processes try, the first wins and the
+    others skip.
     """
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
@@ -37,7 +33,7 @@ class LastUse:
         self._noted: dict[UUID, float] = {}
 
     def note(self, known: Known) -> None:
-        """Note that a key or session was used just now. A database that cannot is no reason to refuse the request."""
+        """Record a use now. A database failure here is ignored: it is no reason to refuse the request."""
         if not self.is_due(known):
             return
         now = self._clock.now()
@@ -48,7 +44,7 @@ class LastUse:
         before = now - NOTED_EVERY
         try:
             with self._database.transaction() as session:
-                # Lost with a crash, this is found out a minute later; it is not worth a flush of the disk.
+                # Losing this in a crash costs a minute of accuracy, which is not worth an fsync.
                 session.execute(text("SET LOCAL synchronous_commit = off"))
                 repository.note_use_of_key(session, known.principal.key_id, at=now, before=before)
                 if known.session_id is not None:
@@ -57,7 +53,7 @@ class LastUse:
             get_logger().warning("last-use-not-noted", kind=type(error).__name__)
 
     def is_due(self, known: Known) -> bool:
-        """Whether the next use has to be noted."""
+        """Whether the next use has to be recorded."""
         noted = self._noted.get(_thing(known), float("-inf"))
         return self._clock.now().timestamp() - noted >= NOTED_EVERY.total_seconds()
 

@@ -1,7 +1,7 @@
-"""The pepper of the API keys' digests: a secret of its own, kept sealed, so that it outlives every master key.
+"""The pepper of the API keys' digests: a separate secret, stored sealed, that survives rotation of the master key.
 
-The first release derived it from the master key. That value is kept: it is sealed under the present master key the
-first time a process asks for it, and from then on a rotation only seals it anew. No key has to be made again.
+The first release derived the pepper from the master key. That value is kept: the first process that asks for
+it seals it under the present master key, and a rotation only re-seals it. No API key has to be replaced.
 """
 
 from typing import Final
@@ -19,14 +19,14 @@ NAME: Final = "api-key-pepper"
 
 
 def kept_pepper(session: Session, *, master_keys: MasterKeys, clock: Clock) -> bytes:
-    """The pepper, kept from now on if it was not. Of several first callers all get the same.
+    """Return the pepper, storing it on first use. Concurrent first callers all get the same one.
 
     Raises:
-        SealBroken: it is sealed under a master key that is not at hand.
+        SealBroken: It is sealed under a master key that is not available.
     """
     wrapped = _stored(session)
     if wrapped is None:
-        # Where a rotation has begun before anything was kept, the digests are of the key before it.
+        # If a rotation began before anything was stored, the digests were made with the previous key.
         pepper = pepper_from(master_keys.previous or master_keys.current)
         session.execute(
             insert(ServiceSecret)
@@ -38,12 +38,12 @@ def kept_pepper(session: Session, *, master_keys: MasterKeys, clock: Clock) -> b
             .on_conflict_do_nothing()
         )
         wrapped = _stored(session)
-        assert wrapped is not None, "kept just now, by us or by whom the insert waited for"
+        assert wrapped is not None, "just stored, by this transaction or by the one the insert waited for"
     return master_keys.unwrap(wrapped, context=wrapping_context(NAME))
 
 
 def wrapping_context(name: str) -> str:
-    """What a sealed secret of the service is bound to."""
+    """The context that a sealed secret of the service is bound to."""
     return f"service-secret:{name}"
 
 

@@ -1,7 +1,7 @@
-"""Keys and sessions that were recognised a moment ago, so that polling does not ask the database each time.
+"""A cache of recently authenticated keys and sessions, to spare the database a query per poll.
 
-The price is stated: a key revoked through another process goes on working here for at most ``RECENT_SECONDS`` after
-the revocation is committed. The process that revokes forgets at once. Refusals are never kept.
+The cost: a key revoked through another process keeps working here for at most ``RECENT_SECONDS`` after the
+revocation is committed. The revoking process drops it at once. Refusals are never cached.
 """
 
 import threading
@@ -17,12 +17,11 @@ CAPACITY: Final = 4096
 
 
 class Recent:
-    """A small memory from keyed digests to whom they speak for. Safe to use from several threads.
+    """A thread-safe cache from keyed digests to whom they authenticate.
 
     Args:
-        clock: Tells how old an entry is, and what has expired since.
-        seconds: How long an entry is believed.
-        capacity: How many entries are kept; the oldest go first.
+        seconds: Time to live of an entry.
+        capacity: Maximum number of entries; the oldest are evicted first.
     """
 
     def __init__(self, *, clock: Clock, seconds: float = RECENT_SECONDS, capacity: int = CAPACITY) -> None:
@@ -33,7 +32,7 @@ class Recent:
         self._entries: OrderedDict[bytes, tuple[float, Known]] = OrderedDict()
 
     def find(self, digest: bytes) -> Known | None:
-        """Who this digest spoke for a moment ago, unless that has ended since."""
+        """Whom this digest authenticates, unless the entry is stale or its key has expired."""
         with self._lock:
             entry = self._entries.get(digest)
         if entry is None:
@@ -46,7 +45,7 @@ class Recent:
         return known if fresh and alive else None
 
     def keep(self, digest: bytes, known: Known) -> None:
-        """Remember what the database just said."""
+        """Cache an answer of the database."""
         with self._lock:
             self._entries[digest] = (self._clock.now().timestamp(), known)
             self._entries.move_to_end(digest)
@@ -54,7 +53,7 @@ class Recent:
                 self._entries.popitem(last=False)
 
     def forget(self, key_id: UUID) -> None:
-        """Believe nothing about this key, nor about sessions opened with it, without asking again."""
+        """Drop this key and the sessions opened with it."""
         with self._lock:
             stale = [
                 digest for digest, (_, known) in self._entries.items() if known.principal.key_id == key_id

@@ -130,7 +130,7 @@ def enrolment_for_update(session: Session, enrolment_id: UUID) -> Enrolment:
 
 
 def enrolments(session: Session, *, principal_id: UUID | None) -> Sequence[Enrolment]:
-    """The enrolments of a person, or all where none is named; newest first."""
+    """The enrolments of one person or of all, newest first."""
     query = select(Enrolment).order_by(Enrolment.created_at.desc(), Enrolment.id)
     chosen = query if principal_id is None else query.where(Enrolment.principal_id == principal_id)
     return session.scalars(chosen.execution_options(populate_existing=True)).all()
@@ -147,7 +147,7 @@ def put_name(session: Session, principal_id: UUID, *, name: str, by: UUID, at: d
 
 
 def names_of(session: Session, principal_ids: Collection[UUID]) -> Mapping[UUID, str]:
-    """The names of those of these principals that have one."""
+    """The names of those principals that have one."""
     query = select(PrincipalName.principal_id, PrincipalName.name)
     rows = session.execute(query.where(PrincipalName.principal_id.in_(principal_ids)))
     return dict(rows.all())
@@ -156,7 +156,7 @@ def names_of(session: Session, principal_ids: Collection[UUID]) -> Mapping[UUID,
 def session_with_digest(
     session: Session, digest: bytes, *, at: datetime, seen_after: datetime
 ) -> tuple[BrowserSession, ApiKey, datetime | None] | None:
-    """A browser's session that is alive, with its living key and until when the key's principal is held."""
+    """A live browser session with its live key and the end of the principal's hold."""
     query = (
         select(BrowserSession, ApiKey, Person.held_until)
         .join(ApiKey, ApiKey.id == BrowserSession.key_id)
@@ -174,7 +174,7 @@ def session_with_digest(
 
 
 def end_session(session: Session, digest: bytes, *, at: datetime) -> None:
-    """End a browser's session; ending it again changes nothing."""
+    """End a browser session; idempotent."""
     live = (BrowserSession.digest == digest, BrowserSession.ended_at.is_(None))
     session.execute(update(BrowserSession).where(*live).values(ended_at=at))
 
@@ -185,7 +185,7 @@ def forget_sessions(session: Session, *, expired_before: datetime) -> None:
 
 
 def note_use_of_key(session: Session, key_id: UUID, *, at: datetime, before: datetime) -> bool:
-    """Note when a key was used, unless that was noted since ``before`` or another is just noting it."""
+    """Record when a key was used, unless it was recorded after ``before`` or another transaction is doing so."""
     stale = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at <= before)
     wanted = select(ApiKey.id).where(ApiKey.id == key_id, stale).with_for_update(skip_locked=True)
     change = update(ApiKey).where(ApiKey.id == wanted.scalar_subquery()).values(last_used_at=at)
@@ -193,7 +193,7 @@ def note_use_of_key(session: Session, key_id: UUID, *, at: datetime, before: dat
 
 
 def note_use_of_session(session: Session, session_id: UUID, *, at: datetime, before: datetime) -> bool:
-    """Note when a browser's session was seen, as for keys."""
+    """Record when a browser session was used, as for keys."""
     stale = (BrowserSession.id == session_id, BrowserSession.seen_at <= before)
     wanted = select(BrowserSession.id).where(*stale).with_for_update(skip_locked=True)
     change = update(BrowserSession).where(BrowserSession.id == wanted.scalar_subquery()).values(seen_at=at)
@@ -201,7 +201,7 @@ def note_use_of_session(session: Session, session_id: UUID, *, at: datetime, bef
 
 
 def throttle_for_update(session: Session, subject: bytes, *, at: datetime) -> LoginThrottle:
-    """The failures of one source, made where there were none, holding the row's lock."""
+    """The failures of one source, inserted if absent, holding the row's lock."""
     fresh = insert(LoginThrottle).values(subject=subject, failures=0, failed_at=at)
     session.execute(fresh.on_conflict_do_nothing())
     return session.scalars(
@@ -210,7 +210,7 @@ def throttle_for_update(session: Session, subject: bytes, *, at: datetime) -> Lo
 
 
 def forget_throttles(session: Session, *, failed_before: datetime) -> None:
-    """Delete sources whose last failure is long ago, passing over those that are being counted just now."""
+    """Delete sources whose last failure is long ago, skipping locked rows."""
     old = select(LoginThrottle.subject).where(LoginThrottle.failed_at < failed_before)
     session.execute(
         delete(LoginThrottle).where(LoginThrottle.subject.in_(old.with_for_update(skip_locked=True)))

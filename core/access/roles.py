@@ -1,4 +1,4 @@
-"""Who may ask: the roles a key can carry, and the principal a valid key speaks for."""
+"""Roles of keys, and the principal behind a request."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,9 +11,10 @@ from core.access.scopes import Scope
 class Role(StrEnum):
     """What a key is for. One key may carry several roles.
 
-    An owner declares and uploads datasets and sees what is sealed to the owner; an analyst asks for quotes, orders
-    jobs and downloads; an admin sets caps and creates people, and sees no private fact of any dataset; an auditor reads
-    public facts, budgets, ledgers, certificates and the audit log of everybody, and changes nothing.
+    An owner declares and uploads datasets and sees what is sealed to the owner.
+    An analyst requests quotes, orders jobs and downloads.
+    An admin sets caps and creates people, and sees no private fact of any dataset.
+    An auditor reads everybody's public facts, budgets, ledgers, certificates and audit log, and changes nothing.
     """
 
     OWNER = "owner"
@@ -23,27 +24,27 @@ class Role(StrEnum):
 
 
 class Via(StrEnum):
-    """How a principal proved who it is."""
+    """How a principal authenticated."""
 
     KEY = "key"
     SESSION = "session"
-    TOKEN = "token"  # noqa: S105 - the name of a way, not a secret
+    TOKEN = "token"  # noqa: S105 - the name of a method, not a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """The party behind a request. Several keys may speak for one principal, so that keys can be rotated.
+    """The authenticated party behind a request. A principal may have several keys, which allows rotation.
 
     Args:
-        id: What ownership of datasets and authorship of jobs refer to.
-        key_id: The key that was used (also behind a browser session), or ``id`` where a bearer token of another
-            provider was; what the audit log names and what the rate limit counts.
+        id: Identifies the owner of datasets and the author of jobs.
+        key_id: The key in use, also behind a browser session, or ``id`` if a bearer token was used. The audit
+            log names it and the rate limit counts it.
         roles: The roles of that key, not the union over the principal's keys.
-        scopes: What the key is narrowed to; empty for all that its roles may do.
-        via: How the principal proved who it is.
-        enrolment_id: The enrolment that the key descends from; None for a key that an admin handed out before there
-            were enrolments. A principal with a token stands for itself.
-        held_until: Until then what is sealed to the principal stays shut; None where nothing is held.
+        scopes: Uses that the key is restricted to; empty for all that its roles allow.
+        via: How the principal authenticated.
+        enrolment_id: The enrolment that the key descends from; None for a key that an admin handed out before
+            enrolments existed. The principal's own id if a token was used.
+        held_until: Until when a recovery blocks access to what is sealed to the principal; None without a hold.
     """
 
     id: UUID
@@ -55,13 +56,13 @@ class Principal:
     held_until: datetime | None = None
 
     def has(self, *roles: Role) -> bool:
-        """Whether the key carries at least one of these roles."""
+        """Whether the key has at least one of these roles."""
         return not self.roles.isdisjoint(roles)
 
     def within(self, scope: Scope) -> bool:
-        """Whether the key is not narrowed to other uses than this one."""
+        """Whether the key's scopes allow this use."""
         return not self.scopes or scope in self.scopes
 
     def is_held(self, at: datetime) -> bool:
-        """Whether a recovery keeps shut, at this moment, what is sealed to the principal."""
+        """Whether a recovery blocks, at this moment, access to what is sealed to the principal."""
         return self.held_until is not None and at < self.held_until

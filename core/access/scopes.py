@@ -1,4 +1,4 @@
-"""What a key may be narrowed to. A key without scopes may do all that its roles may; one with scopes only these."""
+"""Scopes of keys. A key without scopes may do all that its roles allow; a key with scopes only what they name."""
 
 from enum import StrEnum
 

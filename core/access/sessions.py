@@ -1,7 +1,7 @@
-"""Sessions of browsers: opened with an API key, proved by a cookie, ended by logout, idleness or age.
+"""Browser sessions: opened with an API key, authenticated by a cookie, ended by logout, idleness or age.
 
-The cookie holds 256 random bits; the table holds their keyed digest. The token against forged requests is another
-keyed digest of the same bits: bound to the session, never stored, and of no use without the cookie.
+The cookie holds 256 random bits; the table holds their keyed digest. The CSRF token is another keyed digest
+of the same bits: bound to the session, never stored, and useless without the cookie.
 """
 
 import base64
@@ -25,14 +25,12 @@ KEPT_AFTER_EXPIRY: Final = timedelta(days=1)
 
 
 class BrowserSessions:
-    """Opens, recognises and ends sessions inside the caller's transaction.
+    """Open, look up and end sessions inside the caller's transaction.
 
     Args:
-        pepper: The key of the digests of API keys; sessions and tokens have keys of their own below it.
-        clock: Decides what has expired.
-        entropy: Source of random bytes.
-        longest: How long a session lives, used or not.
-        idle: How long a session lives unused.
+        pepper: The key of the API keys' digests; the keys for cookies and CSRF tokens are derived from it.
+        longest: Absolute lifetime of a session.
+        idle: Lifetime of an unused session.
     """
 
     def __init__(
@@ -46,7 +44,7 @@ class BrowserSessions:
         self._idle = idle
 
     def open(self, session: Session, known: Known) -> tuple[BrowserSession, str]:
-        """Open a session for whoever a key speaks for; the cookie is returned once and kept nowhere."""
+        """Open a session for a key's principal. The cookie is returned once and not stored."""
         now = self._clock.now()
         expires_at = now + self._longest
         cookie = base64.urlsafe_b64encode(self._entropy(SECRET_BYTES)).rstrip(b"=").decode("ascii")
@@ -63,10 +61,10 @@ class BrowserSessions:
         return row, cookie
 
     def find(self, session: Session, cookie: str) -> Known:
-        """Tell who a presented cookie speaks for.
+        """Return whom a cookie authenticates.
 
         Raises:
-            SessionRefused: Unknown, ended, expired or idle for too long, or its key has ended.
+            SessionRefused: The session is unknown, ended, expired or idle for too long, or its key has ended.
         """
         now = self._clock.now()
         found = repository.session_with_digest(
@@ -84,16 +82,16 @@ class BrowserSessions:
         repository.end_session(session, self.digest(cookie), at=self._clock.now())
 
     def digest(self, cookie: str) -> bytes:
-        """The digest under which a session is stored. A cookie may hold any text; only its bytes count."""
+        """The digest under which a session is stored. The cookie may be any text, including invalid Unicode."""
         return hmac.digest(self._digest_key, cookie.encode("utf-8", "surrogateescape"), "sha256")
 
     def csrf_token(self, cookie: str) -> str:
-        """The token that requests of this session's own pages carry."""
+        """The CSRF token of this session."""
         digest = hmac.digest(self._token_key, cookie.encode("utf-8", "surrogateescape"), "sha256")
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
     def proves(self, token: str, *, cookie: str) -> bool:
-        """Whether the token belongs to the session, in a time that does not depend on where they differ."""
+        """Whether the CSRF token belongs to the session, compared in constant time."""
         return digests_equal(
             self.csrf_token(cookie).encode("ascii"), token.encode("utf-8", "surrogateescape")
         )

@@ -1,13 +1,13 @@
-"""Logins that fail cost time: per source address, and per prefix of a key.
+"""Throttling of failed logins, per source address and per key prefix.
 
-The counts live in Postgres, because several processes serve the API and each failure must count in all of them. An
-attempt is counted as a failure before the key is looked at, under the lock of its rows, and the count is given back
-when it succeeds: a crowd that arrives at once gets no more tries than one that comes in turn.
+The counts live in Postgres: several processes serve the API, and each failure must count in all of them. An
+attempt is counted as a failure before the key is checked, under row locks, and the count is given back on
+success. Concurrent attempts therefore get no more tries than sequential ones.
 
-The first ``FREE_FAILURES`` cost nothing; each further one doubles the wait. A prefix is public, so whoever knows it
-could keep its owner out of the login: its wait is capped at a minute, an address's at a quarter of an hour. Bearer
-keys are not throttled: 256 random bits cannot be guessed, and a client with a wrong key must not shut out others
-behind its address.
+The first ``FREE_FAILURES`` cost nothing; each further one doubles the wait. A prefix is public, so anybody
+who knows it could lock its owner out: its wait is capped at a minute, an address's at a quarter of an hour.
+Bearer keys are not throttled: 256 random bits cannot be guessed, and a client with a wrong key must not lock
+out others behind its address.
 """
 
 import hmac
@@ -28,7 +28,7 @@ from core.clock import Clock
 FREE_FAILURES: Final = 5
 FORGOTTEN_AFTER: Final = timedelta(hours=1)
 DELETED_AFTER: Final = timedelta(days=1)
-# An IPv6 customer owns at least this much, and can come from anywhere in it.
+# An IPv6 customer is assigned at least this prefix and can use any address in it.
 IPV6_PREFIX: Final = 64
 LONGEST_DOUBLING: Final = 30
 
@@ -38,8 +38,8 @@ class Subject:
     """A source of failures.
 
     Args:
-        digest: The keyed digest that stands for it.
-        longest: The longest wait it can be made to.
+        digest: Its keyed digest.
+        longest: Cap on its wait.
         forgiven: Whether one success clears all its failures.
     """
 
@@ -49,11 +49,10 @@ class Subject:
 
 
 class LoginThrottle:
-    """Counts attempts inside the caller's transaction, which must be committed before the key is looked at.
+    """Count attempts inside the caller's transaction, which must be committed before the key is checked.
 
     Args:
-        pepper: The key of the digests of API keys; sources have a key of their own below it.
-        clock: Tells when a source may try again.
+        pepper: The key of the API keys' digests; the key for sources is derived from it.
     """
 
     def __init__(self, *, pepper: bytes, clock: Clock) -> None:
@@ -61,11 +60,11 @@ class LoginThrottle:
         self._clock = clock
 
     def subjects(self, *, address: str, prefix: str | None) -> tuple[Subject, ...]:
-        """The sources that an attempt counts for, in the order in which their rows are locked.
+        """The sources that an attempt counts for, in lock order.
 
         Args:
-            address: Where the request came from.
-            prefix: The public digits of the key; None where it has no form of one.
+            address: Source address of the request.
+            prefix: The public digits of the key; None if it is malformed.
         """
         by_address = Subject(self._digest("address", network_of(address)), timedelta(minutes=15))
         if prefix is None:
@@ -76,7 +75,7 @@ class LoginThrottle:
         """Count an attempt as a failure.
 
         Raises:
-            LoginThrottled: One of the sources has to wait; nothing is counted.
+            LoginThrottled: One of the sources must wait; nothing is counted.
         """
         now = self._clock.now()
         rows = [repository.throttle_for_update(session, subject.digest, at=now) for subject in subjects]
@@ -88,13 +87,13 @@ class LoginThrottle:
             row.failed_at = now
             row.opens_at = _opens_at(row.failures, now, subject.longest)
         session.flush()
-        # Last, because it waits for no lock: what it locks can then be part of no deadlock.
+        # Last, because it waits for no lock: the locks it takes cannot be part of a deadlock.
         repository.forget_throttles(session, failed_before=now - DELETED_AFTER)
 
     def succeed(self, session: Session, subjects: Sequence[Subject]) -> None:
-        """Give back what ``begin`` counted: the attempt was no failure.
+        """Undo what ``begin`` counted after a successful login.
 
-        A success clears the failures for its key. It does not clear those from its address: else somebody with one
+        A success clears the failures of its key but not those of its address. Otherwise somebody with one
         valid key could guess others without ever waiting.
         """
         now = self._clock.now()
@@ -109,7 +108,7 @@ class LoginThrottle:
 
 
 def network_of(address: str) -> str:
-    """The network that counts as one source; whatever is no address stands for itself."""
+    """The network that counts as one source; text that is not an address is returned unchanged."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

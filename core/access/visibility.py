@@ -1,4 +1,4 @@
-"""Who sees which datasets, and so what hangs on them: the one rule, for whoever asks now and whoever is told later."""
+"""Who sees which datasets and what depends on them: one rule for requests and for notifications."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from core.db.tables.dataset_member import DatasetMember
 
 
 def seen_by(roles: frozenset[Role], principal_id: UUID | BindParameter[UUID]) -> ColumnElement[bool]:
-    """The condition on datasets whose public facts a principal with these roles may see.
+    """SQL condition: datasets whose public facts a principal with these roles may see.
 
     Admins and auditors see all, owners their own, analysts those they are members of.
     """
@@ -26,12 +26,12 @@ def seen_by(roles: frozenset[Role], principal_id: UUID | BindParameter[UUID]) ->
 
 
 def governed_by(roles: frozenset[Role], principal_id: UUID) -> ColumnElement[bool]:
-    """The condition on datasets whose members, requests and grants such a principal decides on: owners and admins."""
+    """SQL condition: datasets whose members, requests and grants the principal manages, as owner or admin."""
     if Role.ADMIN in roles:
         return true()
     return Dataset.owner_id == principal_id if Role.OWNER in roles else false()
 
 
 def overseen_by(roles: frozenset[Role], principal_id: UUID) -> ColumnElement[bool]:
-    """The condition on datasets of which such a principal sees what every analyst asks for, holds and may see."""
+    """SQL condition: datasets of which the principal sees every analyst's requests, grants and membership."""
     return true() if Role.AUDITOR in roles else governed_by(roles, principal_id)
