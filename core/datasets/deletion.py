@@ -1,14 +1,14 @@
-"""Deleting a dataset: the key goes first, in one transaction; objects follow, and again until they are gone.
+"""Deleting a dataset: the key is destroyed first, in one transaction; the objects are deleted afterwards, with retries.
 
-    1. one transaction: state `deleted`, the wrapped data key and the intake report are erased, who and when is noted,
-       rows that wait and its owner reports are forgotten, and every live job is asked to stop. From here on nothing of the dataset can be
-       opened, whatever happens next.
-    2. objects: the sealed rows, whatever else lies in the dataset's folder (owner reports too), the failure notes of its
-       jobs.
-    3. one transaction: the row forgets where the rows were. A tombstone that still knows is unfinished business.
+    1. one transaction: state `deleted`; the wrapped data key and the intake report are erased; who deleted it
+    and when is recorded; waiting rows and owner reports are forgotten; every live job is asked to stop. From
+    this commit on nothing of the dataset can be opened.
+    2. objects: the sealed rows, everything else in the dataset's folder (owner reports too), the failure
+    notes of its jobs.
+    3. one transaction: the row drops the key of the rows' object. A tombstone that still has it is unfinished.
 
-Steps 2 and 3 are tried right after the commit and by every round of upkeep, and may be done twice. The ledger is not
-touched: what was released cannot be taken back, so the population keeps its spend. See docs/decisions/deletion.md.
+Steps 2 and 3 run right after the commit and in every round of upkeep, and are idempotent. The ledger is
+unchanged: a release cannot be taken back, so the population keeps its spend. See docs/decisions/deletion.md.
 """
 
 from contextlib import suppress
@@ -40,19 +40,14 @@ _LIVE: Final = (JobState.QUEUED.value, JobState.RUNNING.value)
 
 
 def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) -> bool:
-    """Destroy the data key and leave a tombstone; the caller holds the row's lock.
+    """Destroy the data key and leave a tombstone. The caller holds the row's lock.
 
-    Live jobs are asked to stop and not ended here: ending one locks the budget, and a broken ledger must not keep
-    anybody from deleting.
+    Live jobs are asked to stop, not ended: ending one locks the budget, and a broken ledger must not prevent
+    deletion.
 
-    Args:
-        session: the open transaction.
-        dataset: whose rows shall be unreadable from the commit on.
-        by: the principal.
-        clock: stamps it.
 
     Returns:
-        Whether this call deleted it; False when it was deleted.
+        Whether this call deleted it; False if it was deleted before.
     """
     if dataset.state == DELETED:
         return False
@@ -65,7 +60,7 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
             state=DELETED,
             wrapped_data_key=None,
             rows_key=func.coalesce(waited, Dataset.rows_key),
-            # The null of SQL: None would be stored as the null of JSON, which is a report.
+            # SQL null: None would be stored as JSON null, which counts as a report.
             intake_report=null(),
             deleted_at=now,
             deleted_by=by,
@@ -85,10 +80,10 @@ def mark_deleted(session: Session, dataset: Dataset, *, by: UUID, clock: Clock) 
 
 
 def finish_deletions(database: Database, store: ObjectStore, *, clock: Clock) -> int:
-    """Do the rest for every tombstone that is not finished. Returns how many are finished now.
+    """Finish every unfinished tombstone. Returns how many were finished.
 
     Raises:
-        DatabaseUnavailable: the database is away.
+        DatabaseUnavailable: the database cannot be reached.
     """
     _stop_jobs(database, clock=clock)
     with database.read_only() as session:
@@ -99,10 +94,10 @@ def finish_deletions(database: Database, store: ObjectStore, *, clock: Clock) ->
 
 
 def erase_objects(database: Database, store: ObjectStore, dataset_id: UUID) -> bool:
-    """Remove the objects of a deleted dataset, then forget where the rows were. Returns whether that worked.
+    """Remove the objects of a deleted dataset, then the key of its rows. Returns whether that worked.
 
     Raises:
-        DatabaseUnavailable: the database is away.
+        DatabaseUnavailable: the database cannot be reached.
     """
     with database.read_only() as session:
         jobs = session.execute(select(Job.id, Job.fence).where(Job.dataset_id == dataset_id)).all()
@@ -123,9 +118,9 @@ def erase_objects(database: Database, store: ObjectStore, dataset_id: UUID) -> b
 
 
 def _stop_jobs(database: Database, *, clock: Clock) -> None:
-    """End the jobs of deleted datasets that no live worker holds: a live one sees the request by itself.
+    """End the jobs of deleted datasets that no live worker has leased; a live worker sees the request itself.
 
-    An order that was under way while the dataset was deleted is found here too.
+    This also finds an order that was placed while the dataset was being deleted.
     """
     with database.read_only() as session:
         jobs = session.scalars(
@@ -143,5 +138,5 @@ def _stop_jobs(database: Database, *, clock: Clock) -> None:
             with suppress(JobEnded), database.transaction() as session:
                 cancel(session, job_id, clock=clock)
         except UnderstudyError as error:
-            # A ledger that does not verify takes no entries; the job stays, and can open nothing.
+            # A ledger that does not verify accepts no entries; the job stays, but has no key to open anything.
             get_logger().warning("job-not-stopped", job_id=str(job_id), code=error.code)

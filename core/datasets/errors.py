@@ -1,4 +1,4 @@
-"""What goes wrong with datasets that are gone.
+"""Errors of deleted datasets.
 
 UnderstudyError
   * Conflict
@@ -16,6 +16,7 @@ class DatasetDeleted(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "The rows of this dataset were destroyed and cannot come back.",
-            remedy="Declare a new dataset; with parent_dataset_id it shares this one's budget and what was spent.",
+            "The rows of this dataset were destroyed and cannot be restored.",
+            remedy="Declare a new dataset; with parent_dataset_id it shares this one's budget, including"
+            " what is already spent.",
         )

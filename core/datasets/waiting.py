@@ -1,8 +1,9 @@
-"""Rows of which the declared domain refused more than their owner allows wait for the owner's decision.
+"""Waiting rows: an upload with more refused rows than the owner allows waits for the owner's decision.
 
-The owner reads the intake report, then accepts the rows, discards them, or sends a file again, which replaces them. Until
-then the dataset is `declared` for everybody: how many rows were refused is private, and so is that they wait. Callers hold
-the lock on the dataset's row, so that of an acceptance, a deletion and an upload at the same time one comes after the other.
+The owner reads the intake report, then accepts the rows, discards them, or uploads a file again, which
+replaces them. Until then everybody sees the dataset as `declared`: the number of refused rows is private, and
+so is the fact that rows wait. Callers hold the lock on the dataset's row, which serialises acceptance,
+deletion and upload.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ READY = "ready"
 
 
 def report_of(session: Session, dataset_id: UUID) -> dict[str, Any] | None:
-    """The intake report of the rows that are stored or wait, with `waiting`; None where there are neither."""
+    """The intake report of the stored or waiting rows, with `waiting`; None without rows."""
     stored = session.scalar(select(Dataset.intake_report).where(Dataset.id == dataset_id))
     if stored is not None:
         return stored | {"waiting": False}
@@ -27,12 +28,12 @@ def report_of(session: Session, dataset_id: UUID) -> dict[str, Any] | None:
 
 
 def key_of(session: Session, dataset_id: UUID) -> str | None:
-    """Where the waiting rows of a dataset lie; None where none wait."""
+    """Object key of a dataset's waiting rows; None if none wait."""
     return session.scalar(select(WaitingRows.rows_key).where(WaitingRows.dataset_id == dataset_id))
 
 
 def close(dataset: Dataset, rows: WaitingRows) -> None:
-    """Make these the rows of a declared dataset, which is final."""
+    """Make these the rows of a declared dataset. This is final."""
     dataset.state = READY
     dataset.rows_key = rows.rows_key
     dataset.wrapped_data_key = rows.wrapped_data_key
@@ -41,7 +42,7 @@ def close(dataset: Dataset, rows: WaitingRows) -> None:
 
 
 def accept(session: Session, dataset: Dataset) -> bool:
-    """Make the waiting rows those of the dataset. Returns whether any waited."""
+    """Make the waiting rows the dataset's rows. Returns whether any waited."""
     rows = session.get(WaitingRows, dataset.id, populate_existing=True)
     if rows is None:
         return False
@@ -51,7 +52,7 @@ def accept(session: Session, dataset: Dataset) -> bool:
 
 
 def take_away(session: Session, dataset_id: UUID) -> str | None:
-    """Destroy the key of the waiting rows, if any wait. Returns where they lie: nothing opens that object any more."""
+    """Destroy the key of the waiting rows, if any. Returns the object key, which nothing opens any more."""
     gone = (
         delete(WaitingRows).where(WaitingRows.dataset_id == dataset_id).returning(WaitingRows.rows_key)
     ).execution_options(synchronize_session=False)

@@ -20,13 +20,13 @@ NAMING_CONVENTION = {
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment: aware datetimes in, aware UTC out. A naive datetime is a bug and is refused."""
+    """A timestamp column: aware datetimes in, aware UTC out. A naive datetime is a bug and is refused."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """To UTC, refusing naive values.
+        """Convert to UTC, refusing naive values.
 
         Raises:
             ValueError: the value has no time zone.
@@ -39,7 +39,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
-        """To UTC, whatever the session's time zone."""
+        """Convert to UTC, whatever the session's time zone."""
         return None if value is None else value.astimezone(UTC)
 
 
@@ -58,7 +58,7 @@ class Base(DeclarativeBase):
 
 
 class WithId:
-    """A table whose key is a random uuid, so that identifiers say nothing about how many rows there are."""
+    """A table whose key is a random UUID: identifiers must not reveal how many rows there are."""
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
 

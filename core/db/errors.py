@@ -1,4 +1,4 @@
-"""What can go wrong between us and the database, without the driver's words (they quote values)."""
+"""Database errors without the driver's text, which quotes values."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _AWAY_CLASSES: Final = ("08", "57", "53", "58", "XX")
 
 
 class DatabaseBusy(Unavailable):
-    """A lock could not be had in time, or the server broke a deadlock at our expense; nothing was changed."""
+    """A lock timed out, or the server aborted this transaction to break a deadlock; nothing was changed."""
 
     code = "database-busy"
     title = "The database is busy"
@@ -28,25 +28,24 @@ class DatabaseUnavailable(Unavailable):
 
 
 class DatabaseRefused(InternalError):
-    """A constraint or a trigger of the database stopped what the code should not have tried."""
+    """A constraint or trigger of the database refused a change that the code should not have tried."""
 
     code = "database-refused"
     title = "The database refused a change"
 
 
 class ReadOnlyTransaction(InternalError):
-    """Something that needs a commit was asked of a transaction that never has one."""
+    """An operation that needs a commit was requested in a read-only transaction."""
 
     code = "read-only-transaction"
     title = "This transaction only reads"
 
 
 def translated(error: DBAPIError, *, committing: bool = False) -> UnderstudyError:
-    """Our error for the driver's; its SQLSTATE and constraint go to the log, its text nowhere.
+    """Translate a driver's error. Its SQLSTATE and constraint are logged; its text is dropped.
 
     Args:
-        error: The driver's.
-        committing: Whether a commit was under way, which may have been made although nobody was told.
+        committing: Whether a commit was under way, whose outcome is then unknown.
     """
     state: str | None = getattr(error.orig, "sqlstate", None)
     constraint: str | None = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
@@ -54,8 +53,8 @@ def translated(error: DBAPIError, *, committing: bool = False) -> UnderstudyErro
         return DatabaseBusy("The database was too busy to finish this.", remedy="Try again in a moment.")
     if committing and error.connection_invalidated:
         return DatabaseUnavailable(
-            "The database went away while a change was being committed; whether it was made is not known.",
-            remedy="Look whether it was made, or repeat the request with the same Idempotency-Key.",
+            "The database became unavailable during a commit; it is not known whether the change was made.",
+            remedy="Check whether it was made, or repeat the request with the same Idempotency-Key.",
         )
     if state is None or state.startswith(_AWAY_CLASSES):
         return DatabaseUnavailable("The database does not answer.", remedy="Try again in a moment.")

@@ -1,10 +1,11 @@
-"""Waits for Postgres that end where the server hangs.
+"""Bounded waits for a Postgres server that hangs.
 
-A server that hangs keeps its sockets open, and its kernel acknowledges what is sent: neither timeouts of TCP nor those of
-the server itself end a wait for it, and libpq waits for ever. A statement that has waited for `PATIENCE_SECONDS`, during
-which no connection of the process was answered, therefore asks for a new connection. If none is had within
-`CONNECT_SECONDS`, the server hangs: the connections of all statements that wait are closed, and for `REFUSED_SECONDS`
-nobody begins to wait. A statement that waits for a lock goes on, because a new connection is had.
+A hanging server keeps its sockets open and its kernel acknowledges what is sent. Neither TCP timeouts nor the
+server's own end the wait, and libpq waits for ever. A statement that has waited for `PATIENCE_SECONDS`, while
+no connection of the process got an answer, therefore opens a new connection. If that fails within
+`CONNECT_SECONDS`, the server hangs: the connections of all waiting statements are closed, and for
+`REFUSED_SECONDS` no new wait begins. A statement that waits for a lock goes on, because the new connection
+succeeds.
 """
 
 import threading
@@ -22,22 +23,21 @@ from core.logs import get_logger
 PATIENCE_SECONDS: Final = 2.0
 CONNECT_SECONDS: Final = 4
 REFUSED_SECONDS: Final = 2.0
-# On top of the server's own limit, which ends a statement with a better message.
+# Added to the server's own limit, which ends a statement with a better message.
 _LATER_THAN_THE_SERVER_SECONDS: Final = 5.0
 
 Result = TypeVar("Result")
 
 
 class ServerHangs(psycopg.OperationalError):
-    """The server accepts what is sent and answers nobody."""
+    """The server accepts data but answers nobody."""
 
 
 class ServerWatch:
-    """What all connections of one pool know of their server.
+    """What the connections of one pool jointly know about their server.
 
     Args:
         statement_seconds: How long the server lets a statement run.
-        monotonic: Tells elapsed seconds.
     """
 
     def __init__(self, *, statement_seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +48,7 @@ class ServerWatch:
         self._one_asks = threading.Lock()
 
     def connect(self, *arguments: Any, **options: Any) -> "WatchedConnection":  # noqa: ANN401 - the driver's own
-        """Open a connection whose waits end.
+        """Open a connection with bounded waits.
 
         Raises:
             DatabaseUnavailable: The server hung a moment ago.
@@ -60,11 +60,11 @@ class ServerWatch:
         try:
             connection = WatchedConnection.connect(*arguments, **options)
         except psycopg.errors.ConnectionTimeout as error:
-            # Its frames keep the half-made connection open, for which the server keeps a place.
+            # Its frames keep the half-open connection alive, which occupies a slot on the server.
             traceback.clear_frames(error.__traceback__)
             connection = None
         except psycopg.OperationalError:
-            # A server that refuses has answered, and one that is gone closes what it held open.
+            # A server that refuses has answered, and one that has stopped closes its connections.
             self.answered()
             raise
         if connection is None:
@@ -75,7 +75,7 @@ class ServerWatch:
         return connection
 
     def require_answers(self) -> None:
-        """Refuse to begin waiting for a server that hung a moment ago.
+        """Refuse to wait for a server that hung a moment ago.
 
         Raises:
             DatabaseUnavailable: It did.
@@ -84,7 +84,7 @@ class ServerWatch:
             raise DatabaseUnavailable("The database does not answer.", remedy="Try again in a moment.")
 
     def answered(self) -> None:
-        """Note that a connection was answered."""
+        """Record that a connection was answered."""
         self._answered_at = self._monotonic()
 
     def now(self) -> float:
@@ -92,14 +92,14 @@ class ServerWatch:
         return self._monotonic()
 
     def look(self, *, since: float, ask: Callable[[], None]) -> None:
-        """Judge a wait, a few times a second; find out whether the server answers others where nobody knows.
+        """Judge a wait, a few times a second; probe the server if no connection was answered meanwhile.
 
         Args:
             since: When the wait began.
             ask: Opens a new connection and closes it.
 
         Raises:
-            ServerHangs: The wait must end.
+            ServerHangs: The server hangs; the wait must end.
         """
         now = self._monotonic()
         if now - since > self._longest or (self._hung_at is not None and self._hung_at > since):
@@ -122,10 +122,10 @@ class ServerWatch:
 
 
 class WatchedConnection(psycopg.Connection[Any]):
-    """A connection whose waits end where its server hangs.
+    """A connection whose waits end if its server hangs.
 
     Attributes:
-        watch: What is known of the server; None while the connection is made, which has a timeout of its own.
+        watch: Shared knowledge about the server; None while connecting, which has its own timeout.
         ask: Opens another connection to the same server and closes it.
     """
 
@@ -136,7 +136,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         """Wait for an answer.
 
         Raises:
-            ServerHangs: None is to be expected. The connection is closed.
+            ServerHangs: The server hangs. The connection is closed.
         """
         if self.watch is None:
             return super().wait(gen, *arguments, **options)
@@ -149,7 +149,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         return answer
 
     def _watched(self, gen: PQGen[Result], watch: ServerWatch) -> PQGen[Result]:
-        """The same conversation, judged whenever the driver wakes up without an answer."""
+        """The same protocol exchange, judged whenever the driver wakes up without an answer."""
         since = watch.now()
         try:
             state = next(gen)

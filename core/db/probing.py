@@ -1,8 +1,8 @@
-"""Whether a pooled connection is still alive, asked only of those that have idled.
+"""Probing pooled connections, but only those that have idled.
 
-SQLAlchemy's own probe (`pool_pre_ping`) costs every transaction a round trip and two switches of autocommit, where a
-reservation has four round trips in all. A connection that was given back a moment ago is as good as probed: a server that
-restarts is away for longer than that, and whoever asks while it is away fails either way.
+SQLAlchemy's own probe (`pool_pre_ping`) costs every transaction a round trip and two switches of autocommit,
+while a whole reservation takes four round trips. A connection returned a moment ago needs no probe: a
+restarting server is away for longer than that, and requests made meanwhile fail either way.
 """
 
 import time
@@ -17,7 +17,7 @@ _RETURNED_AT: Final = "returned_at"
 
 
 def probe_idle_connections(engine: Engine) -> None:
-    """Probe each connection that is taken from the pool after it idled; a dead one makes the pool connect anew."""
+    """Probe each connection that is taken from the pool after idling; the pool replaces a dead one."""
     dialect = engine.dialect
 
     @event.listens_for(engine, "checkin")

@@ -1,8 +1,8 @@
-"""The one place that commits.
+"""Transactions: the one place that commits.
 
 A request or a task is one transaction: returning commits, raising rolls back. Code below the edge receives a
-`Session` and never ends its transaction; what has to happen outside the database (sending a message to the
-broker) is registered with `on_commit` and runs only after the commit has succeeded.
+`Session` and never ends its transaction. Effects outside the database (sending a message to the broker) are
+registered with `on_commit` and run only after the commit has succeeded.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,9 +26,9 @@ _READ_ONLY: Final = "read_only"
 _DRIVER: Final = "postgresql+psycopg"
 STATEMENT_SECONDS: Final = 45.0
 UPKEEP_STATEMENT_SECONDS: Final = 3600.0
-"""For what nobody waits for: audits of long ledgers, sweeps, rotations."""
+"""For background work: audits of long ledgers, sweeps, rotations."""
 _LOCK_TIMEOUT_MS: Final = 30_000
-# A connection whose other end has vanished: packets are not acknowledged any more.
+# Ends a connection whose peer has vanished: packets are no longer acknowledged.
 _TCP: Final = {
     "keepalives": 1,
     "keepalives_idle": 5,
@@ -86,7 +86,8 @@ class Database:
         )
         _watch(self._engine, watch)
         probe_idle_connections(self._engine)
-        # Apart from the others: the server itself refuses writes here, and nobody waits for a slow transaction.
+        # A separate pool: the server itself refuses writes here, and slow transactions do not hold its
+        # connections.
         self._glancing = create_engine(
             driver_url(url),
             isolation_level="AUTOCOMMIT",
@@ -112,8 +113,8 @@ class Database:
 
         Raises:
             DatabaseBusy: a row lock or a connection could not be had in time, or a deadlock was broken here.
-            DatabaseUnavailable: the server cannot be reached or does not answer; its detail says where it is unknown
-                whether the commit was made.
+            DatabaseUnavailable: the server cannot be reached or does not answer; the detail says if it is
+                unknown whether the commit was made.
         """
         session = Session(self._engine, expire_on_commit=False)
         committing = False
@@ -133,7 +134,7 @@ class Database:
 
     @contextmanager
     def read_only(self) -> Iterator[Session]:
-        """A consistent snapshot that the server itself keeps from writing; never committed.
+        """A consistent snapshot on which the server refuses writes; never committed.
 
         Raises:
             DatabaseUnavailable: the server cannot be reached.
@@ -153,12 +154,12 @@ class Database:
     def glance(self, read: Callable[[Session], Result]) -> Result:
         """Read with single statements, each of which sees what is committed when it begins.
 
-        For what is asked many times a second: no BEGIN, no ROLLBACK and no probe of the connection, which together
-        cost more than the statement. In return `read` is called a second time where the connection turns out to have
-        died, and two statements of it may see different moments. The server refuses writes.
+        For queries made many times a second: there is no BEGIN, ROLLBACK or probe of the connection, which
+        together cost more than the statement. In return `read` is called again if the connection turns out to
+        be dead, and two of its statements may see different moments. The server refuses writes.
 
         Args:
-            read: asks and returns; must not be surprised by a second call.
+            read: runs the queries; must be safe to call twice.
 
         Raises:
             DatabaseBusy: no connection in time.
@@ -185,7 +186,7 @@ class Database:
 
 
 def _watch(engine: Engine, watch: ServerWatch) -> None:
-    """Connect so that waits for a server that hangs end, and begin none while it is known to hang."""
+    """Give every connection bounded waits, and begin none while the server is known to hang."""
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: Dialect, _record: object, arguments: Any, options: Any) -> WatchedConnection:  # noqa: ANN401 - SQLAlchemy's signature
@@ -199,7 +200,7 @@ def _watch(engine: Engine, watch: ServerWatch) -> None:
 def on_commit(session: Session, hook: Hook) -> None:
     """Run `hook` once the transaction of `session` has been committed; forget it if it is rolled back.
 
-    A hook is a hint to the outside, never part of the unit of work: if it raises, that is logged and the caller's
+    A hook is a hint to the outside, never part of the unit of work. If it raises, the error is logged and the
     work stands, because it is already durable.
 
     Raises:
@@ -211,7 +212,7 @@ def on_commit(session: Session, hook: Hook) -> None:
 
 
 def _undo(session: Session) -> None:
-    """Roll back; a connection that is already gone has been rolled back by the server."""
+    """Roll back. If the connection is already gone, the server has rolled back."""
     try:
         session.rollback()
     except DBAPIError:
@@ -222,5 +223,5 @@ def _run_hooks(session: Session) -> None:
     for hook in session.info.pop(_HOOKS, ()):
         try:
             hook()
-        except Exception as error:  # noqa: BLE001 - the work is committed: a broken hint must not look like a failure
+        except Exception as error:  # noqa: BLE001 - the work is committed: a failing hook must not look like a failure
             get_logger().error("hook-after-commit-failed", kind=type(error).__name__)

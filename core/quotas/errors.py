@@ -1,14 +1,14 @@
-"""What goes wrong with quotas.
+"""Errors of quotas.
 
 Conflict
-  * QuotaExceeded         409  the principal has as much of a thing as the operator allows
+  * QuotaExceeded         409  the principal has reached a limit set by the operator
 """
 
 from core.errors import Conflict
 
 
 class QuotaExceeded(Conflict):
-    """The principal has as much of something as the operator allows one principal."""
+    """The principal has reached a limit that the operator sets per principal."""
 
     code = "quota-exceeded"
     title = "The quota is used up"

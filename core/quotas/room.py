@@ -1,7 +1,7 @@
-"""How much of each thing one principal may have, counted under a lock of that principal.
+"""Quotas per principal, counted under an advisory lock of that principal.
 
-The lock is Postgres' own and ends with the transaction: of two requests racing for the last place, the second counts
-what the first has committed. It comes before every row lock, so that no two transactions wait for each other.
+The advisory lock of Postgres ends with the transaction: of two requests racing for the last slot, the second
+counts what the first has committed. It is taken before every row lock, which rules out deadlocks.
 """
 
 from datetime import datetime
@@ -23,10 +23,10 @@ _LIVE_UPLOADS: Final = ("open", "completing")
 
 
 def require_dataset(session: Session, principal_id: UUID, *, limit: int) -> None:
-    """Hold the principal's lock, and see that one more dataset may be declared.
+    """Take the principal's lock and require that one more dataset may be declared.
 
     Raises:
-        QuotaExceeded: There are as many as allowed; deleted ones do not count.
+        QuotaExceeded: The limit is reached; deleted datasets do not count.
     """
     _lock(session, principal_id)
     used = _count(session, Dataset.id, Dataset.owner_id == principal_id, Dataset.state != "deleted")
@@ -38,10 +38,10 @@ def require_dataset(session: Session, principal_id: UUID, *, limit: int) -> None
 
 
 def require_upload(session: Session, principal_id: UUID, *, limit: int) -> None:
-    """Hold the principal's lock, and see that one more upload may be open.
+    """Take the principal's lock and require that one more upload may be open.
 
     Raises:
-        QuotaExceeded: There are as many as allowed.
+        QuotaExceeded: The limit is reached.
     """
     _lock(session, principal_id)
     used = _count(session, Upload.id, Upload.principal_id == principal_id, Upload.state.in_(_LIVE_UPLOADS))
@@ -61,21 +61,18 @@ def require_bytes(
     instead_of: UUID | None = None,
     dataset_id: UUID | None = None,
 ) -> None:
-    """Hold the principal's lock, and see that so many more sealed bytes may be kept.
+    """Take the principal's lock and require that `requested` more sealed bytes may be stored.
 
-    Open uploads count with the bytes they announced, whether or not those have arrived; rows that wait for their owner's
-    word count like stored ones.
+    An open upload counts with the bytes it announced, arrived or not. Waiting rows count like stored ones.
 
     Args:
-        session: The transaction.
-        principal_id: Whose.
-        limit: How many in all.
-        requested: How many more.
+        limit: Bytes in all.
+        requested: Additional bytes.
         instead_of: An open upload whose bytes these replace.
         dataset_id: A dataset whose waiting rows these replace.
 
     Raises:
-        QuotaExceeded: It would be too many.
+            QuotaExceeded: The limit would be exceeded.
     """
     _lock(session, principal_id)
     rows = _row_bytes(session, principal_id, but_waiting_of=dataset_id)
@@ -95,13 +92,13 @@ def require_bytes(
 
 
 def require_job(session: Session, principal_id: UUID, *, limit: int) -> None:
-    """Hold the principal's lock, and see that one more job may wait.
+    """Take the principal's lock and require that one more job may wait.
 
     Raises:
-        QuotaExceeded: As many as allowed are waiting; those that run do not count.
+        QuotaExceeded: The limit is reached; running jobs do not count.
     """
     _lock(session, principal_id)
-    # One that has begun and went back to the queue after a crash still runs: that it crashed is not told here either.
+    # A job that went back to the queue after a crash counts as running: the quota must not reveal that it crashed.
     waiting = (Job.ordered_by == principal_id, Job.state == "queued", Job.started_at.is_(None))
     used = _count(session, Job.id, *waiting)
     if used >= limit:
@@ -112,18 +109,17 @@ def require_job(session: Session, principal_id: UUID, *, limit: int) -> None:
 
 
 def require_endpoint(session: Session, principal_id: UUID, *, limit: int, since: datetime) -> None:
-    """Hold the principal's lock, and see that one more endpoint may be registered.
+    """Take the principal's lock and require that one more endpoint may be registered.
 
-    Each address is sent a code, so those made and removed again count for a while too: twice as many as may be there.
+    Each new address is sent a code, so endpoints that were made and removed also count for a while: up to
+    twice the limit.
 
     Args:
-        session: The transaction.
-        principal_id: Whose.
-        limit: How many there may be.
-        since: The moment from which those that were made count, removed ones too.
+        limit: Endpoints at the same time.
+        since: Endpoints made after this moment count even if removed.
 
     Raises:
-        QuotaExceeded: There are as many as allowed, or too many were made lately.
+            QuotaExceeded: The limit is reached, or too many were made recently.
     """
     _lock(session, principal_id)
     mine = NotificationEndpoint.principal_id == principal_id
@@ -137,10 +133,10 @@ def require_endpoint(session: Session, principal_id: UUID, *, limit: int, since:
 
 
 def require_report(session: Session, principal_id: UUID, *, limit: int) -> None:
-    """Hold the principal's lock, and see that one more owner report may be ordered.
+    """Take the principal's lock and require that one more owner report may be ordered.
 
     Raises:
-        QuotaExceeded: There are as many as may be on the way.
+        QuotaExceeded: The limit of pending reports is reached.
     """
     _lock(session, principal_id)
     used = _count(
@@ -157,7 +153,7 @@ def require_report(session: Session, principal_id: UUID, *, limit: int) -> None:
 
 
 def _lock(session: Session, principal_id: UUID) -> None:
-    # 64 bits of a random uuid: two principals that share a lock by chance only wait for each other.
+    # 64 bits of a random UUID: two principals that collide only wait for each other.
     key = int.from_bytes(principal_id.bytes[:8], "big", signed=True)
     session.execute(select(func.pg_advisory_xact_lock(key)))
 
@@ -167,7 +163,7 @@ def _count(session: Session, column: InstrumentedAttribute[UUID], *where: Column
 
 
 def _row_bytes(session: Session, principal_id: UUID, *, but_waiting_of: UUID | None) -> int:
-    """In one statement, so that rows which are accepted meanwhile count once."""
+    """Stored bytes in one statement: rows that are accepted meanwhile count once."""
     mine = Dataset.owner_id == principal_id
     stored = select(Dataset.stored_bytes).where(mine, Dataset.state == "ready")
     waiting = select(WaitingRows.stored_bytes).join(Dataset, Dataset.id == WaitingRows.dataset_id).where(mine)

@@ -1,7 +1,7 @@
-"""How uploads end: their key is destroyed in the transaction that ends them, their objects go after it.
+"""Ending uploads: the transaction that ends an upload destroys its key; its objects are deleted afterwards.
 
-Whatever is killed in between, the sweep finds it: an object of an upload that is not live is of no use to anybody, for
-its key is gone.
+If a process is killed in between, the sweep deletes the objects. Until then they cannot be opened: their key
+is gone.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from core.storage.objects import ObjectStore, StoredObject
 from core.storage.upload_parts import FOLDER
 from core.uploads import repository
 
-# An object of a live upload that no row names belongs to a part that is just arriving, or never will.
+# An object of a live upload without a row belongs to a part that is still arriving, or whose sender has died.
 ARRIVING: Final = timedelta(days=1)
 REMEMBERED: Final = timedelta(days=7)
 
@@ -32,10 +32,8 @@ def end(
     """End an upload whose row the caller has locked.
 
     Args:
-        session: The open transaction.
-        upload: A live one.
-        state: What it becomes.
-        clock: Stamps it.
+        upload: A live upload.
+        state: Its final state.
         failure: Why its rows were refused.
     """
     upload.state = state
@@ -48,7 +46,7 @@ def end(
 
 
 def end_all_of(session: Session, dataset_id: UUID, *, clock: Clock) -> int:
-    """Abort every live upload to a dataset, whose row the caller has locked. Returns how many."""
+    """Abort every live upload to a dataset whose row the caller has locked. Returns how many."""
     live = repository.live_of_dataset(session, dataset_id)
     for upload in live:
         end(session, upload, "aborted", clock=clock)
@@ -56,18 +54,18 @@ def end_all_of(session: Session, dataset_id: UUID, *, clock: Clock) -> int:
 
 
 def erase_parts(store: ObjectStore, upload_id: UUID) -> None:
-    """Delete the objects of an upload that has ended; what cannot be deleted now is left to the sweep."""
+    """Delete the objects of an ended upload; the sweep retries what cannot be deleted now."""
     _delete(store, (found.key for found in list(store.list(f"{FOLDER}/{upload_id}"))))
 
 
 def sweep_uploads(database: Database, store: ObjectStore, *, clock: Clock) -> int:
-    """End uploads whose time is over, remove objects of uploads that have ended, and forget what ended long ago.
+    """End expired uploads, remove objects of ended uploads, and forget uploads that ended long ago.
 
     Returns:
-        How many uploads ended or were forgotten, and objects were removed.
+        Number of uploads ended or forgotten, plus objects removed.
 
     Raises:
-        DatabaseUnavailable: The database is away.
+        DatabaseUnavailable: The database cannot be reached.
     """
     ended = 0
     while batch := _end_batch(database, clock=clock):
@@ -92,7 +90,7 @@ def _remove_leftovers(database: Database, store: ObjectStore, *, clock: Clock) -
         upload_id = _upload_of(found.key)
         if upload_id is not None:
             objects[upload_id].append(found)
-    # Looked up after the listing: an upload that is not live now has no part on its way that would still count.
+    # Looked up after the listing: an upload that is not live by now accepts no part still being sent.
     with database.read_only() as session:
         live = repository.live_among(session, objects)
         named = repository.named_objects(session, live)

@@ -1,15 +1,15 @@
-"""What goes wrong with an upload in parts, beside what the intake says about its rows (core/storage/errors.py).
+"""Errors of uploads in parts. Errors about the rows themselves are in core/storage/errors.py.
 
 NotFound
   * UploadNotFound        404  no such upload, or somebody else's
 InvalidInput
-  * PartOutOfRange        422  the file has no part of this number
-  * DigestMissing         422  a part comes without a Content-Digest that can be read
-  * ChecksumDiffers       422  the parts together are not the file that was announced
+  * PartOutOfRange        422  the file has no part with this number
+  * DigestMissing         422  a part has no valid Content-Digest
+  * ChecksumDiffers       422  the assembled file does not have the announced SHA-256
 Conflict
-  * UploadNotOpen         409  the upload takes no parts (any more)
+  * UploadNotOpen         409  the upload accepts no parts (any more)
   * UploadIncomplete      409  parts are missing
-  * PartDiffers           409  another content was sent for this part before
+  * PartDiffers           409  this part was sent before with different content
 """
 
 from core.errors import Conflict, InvalidInput, NotFound
@@ -25,12 +25,12 @@ class UploadNotFound(NotFound):
     def __init__(self) -> None:
         super().__init__(
             "There is no such upload (any more).",
-            remedy="Start one with POST /v1/datasets/{id}/uploads; what ended is forgotten after a week.",
+            remedy="Start one with POST /v1/datasets/{id}/uploads; ended uploads are forgotten after a week.",
         )
 
 
 class PartOutOfRange(InvalidInput):
-    """The file has no part of this number."""
+    """The file has no part with this number."""
 
     code = "part-out-of-range"
 
@@ -55,20 +55,20 @@ class DigestMissing(InvalidInput):
 
 
 class ChecksumDiffers(InvalidInput):
-    """The parts together do not have the announced SHA-256; no rows were stored."""
+    """The assembled file does not have the announced SHA-256; no rows were stored."""
 
     code = "checksum-differs"
-    title = "The file is not the announced one"
+    title = "The file is not the one announced"
 
     def __init__(self) -> None:
         super().__init__(
-            "The parts together do not have the announced SHA-256; no rows were stored.",
+            "The assembled file does not have the announced SHA-256; no rows were stored.",
             remedy="Complete the upload again with the SHA-256 of the whole file, or abort it and start a new one.",
         )
 
 
 class UploadNotOpen(Conflict):
-    """The upload takes no parts (any more): its rows are being taken in, or it has ended."""
+    """The upload accepts no parts (any more): its rows are being read, or it has ended."""
 
     code = "upload-not-open"
 
@@ -95,12 +95,12 @@ class UploadIncomplete(Conflict):
 
 
 class PartDiffers(Conflict):
-    """Another content was sent for this part before."""
+    """This part was sent before with different content."""
 
     code = "part-differs"
 
     def __init__(self) -> None:
         super().__init__(
-            "This part is there already, with another content.",
+            "This part has already arrived with different content.",
             remedy="If the file has changed, abort this upload and start a new one.",
         )

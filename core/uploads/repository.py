@@ -17,7 +17,7 @@ from core.uploads.errors import UploadNotFound
 BATCH: Final = 100
 LIVE: Final = ("open", "completing")
 UPLOADS: Final = Leases(Upload, waiting="open", running="completing")
-"""An upload is `completing` while its rows are taken in, under a lease like a job's."""
+"""An upload is `completing` while its rows are read in, under a lease like a job's."""
 
 
 def add(session: Session, row: Upload | UploadPart) -> None:
@@ -27,13 +27,7 @@ def add(session: Session, row: Upload | UploadPart) -> None:
 
 
 def owned(session: Session, upload_id: UUID, principal_id: UUID, *, lock: bool = False) -> Upload:
-    """An upload of this principal, freshly read.
-
-    Args:
-        session: The transaction.
-        upload_id: Which.
-        principal_id: Whose.
-        lock: Whether its row is locked until the transaction ends.
+    """An upload of this principal, freshly read; with `lock`, its row is locked until the transaction ends.
 
     Raises:
         UploadNotFound: No such upload, or somebody else's.
@@ -58,7 +52,7 @@ def part_of(session: Session, upload_id: UUID, number: int) -> UploadPart | None
 
 
 def remove_parts(session: Session, upload_id: UUID) -> None:
-    """Forget which parts have arrived."""
+    """Delete the rows of an upload's parts."""
     session.execute(delete(UploadPart).where(UploadPart.upload_id == upload_id))
 
 
@@ -69,10 +63,9 @@ def live_of_dataset(session: Session, dataset_id: UUID) -> Sequence[Upload]:
 
 
 def over(session: Session, *, now: datetime) -> Sequence[tuple[Upload, str]]:
-    """Live uploads that should end, locked, and how: their time is over, or their dataset takes no rows any more.
+    """Live uploads that should end, locked, each with its final state: it expired, or its dataset accepts no more rows.
 
-    One whose rows are being taken in under a lease that holds is left alone, and so is one that somebody else has
-    locked.
+    Uploads that are completing under a live lease are skipped, and so are rows locked by another transaction.
     """
     at_rest = or_(Upload.state == "open", and_(Upload.state == "completing", Upload.lease_expires_at <= now))
     query = (
@@ -94,7 +87,7 @@ def live_among(session: Session, upload_ids: Iterable[UUID]) -> set[UUID]:
 
 
 def named_objects(session: Session, upload_ids: Iterable[UUID]) -> set[str]:
-    """Keys of the objects that count as parts of these uploads."""
+    """Keys of the objects that hold the parts of these uploads."""
     return set(session.scalars(select(UploadPart.object_key).where(UploadPart.upload_id.in_(upload_ids))))
 
 

@@ -1,4 +1,4 @@
-"""Keys that callers present; only a keyed digest is kept."""
+"""API keys; only a keyed digest is stored."""
 
 from datetime import datetime
 from uuid import UUID
@@ -28,14 +28,14 @@ class ApiKey(WithId, Base):
     digest: Mapped[bytes] = mapped_column(unique=True)
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
-    # Empty: the key may do all that its roles may.
+    # Empty: the key may do all that its roles allow.
     scopes: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
     # Empty: until it is revoked.
     expires_at: Mapped[datetime | None]
     # To the minute; a key in use writes here at most once a minute.
     last_used_at: Mapped[datetime | None]
-    # The key that took over; this one ends at `expires_at`.
+    # The successor after a rotation; this key ends at `expires_at`.
     replaced_by: Mapped[UUID | None]
-    # The enrolment that it descends from, or the principal's own id where it was provisioned at the machine. Empty
-    # for keys that an admin handed out before there were enrolments: somebody else has seen them.
+    # The enrolment that it descends from, or the principal's own id if it was issued from the command line.
+    # Null for keys that an admin handed out before enrolments existed: somebody else has seen them.
     enrolment_id: Mapped[UUID | None]

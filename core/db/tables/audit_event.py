@@ -12,8 +12,8 @@ class AuditEvent(Base):
     """One action. Names and identifiers only; never a value of a row, never a secret.
 
     `actor` is `principal/key`, a bare principal, the name of a process, or `anonymous`. `client_address` and
-    `request_id` are null for what no request did. The event's place in the chain of hashes is in `audit_links`: it is
-    given after the commit, because the order of sequences is not the order of commits.
+    `request_id` are null for actions without a request. The event's position in the hash chain is in
+    `audit_links`; it is assigned after the commit, because sequences are not ordered by commit.
     """
 
     __tablename__ = "audit_events"

@@ -1,4 +1,4 @@
-"""The chain of hashes over the audit log. Append-only like the events it covers."""
+"""The hash chain over the audit log. Append-only like the events it covers."""
 
 from sqlalchemy import CheckConstraint
 from sqlalchemy.orm import Mapped, mapped_column
@@ -7,9 +7,9 @@ from core.db.base import Base
 
 
 class AuditLink(Base):
-    """One event's place in the chain: positions have no gaps, whatever the sequences of events do.
+    """One event's position in the chain. Positions have no gaps, although the events' sequences may.
 
-    `event_sequence` is no foreign key: a link must outlive the event that somebody removed, for it is the proof.
+    `event_sequence` is not a foreign key: the link proves the removal of an event, so it must outlive it.
     """
 
     __tablename__ = "audit_links"

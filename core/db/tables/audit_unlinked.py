@@ -1,4 +1,4 @@
-"""Events of the audit log that have no place in the chain yet: a queue, filled by a trigger, emptied by the linker."""
+"""Audit events that are not yet in the hash chain: a queue, filled by a trigger and emptied by the linker."""
 
 from sqlalchemy.orm import Mapped, mapped_column
 

@@ -1,4 +1,4 @@
-"""Sessions of browsers, opened with an API key; only a keyed digest of the cookie is kept."""
+"""Browser sessions, opened with an API key; only a keyed digest of the cookie is stored."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from core.db.base import Base, WithId
 
 
 class BrowserSession(WithId, Base):
-    """One login. It speaks for its key, and ends with it."""
+    """One login. It has the rights of its key and ends with it."""
 
     __tablename__ = "browser_sessions"
 

@@ -1,4 +1,4 @@
-"""Requests of analysts for a part of a dataset's budget, and what became of them."""
+"""Analysts' requests for a share of a dataset's budget, and their outcome."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,10 +12,9 @@ STATES = ("open", "approved", "denied", "withdrawn", "expired")
 
 
 class BudgetRequest(WithId, Base):
-    """One request. What was granted stands on the grant: it may be less than what was asked for.
+    """One request. The amount granted is on the grant and may be less than requested.
 
-    `decided_by` is null where nobody decided: the request expired. An analyst has at most one open request on a
-    dataset.
+    `decided_by` is null if the request expired undecided. An analyst has at most one open request per dataset.
     """
 
     __tablename__ = "budget_requests"

@@ -1,4 +1,4 @@
-"""What upkeep did last, one row per chore."""
+"""The last runs of upkeep's chores, one row per chore."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from core.db.base import Base
 
 
 class ChoreRun(Base):
-    """How often a chore ran and failed, when it last succeeded, and how many things it put right then."""
+    """How often a chore ran and failed, when it last succeeded, and how many items it processed then."""
 
     __tablename__ = "chore_runs"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Private sources: what is declared about them, and where their sealed rows lie."""
+"""Datasets: their public declaration and the location of their sealed rows."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,8 +15,9 @@ ADJACENCIES = ("add-or-remove",)
 class Dataset(WithId, Base):
     """A declared dataset; `ready` once its rows are stored; `deleted` is a tombstone that keeps the public facts.
 
-    A deleted dataset has no data key any more. Its `rows_key` stays until the object is gone too (upkeep sees to it).
-    `privacy_unit` names the unit column, or is null for one record. `intake_report` is for the owner only.
+    A deleted dataset has no data key. Its `rows_key` stays until upkeep has deleted the object too.
+    `privacy_unit` names the unit column, or is null if each record is its own unit. `intake_report` is for
+    the owner only.
     """
 
     __tablename__ = "datasets"

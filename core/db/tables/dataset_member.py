@@ -1,4 +1,4 @@
-"""Who may see a dataset beside its owner, admins and auditors."""
+"""Who may see a dataset besides its owner, admins and auditors."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from core.db.base import Base
 
 
 class DatasetMember(Base):
-    """One analyst of one dataset. Members are of a dataset, not of its population: each version is shown on purpose."""
+    """One analyst of one dataset. Membership is per dataset, not per population: each version is shared deliberately."""
 
     __tablename__ = "dataset_members"
 

@@ -1,4 +1,4 @@
-"""Enrolments: single-use tokens with which a person makes a first key; only a keyed digest is kept."""
+"""Enrolments: single-use tokens with which a person makes a first key; only a keyed digest is stored."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,8 +12,8 @@ from core.db.base import Base, WithId
 class Enrolment(WithId, Base):
     """One token that an administrator made for a person.
 
-    It is a recovery where the person had keys before. `held_until` is until when an accepted recovery keeps shut what
-    is sealed to the person; null where the person proved with a key of their own who they are.
+    It is a recovery if the person already had keys. Until `held_until` an accepted recovery blocks access to
+    what is sealed to the person; null if the person authenticated with a key of their own.
     """
 
     __tablename__ = "enrolments"

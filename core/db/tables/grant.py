@@ -1,4 +1,4 @@
-"""Grants: sub-caps of a population's cap for one holder, until a day. The ledger's chain decides; these rows show it."""
+"""Grants: time-limited sub-caps of a population's cap for one principal. The ledger is authoritative; these rows mirror it."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,7 +12,7 @@ STATES = ("open", "expired", "revoked")
 
 
 class Grant(WithId, Base):
-    """What one holder may draw, within the cap that binds everybody together."""
+    """What one principal may spend, within the cap of the population."""
 
     __tablename__ = "grants"
     __table_args__ = (

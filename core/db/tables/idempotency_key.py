@@ -1,4 +1,4 @@
-"""Answers already given, so that a repeated request is answered again instead of done again."""
+"""Stored responses: a repeated request gets the same response and is not executed again."""
 
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from core.db.base import Base, Json
 
 
 class IdempotencyKey(Base):
-    """One request of one principal; written in the transaction that did the work."""
+    """One request of one principal, written in the transaction that did the work."""
 
     __tablename__ = "idempotency_keys"
 

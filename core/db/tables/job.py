@@ -1,4 +1,4 @@
-"""Ordered trainings: the row is the truth, the message on the broker a hint."""
+"""Jobs. The row is the source of truth; the message on the broker is a hint."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,14 +15,15 @@ STATES = ("queued", "running", "succeeded", "failed", "cancelled")
 class Job(WithId, Base):
     """One job: its plan, its lease, its durable progress marks.
 
-    `stage` is null until the first mark: nothing private has begun. `steps_begun` is the highest step mark made before
-    its steps touched rows, and never falls. `attempts` counts claims since it last rose, without those handed back. `sent_at` is when a message was last sent for a job that waits.
-    `started_at` is when it was first claimed, `claimed_at` when last.
-    `trace_context` (W3C traceparent) and `request_id` name the request that ordered it, for traces and logs only.
-    `shown_stage` and `shown_step` are what the world sees of the marks: copied at heartbeats, never sooner than an edge of
-    `core.jobs.coarse`.
-    `lease_holder` tells which process claimed the job, opaque here, so that its death can be seen.
-    The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites numbers.
+    `stage` is null until the first mark: nothing private has begun. `steps_begun` is the highest step
+    recorded before its steps touched rows, and never decreases. `attempts` counts claims since `steps_begun`
+    last rose, without those handed back. `sent_at` is when a message was last sent for a waiting job.
+    `started_at` is the first claim, `claimed_at` the last. `trace_context` (W3C traceparent) and `request_id`
+    identify the request that ordered it, for traces and logs only. `shown_stage` and `shown_step` are the
+    public copies of the marks, updated at heartbeats but never before the next boundary of
+    `core.jobs.coarse`. `lease_holder` identifies the claiming process, opaque here; it lets others detect
+    that the process died. The plan is `json`, not `jsonb`, because its digest covers it and `jsonb` rewrites
+    numbers.
     """
 
     __tablename__ = "jobs"

@@ -17,9 +17,9 @@ BALANCE_AMOUNTS = 16
 class LedgerEntry(Base):
     """One change of one reservation, or one decision of a person about the budget.
 
-    `job_id` is no foreign key: entries outlive the job's row. Mechanism and terms are `json`, not `jsonb`, because the
-    hash covers them and `jsonb` rewrites numbers. The balances are running totals after this entry, of the population
-    and of the grant it draws on; entries of the first release have none.
+    `job_id` is not a foreign key: entries outlive the job's row. Mechanism and terms are `json`, not `jsonb`,
+    because the hash covers them and `jsonb` rewrites numbers. The balances are running totals after this
+    entry, of the population and of the grant it draws on; entries written by the first release have none.
     """
 
     __tablename__ = "ledger_entries"

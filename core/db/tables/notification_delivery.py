@@ -12,7 +12,7 @@ STATES = ("waiting", "delivered", "failed", "dropped")
 
 
 class NotificationDelivery(WithId, Base):
-    """A delivery and its last attempt. What a receiver answered is kept as a code and never as text."""
+    """A delivery and its last attempt. The receiver's answer is stored as a code, never as text."""
 
     __tablename__ = "notification_deliveries"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Where a principal wants to be told of events: an address of a program, or an e-mail address."""
+"""Notification endpoints of principals: webhooks or e-mail addresses."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,11 +14,11 @@ STATES = ("unconfirmed", "active", "paused", "removed")
 
 
 class NotificationEndpoint(WithId, Base):
-    """One endpoint of one principal. It speaks for the key that made it, and ends with it.
+    """One endpoint of one principal. It has the rights of the key that made it and ends with it.
 
-    `wrapped_details` holds address and secrets, sealed under the master key; a removed endpoint has none any more.
-    `kinds` is empty for all kinds of events. `answered_at` is when something was last delivered, `confirm_tries` how
-    many wrong codes were sent for an address.
+    `wrapped_details` holds address and secrets, sealed under the master key; it is null for a removed
+    endpoint. `kinds` is empty for all kinds of events. `answered_at` is the last successful delivery,
+    `confirm_tries` the number of wrong codes entered for an address.
     """
 
     __tablename__ = "notification_endpoints"

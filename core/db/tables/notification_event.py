@@ -1,4 +1,4 @@
-"""What there is to tell: written in the transaction of what it tells of, told by upkeep after the commit."""
+"""The notification outbox: events are written in the transaction they report and delivered by upkeep after the commit."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,9 +12,9 @@ from core.db.base import Base, Json, WithId
 class NotificationEvent(WithId, Base):
     """One event. Ids and states only.
 
-    `at` is the time that the thing itself shows, such as the edge at which a training ended. `about` is the principal
-    whom it concerns besides those who oversee the dataset; null where everybody who sees the dataset may know.
-    `spread_at` is when its deliveries were made out.
+    `at` is the public time of the event, such as the coarse boundary at which a training ended. `about` is
+    the principal concerned, besides those who oversee the dataset; null if everybody who sees the dataset may
+    know. `spread_at` is when its deliveries were created.
     """
 
     __tablename__ = "notification_events"

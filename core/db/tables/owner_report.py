@@ -1,4 +1,4 @@
-"""Reports for owners that compare a release with the real rows: who ordered one, and where it lies, sealed."""
+"""Owner reports, which compare a release with the real rows: who ordered each, and where its sealed file is stored."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,10 +12,11 @@ STATES = ("queued", "running", "made", "failed")
 
 
 class OwnerReport(WithId, Base):
-    """One report on one release. The row is the truth, the message on the broker a hint, like a job's.
+    """One report on one release. The row is the source of truth; the message on the broker is a hint, like a job's.
 
-    Nothing of the report stands here: the file is an object, sealed with the data key of the dataset. `target` names a
-    declared column. Of a release and a target there is one report that has not failed. Rows go with the dataset's deletion.
+    The report itself is an object sealed with the dataset's data key. `target` names a declared column. For
+    each release and target there is at most one report that has not failed. Deleting the dataset deletes
+    these rows.
     """
 
     __tablename__ = "sealed_reports"

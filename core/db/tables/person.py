@@ -1,4 +1,4 @@
-"""People: the principals that an administrator created, with the roles that their keys may have."""
+"""People: principals created by an administrator, with the roles that their keys may have."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,8 +14,9 @@ from core.db.tables.api_key import ROLES
 class Person(Base):
     """One principal. Their name is in ``principal_names``.
 
-    `enrolled_at` is when the principal first made a key of their own, was provisioned at the machine, or signed in
-    with a token; null until then. Until `held_until` what is sealed to the principal stays shut.
+    `enrolled_at` is when the principal first made a key of their own, was issued one from the command line,
+    or signed in with a token; null until then. Until `held_until` a recovery blocks access to what is sealed
+    to the principal.
     """
 
     __tablename__ = "people"

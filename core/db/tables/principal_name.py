@@ -1,4 +1,4 @@
-"""What people call a principal: a public name beside its id."""
+"""Public display names of principals."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,7 +12,7 @@ LONGEST = 80
 
 
 class PrincipalName(Base):
-    """The name of one principal, as an admin has last set it. Rights never follow from a name."""
+    """The name of one principal, as last set by an admin. Names never carry rights."""
 
     __tablename__ = "principal_names"
     __table_args__ = (CheckConstraint(f"char_length(name) BETWEEN 1 AND {LONGEST}", name="name_short"),)

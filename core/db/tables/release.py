@@ -11,9 +11,9 @@ from core.db.base import Base, Json, WithId
 
 
 class Release(WithId, Base):
-    """What a job published: the bundle's place and its certificate. One job publishes at most once.
+    """What a job published: the location of the bundle, and its certificate. One job publishes at most once.
 
-    The certificate is `json`, not `jsonb`: what was signed off is kept to the letter.
+    The certificate is `json`, not `jsonb`, which would not preserve the signed bytes.
     """
 
     __tablename__ = "releases"

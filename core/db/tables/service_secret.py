@@ -1,4 +1,4 @@
-"""Secrets of the service that outlive a master key, each sealed under the present one."""
+"""Secrets of the service that survive a rotation of the master key, each sealed under the current one."""
 
 from datetime import datetime
 

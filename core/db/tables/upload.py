@@ -1,4 +1,4 @@
-"""Uploads in parts, which continue after an interruption."""
+"""Uploads in parts, resumable after an interruption."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,11 +12,12 @@ STATES = ("open", "completing", "completed", "refused", "aborted", "expired")
 
 
 class Upload(WithId, Base):
-    """One file on its way to a dataset.
+    """One file being uploaded to a dataset.
 
-    Its parts are sealed under a data key of its own, which is destroyed when the upload ends: from then on nothing that
-    is left of them opens. While the rows are taken in, the upload is `completing` under a lease and a fence, like a job.
-    `failure` is why the rows were refused, or why the last attempt to take them in failed; it is for the owner only.
+    Its parts are sealed under their own data key, which is destroyed when the upload ends: leftover objects
+    cannot be opened. While the rows are read in, the upload is `completing` under a lease and a fence, like a
+    job. `failure` is why the rows were refused, or why the last attempt to read them failed; it is for the
+    owner only.
     """
 
     __tablename__ = "uploads"

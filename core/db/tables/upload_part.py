@@ -10,7 +10,7 @@ from core.db.base import Base
 
 
 class UploadPart(Base):
-    """One part, verified and sealed. Each attempt to send it has an object of its own; the row names the one that counts."""
+    """One part, verified and sealed. Each attempt to send it writes its own object; the row names the valid one."""
 
     __tablename__ = "upload_parts"
     __table_args__ = (

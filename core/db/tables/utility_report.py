@@ -11,9 +11,9 @@ from core.db.base import Base, Json, WithId
 
 
 class UtilityReport(WithId, Base):
-    """What a job of measuring published. One job publishes at most once.
+    """The report that a measuring job published. One job publishes at most once.
 
-    The document is `json`, not `jsonb`: what was signed is kept to the letter.
+    The document is `json`, not `jsonb`, which would not preserve the signed bytes.
     """
 
     __tablename__ = "charged_reports"

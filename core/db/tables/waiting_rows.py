@@ -1,4 +1,4 @@
-"""Sealed rows of which many were refused, until their owner accepts or discards them."""
+"""Sealed rows of an upload with too many refused rows, until the owner accepts or discards them."""
 
 from uuid import UUID
 
@@ -9,10 +9,11 @@ from core.db.base import Base, Json
 
 
 class WaitingRows(Base):
-    """The rows that a dataset would get if its owner accepts them. The dataset itself stays `declared`.
+    """The rows that a dataset gets if its owner accepts them. The dataset itself stays `declared`.
 
-    All of it is for the owner only, its presence included; that is why it is no state of the dataset. `intake_report`
-    counts private rows. The data key is wrapped for the dataset, so that accepting moves the values as they are.
+    All of it is for the owner only, even its existence, which is why it is not a state of the dataset.
+    `intake_report` counts private rows. The data key is wrapped for the dataset, so accepting copies the
+    values unchanged.
     """
 
     __tablename__ = "waiting_rows"

@@ -1,4 +1,4 @@
-"""Signs of life of the processes that listen on no port: which worker or upkeep was seen last when."""
+"""Heartbeats of processes that listen on no port: when each worker and upkeep was last seen."""
 
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,9 @@ ROLES = ("worker", "upkeep")
 
 
 class WorkerSign(Base):
-    """One row per process, overwritten at each sign and removed when it has been silent for long.
+    """One row per process, overwritten at each heartbeat and removed after a long silence.
 
-    `devices` lists the GPUs the worker can use, with bytes of memory used and there.
+    `devices` lists the GPUs the worker can use, with bytes of memory used and in total.
     """
 
     __tablename__ = "worker_signs"
