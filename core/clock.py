@@ -1,4 +1,4 @@
-"""Time is injected, so that leases, expiry and certificates can be tested without waiting."""
+"""An injectable clock, to test leases, expiry and certificates without waiting."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,12 +22,12 @@ class SystemClock:
 
 @dataclass
 class FixedClock:
-    """A clock that stands still until it is told to advance."""
+    """A clock that only moves when advanced."""
 
     at: datetime
 
     def now(self) -> datetime:
-        """Return the moment the clock stands at."""
+        """Return the time of the clock."""
         return self.at
 
     def advance(self, *, seconds: float) -> None:

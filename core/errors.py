@@ -1,21 +1,21 @@
-"""Every error a person can meet, as one tree.
+"""The tree of all errors that users can see.
 
 UnderstudyError
-  * InvalidInput          422  what was sent breaks a stated rule
-  * Unauthenticated       401  no key, or not a valid one
+  * InvalidInput          422  the request breaks a documented rule
+  * Unauthenticated       401  no valid key
   * Forbidden             403  a valid key whose roles do not allow this
   * NotFound              404  no such thing, or it belongs to somebody else
-  * Conflict              409  the thing is not in a state that allows this
+  * Conflict              409  the present state does not allow this
     x BudgetRefused       409  the ledger would exceed a cap
-  * TooLarge              413  more bytes than the service takes
+  * TooLarge              413  more bytes than the service accepts
   * Unsupported           415  a format or version this software does not know
-  * TooManyRequests       429  more requests than one caller may send; says when to come back
-  * Unavailable           503  a part the request needs does not answer
-  * InternalError         500  a bug or a broken machine; says nothing else
+  * TooManyRequests       429  more requests than one caller may send; says when to retry
+  * Unavailable           503  a required component does not answer
+  * InternalError         500  a bug or a broken machine; reveals nothing else
 
-Specific errors subclass one of these in the ``errors.py`` of their domain folder, with their own ``code``. The
-code is stable and documented; the detail says what is wrong, the remedy what to do. None of them ever holds a
-value of a private row.
+Specific errors subclass one of these in the ``errors.py`` of their domain folder, with their own ``code``.
+The code is stable and documented; the detail says what is wrong, the remedy what to do. No error ever
+contains a value of a private row.
 """
 
 from typing import ClassVar
@@ -27,14 +27,14 @@ class UnderstudyError(Exception):
     Args:
         detail: What is wrong, in a full sentence, without any data value.
         remedy: What the reader can do about it.
-        **facts: Public, JSON-able values shown next to the error (budget amounts, limits, column names).
+        **facts: Public, JSON-serialisable values shown with the error (budget amounts, limits, column names).
     """
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Error"
     standing_remedy: ClassVar[str] = "Give the operator the request id."
-    """What to do where an error is raised without a remedy of its own."""
+    """The default remedy, for errors raised without one."""
 
     def __init__(self, detail: str, *, remedy: str = "", **facts: object) -> None:
         super().__init__(detail)
@@ -44,7 +44,7 @@ class UnderstudyError(Exception):
 
 
 class InvalidInput(UnderstudyError):
-    """What was sent breaks a stated rule."""
+    """The request breaks a documented rule."""
 
     code = "invalid-input"
     status = 422
@@ -53,7 +53,7 @@ class InvalidInput(UnderstudyError):
 
 
 class Unauthenticated(UnderstudyError):
-    """No key was sent, or it is not a valid one."""
+    """No valid key was sent."""
 
     code = "unauthenticated"
     status = 401
@@ -76,16 +76,16 @@ class NotFound(UnderstudyError):
     code = "not-found"
     status = 404
     title = "Not found"
-    standing_remedy = "Check the id, and that the key may see what it names."
+    standing_remedy = "Check the id, and that the key may see the object."
 
 
 class Conflict(UnderstudyError):
-    """The thing is not in a state that allows this."""
+    """The present state does not allow this."""
 
     code = "conflict"
     status = 409
     title = "Not possible in the present state"
-    standing_remedy = "Look at the present state, then decide again."
+    standing_remedy = "Check the present state, then decide again."
 
 
 class BudgetRefused(Conflict):
@@ -96,12 +96,12 @@ class BudgetRefused(Conflict):
 
 
 class TooLarge(UnderstudyError):
-    """More bytes than the service takes."""
+    """More bytes than the service accepts."""
 
     code = "too-large"
     status = 413
     title = "Too large"
-    standing_remedy = "Send less at once, or ask the operator to raise the limit."
+    standing_remedy = "Send less at a time, or ask the operator to raise the limit."
 
 
 class Unsupported(UnderstudyError):
@@ -117,9 +117,7 @@ class TooManyRequests(UnderstudyError):
     """More requests than one caller may send.
 
     Args:
-        detail: What there was too much of.
-        remedy: What the caller can do.
-        retry_after_seconds: When to come back; also sent as ``Retry-After``.
+        retry_after_seconds: When to retry; also sent as ``Retry-After``.
     """
 
     code = "too-many-requests"
@@ -133,7 +131,7 @@ class TooManyRequests(UnderstudyError):
 
 
 class Unavailable(UnderstudyError):
-    """A part the request needs (database, broker, object store) does not answer."""
+    """A required component (database, broker, object store) does not answer."""
 
     code = "unavailable"
     status = 503

@@ -1,7 +1,7 @@
 """Structured logs: events with stable names and opaque ids, one JSON object a line on standard error.
 
-House rule 9: no row values, no counts of private rows, no library exception text. So only events listed by their
-callers and values of the simple kinds below pass; an exception is reduced to the name of its class.
+House rule 9: no row values, no counts of private rows, no library exception text. Only fixed event names and
+values of the simple types below pass; an exception is reduced to the name of its class.
 """
 
 import io
@@ -23,7 +23,7 @@ def _class_of_exception_only(
     _method: str,
     event: MutableMapping[str, Any],
 ) -> MutableMapping[str, Any]:
-    """Replace an attached exception by its class name: texts of libraries may quote data."""
+    """Replace an attached exception by its class name: messages of libraries may quote data."""
     attached = event.pop("exc_info", None)
     error = sys.exc_info()[1] if attached is True else attached
     if isinstance(error, tuple):
@@ -34,23 +34,19 @@ def _class_of_exception_only(
 
 
 class LossyStream(io.TextIOBase):
-    """A text stream that loses what cannot be written: a full disk costs lines of a log, never the work they tell about.
-
-    Args:
-        stream: Where lines go while it takes them.
-    """
+    """A text stream that drops what it cannot write: a full disk costs log lines, never the work itself."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str, /) -> int:
-        """Write, or not."""
+        """Write, ignoring errors."""
         with suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush, or not."""
+        """Flush, ignoring errors."""
         with suppress(OSError):
             self._stream.flush()
 
@@ -70,7 +66,7 @@ def configure_logs(*, role: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        # In one piece: processes that share the stream must not write into each other's lines.
+        # One write per line: processes that share the stream must not interleave within a line.
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", LossyStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
@@ -78,13 +74,13 @@ def configure_logs(*, role: str) -> None:
 
 
 def current_request_id() -> str | None:
-    """The id of the request that this work belongs to, whichever process does it; None where there is none."""
+    """The id of the request that caused this work, in whichever process it runs; None without one."""
     found = structlog.contextvars.get_contextvars().get("request_id")
     return found if isinstance(found, str) else None
 
 
 def is_request_id(text: object) -> bool:
-    """Whether something is a request id of ours: what comes over the broker could be anything."""
+    """Whether something is a well-formed request id: a value from the broker is untrusted."""
     return isinstance(text, str) and _REQUEST_ID.fullmatch(text) is not None
 
 

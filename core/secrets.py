@@ -1,4 +1,4 @@
-"""Secrets that are no secrets: examples from pages and tests, repetitions, words. No message shows a value."""
+"""Detection of weak secrets: examples from docs and tests, repetitions, words. No message shows a value."""
 
 import stat
 from collections.abc import Callable, Mapping
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-# Of 32 random bytes about 30 differ; fewer than 20 do not happen in the lifetime of the universe.
+# Of 32 random bytes about 30 are distinct; fewer than 20 have negligible probability.
 FEWEST_DISTINCT_BYTES: Final = 20
 SHORTEST_PASSWORD: Final = 12
 FEWEST_DISTINCT_CHARACTERS: Final = 6
-# Docker mounts secrets here, readable inside the container only.
+# Docker mounts secrets here, readable only inside the container.
 SECRETS_FOLDER: Final = Path("/run/secrets")
 OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-# By digest, so that looking for an example in the sources does not find it here once more.
+# By digest, so a search of the sources for an example does not find it here.
 _PUBLISHED_KEYS: Final = frozenset(
     {
         "1e3c24ca3816f8df3b1aff95a654a3c969f627479c66593210a0863c951e204a",
@@ -50,7 +50,7 @@ _REMEDY: Final = "make one with: openssl rand -hex 24"
 
 
 class WeakSecrets(ValueError):
-    """Settings hold secrets that others know or can guess; the message names the settings, never a value."""
+    """Settings contain secrets that others know or can guess. The message names the settings, never a value."""
 
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("; ".join(reasons))
@@ -58,7 +58,7 @@ class WeakSecrets(ValueError):
 
 
 class SecretFileUnusable(ValueError):
-    """A file that should hold a secret is missing, empty, or readable by others."""
+    """A secret's file is missing, empty, or readable by others."""
 
 
 def read_secret_file(path: Path) -> str:
@@ -80,9 +80,9 @@ def read_secret_file(path: Path) -> str:
 
 
 def weakness_of_key(key: bytes) -> str | None:
-    """Why a 256-bit key is no secret, or None."""
+    """Why a 256-bit key is weak, or None."""
     if sha256(key).hexdigest() in _PUBLISHED_KEYS:
-        return "is an example that everybody can read"
+        return "is a published example"
     steps = {(after - before) % 256 for before, after in pairwise(key)}
     repeated = any(key == (key[:length] * len(key))[: len(key)] for length in range(1, len(key) // 2 + 1))
     written = all(0x20 <= byte < 0x7F for byte in key)  # noqa: PLR2004 - the printable characters
@@ -92,7 +92,7 @@ def weakness_of_key(key: bytes) -> str | None:
 
 
 def weakness_of_password(password: str, *, user: str = "") -> str | None:
-    """Why a password between our own servers is no secret, or None."""
+    """Why a password between our own servers is weak, or None."""
     folded = password.casefold()
     if folded.strip("0123456789!._-") in _COMMON_PASSWORDS or (user and folded == user.casefold()):
         return f"has a default password; {_REMEDY}"
@@ -102,9 +102,9 @@ def weakness_of_password(password: str, *, user: str = "") -> str | None:
 
 
 def weakness_of_address(address: str) -> str | None:
-    """Why a server's address holds no secret although the server is reached over the network, or None.
+    """Why a server's URL has a weak password although the server is reached over the network, or None.
 
-    A unix socket needs no password: the file system says who may connect.
+    A Unix socket needs no password: the file system decides who may connect.
     """
     parts = urlsplit(address)
     query = parse_qs(parts.query)
@@ -118,7 +118,7 @@ def weakness_of_address(address: str) -> str | None:
 
 
 def weakness_of_store(environment: Mapping[str, str]) -> str | None:
-    """Why the keys of an S3 store are no secret, or None; where the environment names none, a machine's identity is used."""
+    """Why the keys of an S3 store are weak, or None. Without keys in the environment the machine's identity is used."""
     password = environment.get("AWS_SECRET_ACCESS_KEY")
     if password is None:
         return None
@@ -132,7 +132,7 @@ def require_strong(checks: list[Check]) -> None:
     """Refuse if any of the named secrets is weak.
 
     Args:
-        checks: Names of settings, and what tells their weakness.
+        checks: Names of settings, each with the function that finds a weakness.
 
     Raises:
         WeakSecrets: Names each weak setting and why.

@@ -1,12 +1,13 @@
-"""OpenTelemetry traces across the queue: one trace from the request that orders a job to every attempt at it.
+"""OpenTelemetry traces across the queue: one trace covers the request that orders a job and every attempt at it.
 
-Spans are only made here and in the two places that serve work (service/edge/spans.py, workers/training.py). They hold
-methods, patterns of routes, statuses, ids, outcomes and names of classes: no bodies, no SQL, no text of an exception,
-nothing of rows. Instrumentation packages would record all of these, so none is installed. The training child, which
-has rows open, exports nothing at all: its attempt is the span of the process that watches it.
+Spans are only created here, in service/edge/spans.py and in workers/training.py. They contain methods, route
+patterns, statuses, ids, outcomes and class names: no bodies, no SQL, no exception messages, nothing of rows.
+Instrumentation packages would record all of these, so none is installed. The training child, which holds
+rows, exports nothing: its attempt is a span of its supervising process.
 
-Nothing is exported, and no library is started, unless an endpoint is set: UNDERSTUDY_OTLP_ENDPOINT, or the standard
-OTEL_EXPORTER_OTLP_ENDPOINT. A caller's own trace is not joined: traces hold no text of callers.
+Nothing is exported, and no library is started, unless an endpoint is set: UNDERSTUDY_OTLP_ENDPOINT, or the
+standard OTEL_EXPORTER_OTLP_ENDPOINT. A caller's own trace context is not continued: traces contain no text
+from callers.
 """
 
 import os
@@ -32,7 +33,7 @@ NAME: Final = "understudy"
 
 
 def tracer_for(*, role: str, endpoint: str | None) -> Tracer:
-    """The tracer of a process, made once after any fork; one that does nothing where no endpoint is set.
+    """Create the tracer of a process, once and after any fork. Without an endpoint it is a no-op.
 
     Args:
         role: Name of the process in the deployment: api, worker.
@@ -47,12 +48,12 @@ def tracer_for(*, role: str, endpoint: str | None) -> Tracer:
 
 
 def no_tracer() -> Tracer:
-    """A tracer whose spans go nowhere."""
+    """A no-op tracer."""
     return NoOpTracer()
 
 
 def provider_of(role: str) -> TracerProvider:
-    """A provider that names only the role: the library's own detectors would add the command line and the host."""
+    """A provider whose resource names only the role: the library's detectors would add the command line and the host."""
     return TracerProvider(
         resource=Resource({"service.namespace": NAME, "service.name": f"{NAME}-{role}"}),
         span_limits=SpanLimits(max_events=0, max_links=0),
@@ -61,13 +62,11 @@ def provider_of(role: str) -> TracerProvider:
 
 @contextmanager
 def span(tracer: Tracer, name: str, *, kind: SpanKind, parent: str | None = None) -> Iterator[Span]:
-    """A span for the length of the block. An exception that leaves it marks it as failed, with its class only.
+    """A span around the block. An exception that leaves it marks it as failed, recording only its class.
 
     Args:
-        tracer: Of this process.
-        name: Constant or made of constants.
-        kind: What the span stands for.
-        parent: The stored trace context it continues; None begins a trace, or continues the current one.
+    name: Constant or composed of constants.
+    parent: The stored trace context to continue; None begins a trace, or continues the current one.
     """
     with tracer.start_as_current_span(
         name,
@@ -85,7 +84,7 @@ def span(tracer: Tracer, name: str, *, kind: SpanKind, parent: str | None = None
 
 
 def current_trace_context() -> str | None:
-    """The current span as text that a row can keep (W3C traceparent); None where nothing is traced."""
+    """The current span as a W3C traceparent to store in a row; None without tracing."""
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier)
     return carrier.get(_FIELD)

@@ -1,13 +1,15 @@
 """Answers from the noisy counts of a release: counts, means and shares with 95 % intervals. Post-processing, free.
 
-The noise is Gaussian with known variance, so the interval of a count is exact: the estimate plus and minus 1.96 standard
-errors. A mean or a share is a ratio of two jointly Gaussian sums N / D; its interval holds every t for which N - t D is
-within 1.96 of its standard deviations of zero (Fieller 1954), which is exact too. Where D itself is within noise of zero
-that is everything possible. What is shown is clipped to what can be: counts at zero, shares at zero and one, means at the
-smallest and largest value. The truth lies there, so clipping takes no coverage.
+The noise is Gaussian with known variance, so the interval of a count is exact: the estimate plus and minus
+1.96 standard errors. A mean or a share is a ratio of two jointly Gaussian sums N / D. Its interval holds
+every t for which N - t D is within 1.96 of its standard deviations of zero (Fieller 1954), which is exact
+too. If D itself is within noise of zero, the interval is the whole range. Results are clipped to their range:
+counts at zero, shares at zero and one, means at the smallest and largest value. The true value lies in that
+range, so clipping loses no coverage.
 
-Two or three columns that were not counted together are answered by assumption (`core.asking.assumed`), and the answer says so. The
-interval of two such columns is what the counts of each column alone allow; means, and answers of three, have none.
+Questions about two or three columns that were not counted together are answered under an assumption
+(`core.asking.assumed`), and the answer says so. With two such columns the interval is what the counts of each
+column alone allow; means, and answers over three columns, have no interval.
 """
 
 import itertools
@@ -43,28 +45,23 @@ from core.releases.errors import BundleInvalid
 
 MOST_ROWS: Final = 10_000
 _NAMED: Final = 20
-"""Columns that an error names."""
+"""Number of columns that an error lists."""
 
 
 @dataclass(frozen=True)
 class OpenedCounts:
-    """The counts of a release, ready to be asked.
-
-    Attributes:
-        domain: the declared domain.
-        estimates: from its tables.
-    """
+    """The counts of a release, ready for questions."""
 
     domain: TableDomain
     estimates: Estimates
 
     @classmethod
     def open(cls, source: bytes | BinaryIO) -> Self:
-        """Open the counts in a bundle; the generator is not read.
+        """Open the counts in a bundle. The generator is not read.
 
         Raises:
             BundleInvalid: the bundle is damaged.
-            NoCounts: it holds none.
+            NoCounts: it has no counts.
         """
         document, content, plan_measured = unpack_counts(source)
         if document.get("schema") == IMAGES:
@@ -92,14 +89,14 @@ class OpenedCounts:
 
     @cached_property
     def rules_check(self) -> RulesCheck:
-        """The declared rules held against the counts."""
+        """Check the declared rules against the counts."""
         return check_rules(self.domain, self.estimates)
 
 
 class _Asked:
-    """One question held against the domain.
+    """One question resolved against the domain.
 
-    Every sum that is asked for is over products of one vector a column: which codes of a column count, and for how much.
+    Every sum is over products of one vector per column, the weight of each of its codes.
     """
 
     def __init__(self, opened: OpenedCounts, question: Question) -> None:
@@ -107,7 +104,7 @@ class _Asked:
         self._notes: list[str] = []
         self._rows = [self._place(name) for name in question.columns]
         if len(set(self._rows)) < len(self._rows):
-            raise QuestionInvalid("A column is asked for twice.", remedy="Name each column once.")
+            raise QuestionInvalid("A column is listed twice.", remedy="Name each column once.")
         self._kept: dict[int, codes.Floats] = {}
         for condition in question.conditions:
             self._restrict(self._kept, *self._selected(condition))
@@ -182,11 +179,11 @@ class _Asked:
         place = self._place(name)
         column = self._column(place)
         if not isinstance(column, NumericColumn):
-            raise QuestionInvalid(f"'{name}' is no number, so it has no mean.", column=name)
+            raise QuestionInvalid(f"'{name}' is not numeric, so it has no mean.", column=name)
         numbers, count, half = codes.numbers_of(column)
         self._beside(place)
         if not (count & (self._kept.get(place, np.ones(len(count))) > 0)).any():
-            raise QuestionInvalid(f"No value of '{name}' that is asked for is a number.", column=name)
+            raise QuestionInvalid(f"None of the selected values of '{name}' is a number.", column=name)
         self._settle()
         numbers, half = self._middles(place, numbers, count, half)
         held = dict(self._kept)
@@ -194,10 +191,11 @@ class _Asked:
         if half:
             merged = len(numbers) < self._domain.cardinalities[place]
             counted = (
-                "groups, and each counts as its mean" if merged else "bins, and each counts as its middle"
+                "groups, and each counts as its mean" if merged else "bins, and each counts as its midpoint"
             )
             self._notes.append(
-                f"'{name}' was counted in {counted}: the mean of the values themselves lies up to {half:.6g} beside it."
+                f"'{name}' was counted in {counted}: the mean of the values themselves differs by up to"
+                f" {half:.6g}."
             )
         kept = numbers[held[place] > 0]
         weighted = held | {place: held[place] * numbers}
@@ -216,7 +214,7 @@ class _Asked:
     def _ratios(
         self, above: Weights, below: Weights, *, low: float, high: float
     ) -> tuple[tuple[Row, ...], list[float]]:
-        """Ratios of two sums in every row, and the sums below."""
+        """Ratios of two sums in every row, and the denominators."""
         parts, wholes = self._sums(above), self._sums(below)
         variances = (
             self._covariance(above, above),
@@ -234,7 +232,7 @@ class _Asked:
         return [part / whole if whole > 0 else None for part, whole in sums]
 
     def _within(self, estimates: Sequence[float | None], found: Sequence[Limits]) -> tuple[Row, ...]:
-        """Rows of an assumption, each clipped to its limits where there are any."""
+        """Rows of an assumed answer, each clipped to its limits if it has any."""
         rows = []
         for place, (values, estimate) in enumerate(zip(self._labels(), estimates, strict=True)):
             low, high = found[place] if found else (None, None)
@@ -247,7 +245,7 @@ class _Asked:
         return tuple(rows)
 
     def _limits(self, weights: Weights) -> list[Limits]:
-        """What the counts of each column alone allow in every row of two columns; empty of three."""
+        """What the counts of each column alone allow in every row of two columns; empty for three."""
         if len(self._columns) != 2:  # noqa: PLR2004
             return []
         alone = []
@@ -286,14 +284,14 @@ class _Asked:
         return self._estimates.covariance(self._columns, a, a if left is right else {**right, **first})
 
     def _settle(self) -> None:
-        """Go over from codes to what was counted of these columns together, once all of them are known."""
+        """Convert from codes to the groups in which these columns were counted together, once all columns are known."""
         self._groups = self._estimates.groups(self._columns)
         self._kept = {
             place: self._merged(place, kept > 0).astype(float) for place, kept in self._kept.items()
         }
 
     def _merged(self, place: int, mask: codes.Mask) -> codes.Mask:
-        """The groups that a selection of codes touches. A group that it touches in part is noted, and counts whole."""
+        """The groups that a selection of codes touches. A partially selected group counts whole and is noted."""
         groups = self._groups[place]
         touched = np.bincount(groups, weights=mask) > 0
         if (touched[groups] & ~mask).any():
@@ -309,7 +307,7 @@ class _Asked:
     def _middles(
         self, place: int, numbers: codes.Floats, count: codes.Mask, half: float
     ) -> tuple[codes.Floats, float]:
-        """What each group stands for in a mean, that of its numbers by their own counts; and how far off any of them may be."""
+        """The value of each group in a mean, weighted by the counts of its codes, and the largest possible error."""
         groups = self._groups[place]
         if int(groups.max()) + 1 == len(groups):
             return numbers, half
@@ -335,10 +333,10 @@ class _Asked:
         return self._kept.get(place, np.ones(int(self._groups[place].max()) + 1))
 
     def _beside(self, place: int) -> None:
-        """Take one more column in, whose values are summed over."""
+        """Add a column whose values are summed over."""
         if place in self._rows:
             raise QuestionInvalid(
-                "What is measured cannot be a column of the answer too.", remedy="Leave out one."
+                "The measured column cannot also be a column of the answer.", remedy="Leave out one."
             )
         if place not in self._columns:
             self._columns.append(place)
@@ -366,13 +364,13 @@ class _Asked:
             few = names[:_NAMED]
             more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""
             raise QuestionInvalid(
-                f"A column that is asked for is not among the modelled ones: {', '.join(few)}{more}.",
+                f"A column of the question is not among the modelled ones: {', '.join(few)}{more}.",
                 columns=few,
             )
         return names.index(name)
 
     def _require_answerable(self) -> None:
-        """Find out whether the columns were counted together, and refuse what no assumption answers either."""
+        """Decide whether the columns were counted together; refuse a question that no assumption answers either."""
         names = [self._column(place).name for place in self._columns]
         rows = math.prod(int(self._codes(place).sum()) for place in self._rows)
         if rows > MOST_ROWS:
@@ -405,7 +403,7 @@ class _Asked:
         return assumption_in_words(names, between, has_interval=len(names) == 2 and measure != "mean")  # noqa: PLR2004
 
     def _counted_pairs(self) -> str:
-        """Say which one or two columns were counted together."""
+        """Describe which columns were counted together."""
         target, columns = self._domain.target_index, range(len(self._domain.coded))
         counted = self._estimates.are_counted
         if all(counted(pair) for pair in itertools.combinations(columns, 2)):
@@ -427,12 +425,11 @@ def _ratio(
     """A ratio with Fieller's interval, clipped to what is possible.
 
     Args:
-        values: of the row.
-        part: the sum above.
-        whole: the sum below.
-        variances: of the sum above, covariance of both, of the sum below.
-        low: the least that is possible.
-        high: the most that is possible.
+        part: the numerator.
+        whole: the denominator.
+        variances: variance of the numerator, covariance of both, variance of the denominator.
+        low: smallest possible value.
+        high: largest possible value.
     """
     squared = DEVIATIONS**2
     above, both, below = variances
@@ -455,16 +452,16 @@ def _ratio(
 
 
 def _drawn(variance: float, error: float) -> int | None:
-    """Rows whose sampling error is as small as a standard error, given the variance that one row has."""
+    """Number of drawn rows whose sampling error equals a standard error, given the variance of one row."""
     if variance <= 0 or error <= 0:
         return None
     return math.ceil(variance / error**2)
 
 
 def _comparison(drawn: int | None) -> tuple[str, ...]:
-    generator = "the error of the generator, which is not known, comes on top"
+    generator = "the unknown error of the generator adds to it"
     if drawn is None:
-        return (f"Drawn rows have a sampling error; {generator}.",)
+        return (f"Drawn rows have sampling error; {generator}.",)
     return (
-        f"Fewer than {drawn:,} drawn rows are worse for the largest group by their sampling error alone; {generator}.",
+        f"Fewer than {drawn:,} drawn rows are less accurate for the largest group by sampling error alone; {generator}.",
     )

@@ -1,14 +1,14 @@
-"""Counts of columns that were not counted together, from the tables that were: a model's answer, with limits instead of an interval.
+"""Counts of columns that were not counted together, assumed from tables that were; with limits instead of an interval.
 
-Two columns are taken as independent given the columns that link them: along the shortest path of pairs that were counted, over
-the target where it links both, and as plainly independent where no path does. That is how a graphical model of a tree draws
-them, and how an anchor's generator is fitted where a screening left their pair out. Three columns are fitted to their three
-pairs, counted or assumed, by iterative proportional fitting (Deming and Stephan 1940): the table of largest entropy with
-these pairs.
+Two columns are taken as conditionally independent given the columns that link them: along the shortest path
+of counted pairs, preferably over the target, and as independent if no path links them. A tree-structured
+graphical model draws them this way, and an anchor's generator is fitted this way if screening left their pair
+out. Three columns are fitted to their three pairs, counted or assumed, by iterative proportional fitting
+(Deming and Stephan 1940), which gives the table of maximum entropy with these pairs.
 
-How far an assumption is from the truth was not measured, so no standard error is stated. What the counts of each column alone
-allow holds whatever the dependence (Frechet 1935): two events of a and b among n records hold together in a + b - n records at
-least, and in the smaller of a and b at most.
+The error of the assumption was not measured, so no standard error is stated. The limits from the counts of
+each column alone hold under any dependence (Frechet 1935): two events of a and b among n records occur
+together in at least a + b - n and in at most min(a, b) records.
 """
 
 import itertools
@@ -23,26 +23,23 @@ import numpy as np
 from core.asking.estimates import CONFIDENCE, Estimates, Floats
 
 MOST_CELLS: Final = 2**20
-"""Cells of a table that is fitted; memory and time are linear in them."""
+"""Maximum number of cells of a fitted table; memory and time are linear in it."""
 _ROUNDS: Final = 50
 _CLOSE: Final = 1e-3
-"""Records by which the fitted pairs may differ from what they are fitted to."""
+"""Convergence tolerance in records: how far the fitted pairs may differ from their targets."""
 _QUANTITIES: Final = 4
-"""Of which limits are made at once, by Bonferroni's bound: the total, an event of one column, and two of the other."""
+"""Quantities bounded simultaneously, by Bonferroni: the total, an event of one column, and two of the other."""
 _DEVIATIONS: Final = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2 * _QUANTITIES))
 
 Limits = tuple[float, float]
-"""The least and the most records, in at least 95 of 100 releases for all of a row's quantities at once."""
+"""Lower and upper limit in records, which hold for all of a row's quantities at once in at least 95 of 100 releases."""
 
 
 def path_between(estimates: Estimates, first: int, last: int, *, target: int | None) -> tuple[int, ...]:
-    """Return the columns of the shortest path of counted pairs, both ends included; empty where no path links them.
+    """Return the shortest path of counted pairs between two columns, both ends included; empty without a path.
 
     Args:
-        estimates: of the release.
-        first: place of a column.
-        last: place of another.
-        target: its place; it is preferred among paths of the same length.
+    target: index of the target, preferred among paths of the same length.
     """
     before = {first: first}
     queue = deque([first])
@@ -61,13 +58,7 @@ def path_between(estimates: Estimates, first: int, last: int, *, target: int | N
 
 
 def assumed_table(estimates: Estimates, columns: Sequence[int], *, target: int | None) -> Floats:
-    """Estimate the counts of every combination of groups of two or three columns; one axis a column, in the given order.
-
-    Args:
-        estimates: of the release.
-        columns: places of columns that were not counted together.
-        target: its place.
-    """
+    """Estimate the counts of every combination of groups of two or three columns; one axis per column, in the given order."""
     if len(columns) == 2:  # noqa: PLR2004
         return _pair(estimates, columns[0], columns[1], target)
     start = np.ones([estimates.margin(column).size for column in columns])
@@ -79,21 +70,19 @@ def assumed_table(estimates: Estimates, columns: Sequence[int], *, target: int |
 
 
 def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_interval: bool) -> str:
-    """Say that columns were not counted together, what was assumed of them, and what the interval is.
+    """Say that columns were not counted together, what was assumed, and what the interval means.
 
     Args:
-        names: of the columns.
-        between: names of the columns that link two of them.
-        has_interval: whether the answer has one.
+    between: names of the columns that link two of them.
     """
     if len(names) > 2:  # noqa: PLR2004
-        taken = "taken to depend on each other only as their pairs do"
+        taken = "assumed to depend on each other only through their pairs"
     else:
-        taken = f"taken as independent given {', '.join(between)}" if between else "taken as independent"
+        taken = f"assumed independent given {', '.join(between)}" if between else "assumed independent"
     interval = (
         "The interval is what the counts of each column alone allow, however the two depend on each other."
         if has_interval
-        else "No interval: how far that is from the truth was not measured."
+        else "No interval: the error of this assumption was not measured."
     )
     return (
         f"Estimated, not counted: {', '.join(names[:-1])} and {names[-1]} were not counted together. "
@@ -104,12 +93,10 @@ def assumption_in_words(names: Sequence[str], between: Sequence[str], *, has_int
 def limits_of_rows(
     estimates: Estimates, columns: Sequence[int], events: Sequence[Sequence[Floats]]
 ) -> list[Limits]:
-    """Limits of the records of which an event of each column holds, for every combination of events.
+    """Limits of the number of records in every combination of events of two columns.
 
     Args:
-        estimates: of the release.
-        columns: places of two columns.
-        events: of each column, (groups,) of every event which groups it holds.
+    events: for each column its events, each a (groups,) indicator of the groups it contains.
     """
     total = _limits(float(estimates.table(())), estimates.covariance((), {}, {}))
     alone = [
@@ -133,7 +120,7 @@ def limits_of_share(part: Limits, rest: Limits) -> Limits:
 
 
 def _limits(estimate: float, variance: float) -> Limits:
-    """Limits of one quantity, wide enough for all of a row's at once."""
+    """Limits of one quantity, wide enough to hold for all of a row's simultaneously."""
     off = _DEVIATIONS * math.sqrt(variance)
     return max(estimate - off, 0.0), max(estimate + off, 0.0)
 
@@ -154,12 +141,12 @@ def _along(estimates: Estimates, path: Sequence[int], ends: tuple[int, int]) -> 
         return product
     table = estimates.table(path[:2])
     for left, right in itertools.pairwise(path[1:]):
-        # Not clipped before they are summed over: what noise puts below zero would be lost on one side only.
+        # Not clipped before summing: clipping noise below zero would bias the sum upwards.
         step = estimates.table((left, right))
         whole = step.sum(axis=1, keepdims=True)
         some = (
             whole > step.shape[1]
-        )  # a record a cell; of less nothing can be told, and the column right counts for all
+        )  # below one record a cell says nothing; the right column's overall counts are used instead
         alone = np.maximum(estimates.margin(right), 0.0)
         share = np.where(some, step / np.where(some, whole, 1.0), alone / max(float(alone.sum()), 1e-9))
         table = table @ share
@@ -167,7 +154,7 @@ def _along(estimates: Estimates, path: Sequence[int], ends: tuple[int, int]) -> 
 
 
 def _fitted(table: Floats, margins: Mapping[tuple[int, ...], Floats]) -> Floats:
-    """Fit a table to margins by turns; what noise puts below zero counts as nothing, and all margins have one total."""
+    """Fit a table to margins in turn. Negative noisy counts become zero, and all margins are scaled to one total."""
     total = max(float(next(iter(margins.values())).sum()), 0.0)
     wanted = {}
     for axes, margin in margins.items():

@@ -1,4 +1,4 @@
-"""What the codes of a declared column are called, which of them a condition means, and what number each stands for."""
+"""The labels of a column's codes, the codes that a condition selects, and the number that each code represents."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 MISSING = "(missing)"
 MOST_NAMED, NAMED_OF_MORE = 100, 20
-"""Codes of a group up to which all are named, and how many of more."""
+"""A group of at most this many codes is labelled with all of them, a larger one with the first few."""
 _LISTED = 2
 _MISSING_WORDS = frozenset({"missing", "null", MISSING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """The codes that a condition means.
+    """The codes that a condition selects.
 
     Attributes:
-        codes: (codes,) which of them.
-        note: how the condition was widened to whole bins; None where it was not.
+    codes: (codes,) indicator.
+    note: how the condition was widened to whole bins; None if it was not.
     """
 
     codes: Mask
@@ -35,7 +35,7 @@ class Selected:
 
 
 def counted_by(domain: TableDomain) -> str:
-    """What one of the counts is, in words."""
+    """Describe what is counted."""
     unit = domain.privacy_unit
     if unit is None:
         return "records"
@@ -45,7 +45,7 @@ def counted_by(domain: TableDomain) -> str:
 
 
 def labels_of(column: Modelled) -> list[str]:
-    """What every code of a column is called, in code order."""
+    """The label of every code of a column, in code order."""
     if isinstance(column, LabelColumn):
         labels = list(column.words)
     else:
@@ -60,12 +60,10 @@ def labels_of(column: Modelled) -> list[str]:
 
 
 def name_of_group(labels: Sequence[str], groups: npt.NDArray[np.int64], group: int) -> str:
-    """What a group of codes is called: its codes, or the first and the last of a row of neighbours; of very many the first ones.
+    """Label a group of codes: all its codes, the first and last of a contiguous range, or the first few of very many.
 
     Args:
-        labels: of every code.
-        groups: (codes,) the group of each code.
-        group: which one.
+    groups: (codes,) the group of each code.
     """
     members = np.flatnonzero(groups == group).tolist()
     if len(members) > _LISTED and members[-1] - members[0] == len(members) - 1:
@@ -76,11 +74,11 @@ def name_of_group(labels: Sequence[str], groups: npt.NDArray[np.int64], group: i
 
 
 def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:
-    """The number that every code stands for in a mean: the middle of a bin.
+    """The number that every code represents in a mean: the midpoint of its bin.
 
     Returns:
-        (codes,) the numbers; (codes,) which codes count in a mean: not missing values, nor special values beyond the
-        declared bounds, which stand for no number; and half the width of the widest bin.
+        (codes,) the numbers; (codes,) which codes enter a mean, excluding missing values and special values
+        beyond the declared bounds, which are not numbers; and half the width of the widest bin.
     """
     lows, highs, _is_open = _bins(column)
     specials = np.array(column.specials)
@@ -94,7 +92,7 @@ def numbers_of(column: NumericColumn) -> tuple[Floats, Mask, float]:
 
 
 def selected(column: Modelled, condition: Condition) -> Selected:
-    """Find the codes that a condition means. A range is widened to whole bins, which are all that was counted.
+    """Find the codes that a condition selects. A range is widened to whole bins, since only those were counted.
 
     Raises:
         QuestionInvalid: the column has no such value, or has no order.
@@ -139,8 +137,8 @@ def _word(column: LabelColumn, value: str) -> int:
     if value.lower() in _MISSING_WORDS and column.null_code is not None:
         return column.null_code
     raise QuestionInvalid(
-        f"A value that is asked for is not declared for '{column.name}'.",
-        remedy="Write it as the domain does, letter for letter; `missing` stands for missing values.",
+        f"A value of the question is not declared for '{column.name}'.",
+        remedy="Write it exactly as the domain does; `missing` selects missing values.",
         column=column.name,
     )
 
@@ -148,7 +146,7 @@ def _word(column: LabelColumn, value: str) -> int:
 def _range(column: NumericColumn | TimeColumn, low: float, high: float) -> Selected:
     lows, highs, is_open = _bins(column)
     specials = np.array(column.specials)
-    # A bin that is open above does not hold its end, and one that begins where the range ends adds no more than a point.
+    # A bin that is open above excludes its end, and one that begins where the range ends adds only a single point.
     touched = (lows <= high) & np.where(is_open, highs > low, highs >= low)
     touched &= ~((column.bins.grid is None) & (lows == high) & (high > low))
     codes = np.zeros(column.cardinality, dtype=np.bool_)
@@ -189,7 +187,9 @@ def _number(column: NumericColumn | TimeColumn, value: str) -> float:
         number = np.nan
     if not np.isfinite(number):
         kind = "number" if isinstance(column, NumericColumn) else f"{column.kind}, such as 2026-01-31"
-        raise QuestionInvalid(f"A value that is asked for '{column.name}' is no {kind}.", column=column.name)
+        raise QuestionInvalid(
+            f"A value of the question for '{column.name}' is not a {kind}.", column=column.name
+        )
     return number
 
 
@@ -201,7 +201,7 @@ def _text_of(column: NumericColumn | TimeColumn) -> Callable[[float], str]:
 
 def _empty(column: Modelled) -> QuestionInvalid:
     return QuestionInvalid(
-        f"No value of '{column.name}' lies in the range that is asked for.",
+        f"No value of '{column.name}' lies in this range.",
         remedy="Ask within its declared bounds, the smaller end first.",
         column=column.name,
     )

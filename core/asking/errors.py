@@ -1,25 +1,25 @@
-"""What can be wrong with a question.
+"""Errors of questions.
 
 UnderstudyError
   * InvalidInput
-    x QuestionInvalid   it cannot be read, or names a column or value that is not declared
+    x QuestionInvalid   it cannot be parsed, or names a column or value that is not declared
     x AnswerTooLong     the answer would have more rows than one answer holds
   * Conflict
     x NoCounts          the release holds no counts
-    x NotCounted        the columns were not counted together, and nothing can be said of them
+    x NotCounted        the columns were not counted together, and no assumption gives an answer
 """
 
 from core.errors import Conflict, InvalidInput
 
 
 class QuestionInvalid(InvalidInput):
-    """A question that cannot be read, or that names a column or value that is not declared."""
+    """A question that cannot be parsed, or that names a column or value that is not declared."""
 
     code = "question-invalid"
     title = "This question cannot be read"
     standing_remedy = (
-        'Ask like "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward"; names with '
-        "spaces, and names that are words of the question, stand in double quotes."
+        'Ask like "age by sex where region = north", "mean of age by sex" or "share of sick = yes by ward"; put names with '
+        "spaces, and names that are keywords, in double quotes."
     )
 
 

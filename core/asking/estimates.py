@@ -1,17 +1,20 @@
 """Best linear unbiased estimates from all noisy tables at once, with their exact covariances.
 
-Tables share margins: the pairs of `age` hold its one-way counts as well. Every table of the columns S is the sum of one
-part for each subset A of S (analysis of variance): the margin on A, centred along every column of A and spread evenly over
-the others. Noise that is independent with one variance a table leaves different parts uncorrelated, so the generalised least
-squares estimate of the part A is the average of what all tables that hold A say of it, weighted by inverse variance:
+Tables share margins: the pairs of `age` also contain its one-way counts. Every table over the columns S is
+the sum of one component for each subset A of S (analysis of variance): the margin on A, centred along every
+column of A and spread evenly over the others. With independent noise of one variance per table the components
+are uncorrelated, so the generalised least squares estimate of component A is the average over all tables that
+contain A, weighted by inverse variance:
 
     Var of a cell of the margin on A of a table T  =  Var(T) * (cells of T) / (cells of A)
 
-This is the reconstruction of ResidualPlanner (Xiao, He, Zhang and Kifer 2023, arXiv 2305.08175, section 4) for tables that
-were not measured residual by residual. Only products of one vector a column are asked for here, whose covariances factor.
+This is the reconstruction of ResidualPlanner (Xiao, He, Zhang and Kifer 2023, arXiv 2305.08175, section 4)
+for tables that were not measured residual by residual. Only products of one vector per column are needed,
+whose covariances factor.
 
-Tables of several columns count groups of codes where there are more codes than groups. Questions of several columns are answered
-in groups; the table of one such column counts codes and has no say in them but in the total.
+Tables of several columns count groups of codes if a column has more codes than groups. Questions over several
+columns are answered in groups; the one-way table of such a column counts codes and enters those answers only
+through the total.
 """
 
 import itertools
@@ -27,19 +30,15 @@ from core.releases.counts import CountTable, Groups, ReleasedCounts
 
 CONFIDENCE: Final = 0.95
 DEVIATIONS: Final = 1.959963984540054
-"""Standard deviations that hold 95 % of a Gaussian."""
+"""Standard deviations either side of the mean that contain 95 % of a Gaussian."""
 
 Floats = npt.NDArray[np.float64]
 Weights = Mapping[int, Floats]
-"""By column, (codes,) the factor of each of its codes; columns without one are summed over."""
+"""By column, (codes,) the weight of each code; columns without weights are summed over."""
 
 
 class Estimates:
-    """Estimates of one release's counts.
-
-    Args:
-        counts: what was released.
-    """
+    """Estimates of one release's counts."""
 
     def __init__(self, counts: ReleasedCounts) -> None:
         self._groups = counts.groups
@@ -59,35 +58,27 @@ class Estimates:
         return self._by_code if self._is_of_codes(columns) else self._by_group
 
     def groups(self, columns: Sequence[int]) -> dict[int, Groups]:
-        """Return what a table of these columns counts: by column, (codes,) the group of each code.
-
-        Args:
-            columns: places of columns that are asked for together.
-        """
+        """Return, by column, (codes,) the group of each code in a table of these columns."""
         if len(columns) == 1:
             return {column: np.arange(len(self._groups[column])) for column in columns}
         return {column: self._groups[column] for column in columns}
 
     def are_counted(self, columns: Sequence[int]) -> bool:
-        """Whether some table holds all of these columns."""
+        """Whether some table contains all of these columns."""
         return bool(self._tables_of(columns).tables(columns))
 
     def are_counted_with(self, column: int | None) -> bool:
-        """Whether tables of three columns hold this one."""
+        """Whether tables of three columns contain this one."""
         if column is None:
             return False
         return any(len(table.columns) > 2 for table in self._by_group.tables((column,)))  # noqa: PLR2004
 
     def counted_with(self, column: int) -> set[int]:
-        """Return the places of the columns that were counted together with one."""
+        """Return the indices of the columns that were counted together with this one."""
         return {other for table in self._by_group.tables((column,)) for other in table.columns} - {column}
 
     def margin(self, column: int) -> Floats:
-        """Estimate the counts of a column's groups, in records, from what was counted of it.
-
-        Args:
-            column: place of a column that was counted.
-        """
+        """Estimate the counts of a counted column's groups, in records."""
         if self._by_group.tables((column,)):
             return self._by_group.table((column,))
         merged: Floats = np.zeros(int(self._groups[column].max()) + 1)
@@ -95,40 +86,24 @@ class Estimates:
         return merged
 
     def margin_variance(self, column: int, weights: Floats) -> float:
-        """Variance of a weighted sum over `margin`, in squared records.
-
-        Args:
-            column: place of a column that was counted.
-            weights: of every group.
-        """
+        """Variance of a weighted sum over `margin`, in squared records."""
         if self._by_group.tables((column,)):
             return self._by_group.variance((column,), weights)
         return self._by_code.variance((column,), weights[self._groups[column]])
 
     def table(self, columns: Sequence[int]) -> Floats:
-        """Estimate the counts of every combination of groups, in records; one axis a column, in the given order.
-
-        Args:
-            columns: places of columns that were counted together.
-        """
+        """Estimate the counts of every combination of groups of jointly counted columns, in records; one axis per column."""
         return self._tables_of(columns).table(columns)
 
     def covariance(self, columns: Sequence[int], left: Weights, right: Weights) -> float:
-        """Covariance of two sums over the estimated table, in squared records.
-
-        Args:
-            columns: places of columns that were counted together.
-            left: weights of the first sum.
-            right: weights of the second sum.
-        """
+        """Covariance of two weighted sums over the estimated table of jointly counted columns, in squared records."""
         return self._tables_of(columns).covariance(columns, left, right)
 
     def variance(self, columns: Sequence[int], weights: npt.ArrayLike) -> float:
-        """Variance of a weighted sum over the estimated table, in squared records; any weights will do.
+        """Variance of a weighted sum over the estimated table of jointly counted columns, in squared records.
 
         Args:
-            columns: places of columns that were counted together.
-            weights: of every combination of groups, one axis a column in the given order.
+        weights: arbitrary, for every combination of groups; one axis per column, in the given order.
         """
         return self._tables_of(columns).variance(columns, weights)
 
@@ -137,16 +112,14 @@ class _Tables:
     """Estimates from all tables over the same cells.
 
     Args:
-        counts: what was released.
-        cells: of every column.
-        tables: over these cells.
+    cells: number of cells of every column.
     """
 
     def __init__(self, counts: ReleasedCounts, cells: tuple[int, ...], tables: Sequence[CountTable]) -> None:
         self._counts = counts
         self._cells = cells
         self._of_cells = tables
-        # Kept once computed: all tables have a say in the total, and all tables of a column in its margin.
+        # Cached: all tables enter the total, and all tables of a column its margin.
         self._margins: dict[tuple[int, ...], Floats] = {}
         self._variances: dict[tuple[int, ...], float] = {}
         self._holding: defaultdict[int, set[int]] = defaultdict(set)
@@ -189,7 +162,7 @@ class _Tables:
         return total
 
     def _part(self, part: tuple[int, ...]) -> Floats:
-        """The centred margin on some columns, from all tables that hold them."""
+        """The centred margin on some columns, from all tables that contain them."""
         if len(part) > 1:
             return self._centred_margin(part)
         if part not in self._margins:
@@ -215,7 +188,7 @@ class _Tables:
         return self._counts.variance(table) * table.cells.size / cells
 
     def tables(self, columns: Sequence[int]) -> list[CountTable]:
-        """Return the tables that hold all of these columns; without one, all tables of the release."""
+        """Return the tables that contain all of these columns; all tables for no columns."""
         if not columns:
             return list(self._counts.tables)
         numbers = set.intersection(*(self._holding[column] for column in columns))
@@ -223,7 +196,7 @@ class _Tables:
 
 
 def _centred(table: Floats) -> Floats:
-    """Take the mean along every axis away."""
+    """Subtract the mean along every axis."""
     for axis in range(table.ndim):
         table = table - table.mean(axis=axis, keepdims=True)
     return table

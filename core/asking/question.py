@@ -1,11 +1,11 @@
-"""The language of questions, read word by word.
+"""The grammar of questions and its parser.
 
     question   count [by COLUMN ...] | COLUMN [by COLUMN ...] | mean of COLUMN [by ...] | share of CONDITION [by ...]
                each followed by [where CONDITION and CONDITION ...]
     condition  COLUMN = VALUE | COLUMN in (VALUE, VALUE ...) | COLUMN between VALUE and VALUE
 
-A name or value that holds spaces or signs, or is a word of the language, stands in single or double quotes; a quote inside
-is written twice.
+A name or value with spaces or punctuation, or that is a keyword, is put in single or double quotes; a quote
+inside is doubled.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Final, Literal
 from core.asking.errors import QuestionInvalid
 
 LONGEST: Final = 2000
-"""Characters of a question."""
+"""Maximum number of characters of a question."""
 _TOKEN: Final = re.compile(r"""\s*(?:"((?:[^"]|"")*)"|'((?:[^']|'')*)'|([=(),])|([^\s=(),"']+))""")
 _WORDS: Final = frozenset({"by", "where", "and", "in", "between"})
 
@@ -24,12 +24,10 @@ Measure = Literal["count", "mean", "share"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """Values that a column may have.
+    """A restriction of one column.
 
     Attributes:
-        column: its name.
-        values: one or several values, or the two ends of a range, as they are written.
-        is_range: whether they are ends.
+    values: the values, or the two ends of a range, as written.
     """
 
     column: str
@@ -39,14 +37,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question that was read; whether its names are declared is another matter.
+    """A parsed question. Its names are not yet checked against a domain.
 
     Attributes:
-        measure: what is asked for.
         subject: the column of a mean; None otherwise.
-        share: what a share is of; None otherwise.
+        share: the condition of a share; None otherwise.
         columns: each combination of their values is a row of the answer.
-        conditions: all of them hold for what is counted.
+        conditions: all of them restrict the counted records.
     """
 
     measure: Measure
@@ -57,10 +54,10 @@ class Question:
 
 
 def read_question(text: str) -> Question:
-    """Read a question.
+    """Parse a question.
 
     Raises:
-        QuestionInvalid: it is not of the language.
+        QuestionInvalid: it does not follow the grammar.
     """
     return _Reader(_tokens(text)).question()
 
@@ -83,7 +80,7 @@ def _tokens(text: str) -> list[_Token]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise QuestionInvalid(f"A quote is not closed, from character {at + 1} on.")
+            raise QuestionInvalid(f"The quote at character {at + 1} is not closed.")
         double, single, sign, bare = match.groups()
         begins = match.end() - len(match[0].lstrip()) + 1
         if double is not None:
@@ -164,7 +161,7 @@ class _Reader:
 
     def _name(self, what: str) -> str:
         if any(map(self._sees, _WORDS)):
-            raise self._stuck(f"{what} (in quotes if it is called so)")
+            raise self._stuck(f"{what} (in quotes if it is a keyword)")
         return self._text(what)
 
     def _value(self) -> str:
@@ -178,5 +175,5 @@ class _Reader:
 
     def _stuck(self, expected: str) -> QuestionInvalid:
         if self._next == len(self._tokens):
-            return QuestionInvalid(f"The question ends where {expected} should stand.")
-        return QuestionInvalid(f"At character {self._tokens[self._next].at}, {expected} should stand.")
+            return QuestionInvalid(f"The question ends where {expected} is expected.")
+        return QuestionInvalid(f"At character {self._tokens[self._next].at}, {expected} is expected.")

@@ -8,11 +8,7 @@ from core.releases.counts import ReleasedCounts
 
 
 def release_notes(bundle: Bundle) -> tuple[str, ...]:
-    """Return one paragraph for each contradicted rule and what to do, for the README; nothing where none is.
-
-    Args:
-        bundle: with the domain and the counts, if it has any.
-    """
+    """Return README paragraphs, one for each contradicted rule and one with the remedy; empty if there is none."""
     if bundle.counts is None or not bundle.domain.get("rules"):
         return ()
     counts = ReleasedCounts.from_bytes(bundle.counts)

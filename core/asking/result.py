@@ -1,4 +1,4 @@
-"""An answer and its rows, as they are given to whoever asked."""
+"""An answer and its rows."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -7,7 +7,7 @@ from core.asking.estimates import CONFIDENCE
 from core.asking.question import Measure
 
 Basis = Literal["counted", "assumed"]
-"""Whether the columns were counted together, or an assumption ties them."""
+"""Whether the columns were counted together, or the answer rests on an assumption."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,12 +15,12 @@ class Row:
     """One row of an answer.
 
     Attributes:
-        values: what the columns of the answer hold.
-        estimate: clipped to what is possible; None of a ratio over what is within noise of nothing.
-        low: lower end of the 95 % interval; None where there is no interval.
-        high: upper end of it; None likewise.
-        standard_error: of the estimate before it is clipped; None of a ratio over noise, and of an assumption.
-        unbiased: the estimate before it is clipped, for adding up; None likewise.
+        values: of the answer's columns.
+        estimate: clipped to its possible range; None for a ratio whose denominator is within noise of zero.
+        low: lower end of the 95 % interval; None without an interval.
+        high: its upper end.
+        standard_error: of the unclipped estimate; None for a ratio over noise, and for an assumption.
+        unbiased: the unclipped estimate, suitable for sums; None likewise.
     """
 
     values: tuple[str, ...]
@@ -36,14 +36,13 @@ class Answer:
     """An answer.
 
     Attributes:
-        measure: what was asked for.
-        basis: "counted", or "assumed" of columns that were not counted together.
-        columns: names of what the rows are of.
+        basis: "counted", or "assumed" for columns that were not counted together.
+        columns: names of the columns of the rows.
         rows: in the order of the columns' codes, the last column fastest.
-        counted: what one of the counts is.
-        drawn_rows: how many rows would have to be drawn for their sampling error alone to be as small as the standard error of
-            the largest group; None where it is not known.
-        notes: what to know before the numbers are used.
+        counted: what is counted, in words.
+        drawn_rows: number of drawn rows whose sampling error alone equals the standard error of the largest
+            group; None if unknown.
+        notes: caveats about the numbers.
     """
 
     measure: Measure

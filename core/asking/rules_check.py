@@ -1,10 +1,11 @@
 """Which declared rules between columns the noisy counts of a release contradict. Post-processing, free.
 
-Where all records keep a rule, the cells that it forbids hold nothing, and their estimated sum is Gaussian noise around zero
-of known variance. The estimate is the best linear unbiased one from all released tables (`core.asking.estimates`): tables of
-the pair itself, tables of three columns summed over the third, and the margins that they share with others, each weighted by
-inverse variance. The most precise table alone would be unbiased too, but noisier; and this is the number that a question
-about the same cells is answered with. Only released numbers and the public domain are read.
+If all records satisfy a rule, the cells that it forbids are empty, and their estimated sum is Gaussian noise
+around zero with known variance. The estimate is the best linear unbiased one from all released tables
+(`core.asking.estimates`): tables of the pair itself, tables of three columns summed over the third, and the
+margins shared with others, each weighted by inverse variance. The most precise table alone would also be
+unbiased, but noisier. A question about the same cells gets the same number. Only released numbers and the
+public domain are read.
 """
 
 import math
@@ -23,30 +24,29 @@ from core.domain.table import TableDomain
 CODE: Final = "rule-contradicted"
 """The stable code of the finding that a rule is contradicted."""
 SIGNIFICANT: Final = 4.0
-"""Standard errors above zero, at least, from which records on forbidden cells are told of."""
+"""Smallest number of standard errors above zero at which records on forbidden cells are reported."""
 FALSE_ALARM: Final = 1e-3
-"""Probability at most that noise alone contradicts any of a release's rules, by Bonferroni's bound over all that is checked."""
+"""Upper bound on the probability that noise alone contradicts any rule of a release, by Bonferroni over all checks."""
 REMEDY: Final = (
     "Either the rule or the rows are wrong, or intake changed values, for example clamped them to bounds. Correct the rule, the "
     "rows or the bounds, and declare a new version of the dataset with this one as its parent."
 )
 
 _NAMED: Final = 20
-"""Columns that a note names."""
+"""Number of columns that a note lists."""
 
 Finding = Literal["contradicted", "not-contradicted", "not-checked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two columns whose counts say that records break a rule.
+    """Two columns whose counts show that records break a rule.
 
     Attributes:
-        columns: names of the two columns.
-        estimate: records on the cells that the rule forbids, as `RulesCheck.counted` says; others may break it unseen.
+        estimate: records on the forbidden cells, in the unit of `RulesCheck.counted`; other violations may go
+            unseen.
         low: lower end of the 95 % interval.
-        high: upper end of it.
-        standard_error: of the estimate.
+        high: its upper end.
     """
 
     columns: tuple[str, str]
@@ -58,15 +58,14 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRule:
-    """What the counts say of one rule.
+    """What the counts say about one rule.
 
     Attributes:
         pointer: JSON pointer to the rule in the domain document.
-        kind: of the rule.
-        columns: names of all columns that it ties together.
-        finding: "not-checked" where the rule forbids no cell, or no whole group of cells, of two columns that were counted
-            together.
-        contradictions: one for each two columns that contradict the rule.
+        columns: all columns of the rule.
+        finding: "not-checked" if the rule forbids no cell, or no whole group of cells, of two jointly counted
+            columns.
+        contradictions: one for each pair of columns that contradicts the rule.
     """
 
     pointer: str
@@ -83,11 +82,11 @@ class CheckedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesCheck:
-    """What the counts say of all rules.
+    """What the counts say about all rules.
 
     Attributes:
-        rules: in the order of the domain document; empty where none is declared.
-        counted: what one of the counts is.
+    rules: in the order of the domain document.
+    counted: what is counted, in words.
     """
 
     rules: tuple[CheckedRule, ...]
@@ -95,17 +94,17 @@ class RulesCheck:
 
     @property
     def code(self) -> str | None:
-        """The stable code of the finding; None where no rule is contradicted."""
+        """The stable code of the finding; None if no rule is contradicted."""
         return None if self.remedy is None else CODE
 
     @property
     def remedy(self) -> str | None:
-        """What to do; None where no rule is contradicted."""
+        """What to do; None if no rule is contradicted."""
         return REMEDY if any(rule.contradictions for rule in self.rules) else None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The contradicted rules in words, then what to do; empty where no rule is contradicted."""
+        """The contradicted rules in words, then the remedy; empty if no rule is contradicted."""
         told = [
             f"`{CODE}`: the counts contradict the rule {rule.pointer} of domain.json ({rule.kind} of {_listed(rule.columns)}). About "
             f"{found.estimate:,.0f} break it in {_listed(found.columns)} (95 % interval {found.low:,.0f} to {found.high:,.0f}; "
@@ -128,18 +127,13 @@ class RulesCheck:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names of columns on one line, the first few of many."""
+    """Names of columns on one line, shortened if there are many."""
     few = ", ".join(" ".join(name.split()) for name in names[:_NAMED])
     return few if len(names) <= _NAMED else f"{few} and {len(names) - _NAMED} more"
 
 
 def check_rules(domain: TableDomain, estimates: Estimates) -> RulesCheck:
-    """Check the declared rules against released counts.
-
-    Args:
-        domain: the declared domain.
-        estimates: from the released tables of its modelled columns.
-    """
+    """Check the declared rules against released counts."""
     names = [column.name for column in domain.modelled]
     counted = [
         {pair: cells for pair, cells in _counted(by_pair, estimates) if cells.any()}
@@ -156,16 +150,16 @@ def check_rules(domain: TableDomain, estimates: Estimates) -> RulesCheck:
 
 
 def significant(checks: int) -> float:
-    """Return from how many standard errors on records on forbidden cells are told of.
+    """Return the number of standard errors at which records on forbidden cells are reported.
 
     Args:
-        checks: how often two columns of a rule are held against counts, over all rules.
+    checks: number of pairs of columns that are checked, over all rules.
     """
     return max(SIGNIFICANT, NormalDist().inv_cdf(1.0 - FALSE_ALARM / max(checks, 1)))
 
 
 def _counted(by_pair: Mapping[Pair, Flags], estimates: Estimates) -> Iterator[tuple[Pair, Flags]]:
-    """Of the two columns that were counted together, the groups of codes that a rule forbids."""
+    """For each jointly counted pair of columns, the groups of codes that a rule forbids."""
     for pair, cells in by_pair.items():
         if estimates.are_counted(pair):
             groups = estimates.groups(pair)
@@ -202,6 +196,6 @@ def _checked(
 
 
 def _records(estimates: Estimates, pair: Pair, cells: Flags) -> tuple[float, float]:
-    """Estimated records on some cells of two columns, and the standard error."""
+    """Estimated number of records on some cells of two columns, and its standard error."""
     estimate = float(estimates.table(pair)[cells].sum())
     return estimate, math.sqrt(estimates.variance(pair, cells))

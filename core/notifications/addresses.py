@@ -1,8 +1,9 @@
-"""Where a webhook may lead: to the open internet, and to networks that the operator names. Nowhere else.
+"""Allowed webhook destinations: the public internet and networks that the operator allows (protection against SSRF).
 
-A service that calls addresses which its users choose is a way into its own network: to the database, to the metadata
-of the cloud it runs in. So a name is resolved here, every address it has must be allowed, and the connection is made
-to one of the addresses that were looked at; a name that resolves to something else a moment later changes nothing.
+A service that calls URLs chosen by its users can be used to reach its own network: the database, the cloud's
+metadata service. The name is therefore resolved here, every address that it resolves to must be allowed, and
+the connection is made to one of the checked addresses. A name that resolves differently a moment later (DNS
+rebinding) has no effect.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,10 @@ Network = IPv4Network | IPv6Network
 
 LONGEST_URL: Final = 1000
 _NAT64: Final = ip_network("64:ff9b::/96")
-# All that was ever assigned to the open internet (RFC 4291); beside it lie old ways to wrap IPv4, such as ::10.0.0.1.
+# All IPv6 space assigned to the public internet (RFC 4291). Outside it are obsolete IPv4 encodings such as
+# ::10.0.0.1.
 _UNICAST: Final = ip_network("2000::/3")
-# Not global by some registries' reckoning, or global and still nobody's business.
+# Not global according to some registries, or global and still never a legitimate destination.
 _NEVER: Final = tuple(
     ip_network(text)
     for text in (
@@ -33,14 +35,12 @@ _NEVER: Final = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A webhook's address, taken apart.
+    """A parsed webhook URL.
 
     Args:
-        is_tls: Whether it is https.
-        host: Name or address, as the certificate must name it.
-        port: Where it listens.
-        path: Path and query.
-        host_header: What the request says it is for.
+    host: Name or address, as the certificate must name it.
+    path: Path and query.
+    host_header: Value of the Host header.
     """
 
     is_tls: bool
@@ -51,19 +51,18 @@ class Target:
 
 
 def parse_target(url: str, *, plain_allowed: bool) -> Target:
-    """Read the address of a webhook strictly.
+    """Parse a webhook URL strictly.
 
     Args:
-        url: What a principal registers.
-        plain_allowed: Whether http without TLS will do (the embedded stack).
+    plain_allowed: Whether http without TLS is accepted (embedded stack).
 
     Raises:
-        TargetRefused: Not one that may be notified.
+    TargetRefused: The URL is not acceptable.
     """
     if len(url) > LONGEST_URL or not url.isascii() or any(ord(letter) <= ord(" ") for letter in url):
         raise TargetRefused(
-            f"The address is longer than {LONGEST_URL} characters, or holds spaces or letters beyond ASCII.",
-            remedy="Write the name of the host and the path as they are sent.",
+            f"The address is longer than {LONGEST_URL} characters, or contains spaces or non-ASCII characters.",
+            remedy="Encode the host name (punycode) and the path (percent-encoding).",
         )
     try:
         parts = urlsplit(url)
@@ -74,7 +73,7 @@ def parse_target(url: str, *, plain_allowed: bool) -> Target:
     plain = "@" not in parts.netloc and not parts.fragment and "\\" not in url and "\x7f" not in url
     if parts.scheme not in schemes or not host or not plain or port == 0:
         raise TargetRefused(
-            "A webhook is an https address with a host, without user name, password and fragment.",
+            "A webhook is an https address with a host, without user name, password or fragment.",
             remedy="Register an address such as https://example.org/hooks/understudy.",
         )
     is_tls = parts.scheme == "https"
@@ -89,12 +88,12 @@ def parse_target(url: str, *, plain_allowed: bool) -> Target:
 
 
 def is_allowed(address: Address, networks: Sequence[Network]) -> bool:
-    """Whether a connection may be made: a public address, or one in a network that the operator named."""
+    """Whether connecting is allowed: a public address, or one in a network that the operator allows."""
     return any(address in network for network in networks) or all(map(_is_public, _reached_by(address)))
 
 
 def allowed_addresses(found: Sequence[str], networks: Sequence[Network]) -> Sequence[str]:
-    """What a name resolved to, if all of it may be connected to; else nothing."""
+    """The resolved addresses if all of them are allowed; otherwise none."""
     return found if found and all(is_allowed(ip_address(one), networks) for one in found) else ()
 
 
@@ -104,12 +103,12 @@ def _is_public(address: Address) -> bool:
 
 
 def _reached_by(address: Address) -> Sequence[Address]:
-    """An address, and the IPv4 addresses that routers may take it for."""
+    """An address, and the IPv4 addresses that routers may translate it to."""
     if isinstance(address, IPv4Address):
         return (address,)
     inside = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
     if address in _NAT64:
         inside.append(IPv4Address(int(address) & 0xFFFFFFFF))
     found = [one for one in inside if one is not None]
-    # A mapped address is nothing but the other one; the rest are addresses of their own too.
+    # An IPv4-mapped address is only the IPv4 address; the other forms are also addresses of their own.
     return found if address.ipv4_mapped is not None else [address, *found]

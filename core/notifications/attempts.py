@@ -1,4 +1,4 @@
-"""How often a delivery is tried, and how long is waited in between."""
+"""Retry schedule of deliveries."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,18 +11,17 @@ _BYTES: Final = 8
 
 DELIVERED: Final = "delivered"
 GONE: Final = "http-410"
-"""The answer by which a receiver says that it never wants to be called again."""
+"""HTTP 410: the receiver never wants to be called again."""
 
 
 def wait_after(attempts: int, *, entropy: Callable[[int], bytes]) -> timedelta:
-    """How long to wait after a number of failures: doubled each time, and somewhere in the upper half of that.
+    """The wait after a number of failures: exponential backoff with jitter in its upper half.
 
-    Twelve attempts take seven to fifteen hours. The share that is drawn keeps receivers that fell over together from being
+    Twelve attempts take seven to fifteen hours. The jitter keeps receivers that failed together from being
     called together.
 
     Args:
-        attempts: How often it has been tried, 1 or more.
-        entropy: Random bytes.
+        attempts: Number of attempts so far, at least 1.
     """
     whole: timedelta = min(FIRST_WAIT * 2 ** min(attempts - 1, 32), LONGEST_WAIT)
     share = int.from_bytes(entropy(_BYTES), "big") / 256**_BYTES

@@ -1,4 +1,4 @@
-"""The code that confirms an e-mail address: derived from the endpoint's secret, so that it is kept nowhere."""
+"""The code that confirms an e-mail address, derived from the endpoint's secret and therefore not stored."""
 
 import base64
 import hmac
@@ -13,11 +13,11 @@ _PURPOSE: Final = b"understudy/confirm-address/1"
 
 
 def code_of(secret: bytes) -> str:
-    """Eight letters and digits, 40 bits: of five tries one in 2e11 is right by chance."""
+    """Eight letters and digits, 40 bits: five guesses succeed with probability 5 in 1.1e12."""
     return base64.b32encode(hmac.digest(secret, _PURPOSE, sha256)[:_CODE_BYTES]).decode()
 
 
 def matches(code: str, *, secret: bytes) -> bool:
-    """Whether a code is the one, however it is spaced and cased."""
+    """Whether a code is right, ignoring spaces and case."""
     plain = "".join(code.split()).replace("-", "").upper()
     return hmac.compare_digest(plain.encode(), code_of(secret).encode())

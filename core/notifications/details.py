@@ -1,4 +1,4 @@
-"""What is sealed with an endpoint: where it leads, and the secrets that prove to the receiver who sends."""
+"""The sealed part of an endpoint: its address and its signing secrets."""
 
 import base64
 import json
@@ -10,23 +10,23 @@ from uuid import UUID
 from core.storage.master_keys import MasterKeys
 
 SECRET_BYTES: Final = 32
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what the specification begins secrets with
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the prefix that the specification prescribes
 
 
 def wrapping_context(endpoint_id: UUID) -> str:
-    """What sealed details are bound to."""
+    """The context that sealed details are bound to."""
     return f"notification-endpoint:{endpoint_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """The sealed half of an endpoint.
+    """The sealed part of an endpoint.
 
     Args:
-        target: The address: of a program (https://...), or of a person.
-        secret: The key of its signatures, and of the code that confirms an address.
-        previous: The key before a rotation; None without one.
-        previous_until: Until when signatures are made with that one too.
+    target: A webhook URL (https://...) or an e-mail address.
+    secret: The signing key, from which the confirmation code is also derived.
+    previous: The key before a rotation, if any.
+    previous_until: Until when messages are also signed with the previous key.
     """
 
     target: str = field(repr=False)
@@ -41,7 +41,7 @@ class Details:
         return (self.secret, self.previous)
 
     def seal(self, master_keys: MasterKeys, endpoint_id: UUID) -> bytes:
-        """Seal them for the database, bound to the endpoint."""
+        """Seal the details for the database, bound to the endpoint."""
         document = {
             "target": self.target,
             "secret": self.secret.hex(),
@@ -52,10 +52,10 @@ class Details:
 
     @classmethod
     def open(cls, wrapped: bytes, master_keys: MasterKeys, endpoint_id: UUID) -> Self:
-        """Open what was sealed.
+        """Open sealed details.
 
         Raises:
-            SealBroken: Sealed under a key that is not at hand, for another endpoint, or changed.
+            SealBroken: Sealed under a key that is not available, for another endpoint, or tampered with.
         """
         document = json.loads(master_keys.unwrap(wrapped, context=wrapping_context(endpoint_id)))
         previous, until = document["previous"], document["previous_until"]
@@ -68,5 +68,5 @@ class Details:
 
 
 def shown_secret(secret: bytes) -> str:
-    """A secret as receivers keep it, in the form of the Standard Webhooks specification."""
+    """A secret in the textual form of the Standard Webhooks specification."""
     return SECRET_PREFIX + base64.b64encode(secret).decode()

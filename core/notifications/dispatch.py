@@ -1,7 +1,8 @@
-"""Telling what there is to tell: deliveries are made out, taken, sent and noted, each in a transaction of its own.
+"""Delivery of notifications: deliveries are created, claimed, sent and recorded, each in its own transaction.
 
-Nothing is sent while a transaction is open. What is taken is kept from other upkeeps for two minutes; whoever dies in
-between has sent perhaps, and noted nothing, so it is sent again: at least once, under the same id.
+Nothing is sent while a transaction is open. A claimed delivery is hidden from other upkeep processes for two
+minutes. A process that dies in between may have sent it without recording that, so it is sent again:
+at-least-once delivery, with the same id.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,23 +42,20 @@ BROKE_OFF: Final = "broke-off"
 
 
 class Transport(Protocol):
-    """A way to an endpoint."""
+    """A delivery channel."""
 
     def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
-        """Deliver messages in their order until one fails. Returns a code for each that was tried; raises nothing."""
+        """Deliver messages in order until one fails. Returns an outcome code for each that was tried; never raises."""
 
 
 class Dispatcher:
-    """Makes rounds.
+    """Runs rounds of delivery.
 
     Args:
-        database: Where events, endpoints and deliveries are.
-        master_keys: Open addresses and secrets.
-        clock: Tells what is due.
-        transports: By channel; an endpoint of a channel without one waits.
-        entropy: Random bytes, for how long to wait.
-        digest: How long after one e-mail the next is sent at the earliest.
-        retention: How long what ended stays in the log.
+        transports: By channel; deliveries to a channel without a transport wait.
+        entropy: Random bytes for the jitter of retries.
+        digest: Minimum time between two e-mails to one address.
+        retention: How long finished deliveries stay in the log.
     """
 
     def __init__(
@@ -81,7 +79,7 @@ class Dispatcher:
         self._senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="notify")
 
     def round(self) -> int:
-        """Tell what there is to tell. Returns how many deliveries were tried."""
+        """Deliver what is due. Returns how many deliveries were tried."""
         with self._database.transaction() as session:
             self._spread(session)
         with self._database.transaction() as session:
@@ -94,18 +92,18 @@ class Dispatcher:
         return tried
 
     def forget(self) -> int:
-        """Delete what ended long ago. Returns how many events."""
+        """Delete deliveries and events that finished long ago. Returns how many events."""
         with self._database.transaction() as session:
             return repository.forget(session, before=self._clock.now() - self._retention)
 
     def close(self) -> None:
-        """Let the threads go, without waiting for what hangs."""
+        """Shut down the threads without waiting for hanging ones."""
         self._senders.shutdown(wait=False, cancel_futures=True)
 
     def _spread(self, session: Session) -> None:
-        """Make out the deliveries of new events, for everybody who may know of them now."""
+        """Create the deliveries of new events, for every endpoint that may receive them now."""
         taken = repository.take_unspread(session, limit=EVENTS_AT_ONCE)
-        # What happened at one moment, such as at one edge, is told in the order of its names: ids are random.
+        # Events of one moment, such as one coarse boundary, are ordered by name: ids are random.
         events = {
             event.id: event for event in sorted(taken, key=lambda event: (event.at, event.kind, event.id))
         }
@@ -123,7 +121,7 @@ class Dispatcher:
         repository.mark_spread(session, events.keys(), at=now)
 
     def _take(self, session: Session) -> Sequence[Batch]:
-        """What is due, by endpoint; what may not be told any more is dropped here."""
+        """Claim due deliveries, by endpoint. Deliveries whose recipient lost the right to know are dropped here."""
         now = self._clock.now()
         waiting = repository.due_endpoints(session, at=now, limit=ENDPOINTS_AT_ONCE)
         batches = []
@@ -165,7 +163,7 @@ class Dispatcher:
         return Batch(endpoint_id=endpoint.id, channel=endpoint.channel, details=details, messages=kept)
 
     def _held_until(self, endpoint: NotificationEndpoint, event: NotificationEvent) -> datetime:
-        """Until when an event waits, so that a person gets one message with many events instead of many messages."""
+        """Until when an event waits to be batched into one e-mail with others."""
         asked_for = event.kind in {Kind.TEST, Kind.CONFIRM}
         if endpoint.channel == "webhook" or asked_for or endpoint.answered_at is None:
             return event.at
@@ -182,7 +180,7 @@ class Dispatcher:
         return [(batch, _outcomes(future)) for batch, future in running]
 
     def _note(self, session: Session, batch: Batch, outcomes: Sequence[str]) -> None:
-        """Note what became of a batch; what was not tried waits as long as what failed before it."""
+        """Record the outcomes of a batch. Messages that were not tried wait as long as the failed one before them."""
         now = self._clock.now()
         endpoint = repository.lock_endpoint(session, batch.endpoint_id)
         pause: str | None = None
@@ -212,10 +210,10 @@ class Dispatcher:
             self._pause(session, endpoint, pause)
 
     def _pause(self, session: Session, endpoint: NotificationEndpoint, reason: str) -> None:
-        """Tell this endpoint nothing more until its owner says otherwise, and give up what waits for it."""
+        """Pause an endpoint until its owner resumes it, and drop its pending deliveries."""
         endpoint = repository.lock_endpoint(session, endpoint.id)
         repository.drop_waiting(session, endpoint.id, outcome=f"paused-{reason}")
-        # One that was never confirmed stays so: to resume a paused one must not make it active.
+        # An unconfirmed endpoint is not paused: resuming it would make it active without confirmation.
         if endpoint.state == "active":
             endpoint.state, endpoint.paused_because = "paused", reason
             log.append(
@@ -234,10 +232,10 @@ def _end(delivery: NotificationDelivery, state: str, *, outcome: str) -> None:
 
 
 def _outcomes(future: Future[Sequence[str]]) -> Sequence[str]:
-    """What a transport says; nothing where it was not begun, and that it hung where it was.
+    """Return the transport's answer: `()` if the call was cancelled before it started, a timeout if it was still running.
 
-    It can hang in a name server, where nothing of ours breaks it off. What it raises is a bug of ours or a setting that
-    cannot be used, and must not keep others waiting.
+    A call can hang in name resolution, which has no timeout of ours. An exception is a bug or an unusable
+    setting; it must not delay other endpoints.
     """
     if future.cancel():
         return ()

@@ -1,15 +1,15 @@
-"""What goes wrong with notifications.
+"""Errors of notifications.
 
 InvalidInput
-  * TargetRefused         422  not an address that may be notified
-  * CodeRefused           422  not the code that was sent to the address
+  * TargetRefused         422  not an acceptable destination
+  * CodeRefused           422  not the code sent to the address
 Forbidden
-  * KeyNeeded             403  a bearer token of another provider cannot be asked again later for its rights
+  * KeyNeeded             403  the rights behind a bearer token cannot be checked again later
 NotFound
   * EndpointNotFound      404  no such endpoint, or somebody else's
 Conflict
-  * EndpointNotReady      409  it is paused, not confirmed, or has nothing of that kind
-  * MailNotSet            409  the operator has set no mail server
+  * EndpointNotReady      409  it is paused, unconfirmed, or of a kind without this operation
+  * MailNotSet            409  the operator has configured no mail server
 TooManyRequests
   * TestedJustNow         429  one test a minute
 """
@@ -18,19 +18,19 @@ from core.errors import Conflict, Forbidden, InvalidInput, NotFound, TooManyRequ
 
 
 class TargetRefused(InvalidInput):
-    """The address is not one that may be notified; it is not repeated."""
+    """The address is not an acceptable destination. The error does not repeat it."""
 
     code = "notification-target-refused"
 
 
 class CodeRefused(InvalidInput):
-    """The code is not the one that was sent to the address."""
+    """The code is not the one sent to the address."""
 
     code = "confirmation-refused"
 
     def __init__(self, *, tries_left: int) -> None:
         super().__init__(
-            "That is not the code which was sent to the address.",
+            "This is not the code that was sent to the address.",
             remedy="Copy it from the newest message."
             if tries_left
             else "Remove the endpoint and register the address again: there are no tries left.",
@@ -39,14 +39,14 @@ class CodeRefused(InvalidInput):
 
 
 class KeyNeeded(Forbidden):
-    """Notifications speak for a key: its rights are looked up again whenever something is delivered."""
+    """Endpoints belong to a key, whose rights are checked again at every delivery."""
 
     code = "key-needed"
 
     def __init__(self) -> None:
         super().__init__(
-            "Notifications are registered with an API key: the rights behind a bearer token cannot be looked up later.",
-            remedy="Register the endpoint with an API key, or in a browser's session.",
+            "Notifications need an API key: the rights behind a bearer token cannot be checked again later.",
+            remedy="Register the endpoint with an API key, or in a browser session.",
         )
 
 
@@ -62,13 +62,13 @@ class EndpointNotFound(NotFound):
 
 
 class EndpointNotReady(Conflict):
-    """The endpoint is not in a state, or not of a kind, that allows this."""
+    """The endpoint's state or kind does not allow this."""
 
     code = "notification-endpoint-not-ready"
 
 
 class MailNotSet(Conflict):
-    """The operator has set no mail server."""
+    """The operator has configured no mail server."""
 
     code = "mail-not-set"
 
@@ -80,13 +80,13 @@ class MailNotSet(Conflict):
 
 
 class TestedJustNow(TooManyRequests):
-    """One test a minute for one endpoint."""
+    """An endpoint can be tested once a minute."""
 
     code = "tested-just-now"
     __test__ = False
 
     def __init__(self, *, retry_after_seconds: int) -> None:
         super().__init__(
-            "A test of this endpoint was asked for less than a minute ago.",
+            "This endpoint was tested less than a minute ago.",
             retry_after_seconds=retry_after_seconds,
         )

@@ -1,4 +1,4 @@
-"""What there is to tell, and which use of the API shows the same: a narrowed key is told of nothing else."""
+"""Kinds of events, and the scope that grants access to the same facts: a key with scopes receives only those events."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,7 +8,7 @@ from core.access.scopes import Scope
 
 
 class Kind(StrEnum):
-    """One kind of event. `TEST` is asked for, and told to the endpoint that it tests."""
+    """One kind of event. `TEST` is sent on request, to the tested endpoint only."""
 
     REQUEST_FILED = "budget-request.filed"
     REQUEST_APPROVED = "budget-request.approved"
@@ -29,11 +29,10 @@ class Kind(StrEnum):
 
 
 CHOSEN: Final = tuple(kind for kind in Kind if kind not in {Kind.TEST, Kind.CONFIRM})
-"""The kinds that an endpoint may choose from."""
+"""The kinds that an endpoint may subscribe to."""
 
 RECOVERIES: Final = (Kind.RECOVERY_MADE, Kind.RECOVERY_ACCEPTED, Kind.RECOVERY_CANCELLED)
-"""The kinds that tell somebody that an administrator lets a person make keys anew; no endpoint of the person's can
-leave them out."""
+"""The kinds that report that an administrator lets a person make new keys; the person's endpoints cannot opt out."""
 
 _SCOPE_OF: Final[Mapping[str, Scope]] = {
     "budget-request": Scope.BUDGET_READ,
@@ -45,5 +44,5 @@ _SCOPE_OF: Final[Mapping[str, Scope]] = {
 
 
 def scope_of(kind: Kind) -> Scope | None:
-    """What a narrowed key needs to be told of such an event; None where it only concerns the endpoint or its principal itself."""
+    """The scope a key with scopes needs for this kind; None if it only concerns the endpoint or its principal."""
     return _SCOPE_OF.get(kind.value.partition(".")[0])

@@ -1,7 +1,7 @@
-"""Sending e-mail: plain text, one message with everything that is due, over a connection that must be secured.
+"""Sending e-mail: plain text, one message with all due events, over a connection that must be secured.
 
-No value and no name stands in a message: kinds, minutes and ids. Addresses are of a plain form that cannot carry a
-second header, and headers are set by a library that refuses line breaks.
+Messages contain only kinds, minutes and ids, no values or names. Addresses have a plain form that cannot
+inject a header, and headers are set by a library that refuses line breaks.
 """
 
 import re
@@ -27,9 +27,12 @@ PATIENCE_SECONDS: Final = 8.0
 LONGEST_ADDRESS: Final = 254
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _LOCAL: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
-# What begins like an encoded word (RFC 2047) would be decoded in the header, into commas and other people's addresses.
+# An encoded word (RFC 2047) would be decoded in the header, possibly into commas and other people's addresses.
 _ADDRESS: Final = re.compile(rf"(?=.{{1,64}}@)(?!.*=\?){_LOCAL}@(?:{_LABEL}\.)+{_LABEL}", re.ASCII)
-_FOOT: Final = "You registered this address for notifications. The dashboard has the details, and removes the address: Notifications.\n"
+_FOOT: Final = (
+    "You registered this address for notifications. See the details, or remove the address, in the dashboard under"
+    " Notifications.\n"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +40,10 @@ class MailServer:
     """The operator's mail server.
 
     Args:
-        host: Its name.
-        port: Where it listens.
-        security: starttls (required, not offered), tls from the first byte, or none.
-        sender: Who the messages are from.
-        user: Whom to log in as; None for nobody.
-        password: With what.
-        tls: How its certificate is checked; against the machine's authorities where not given.
+        security: starttls (mandatory, not opportunistic), tls from the first byte, or none.
+        sender: The From address.
+        user: None for no login.
+        tls: How its certificate is verified; with the system's authorities by default.
     """
 
     host: str
@@ -56,7 +56,7 @@ class MailServer:
 
     @contextmanager
     def connected(self) -> Iterator[smtplib.SMTP]:
-        """A connection that is secured and logged in.
+        """A secured and authenticated connection.
 
         Raises:
             OSError: No connection, or it is not secure (`ssl.SSLError`).
@@ -76,40 +76,36 @@ class MailServer:
             yield server
 
     def answers(self) -> bool:
-        """Whether it can be used as the settings say."""
+        """Whether the server can be used with these settings."""
         try:
             with self.connected() as server:
-                return server.noop()[0] == 250  # noqa: PLR2004 - SMTP's word for yes
+                return server.noop()[0] == 250  # noqa: PLR2004 - SMTP's code for success
         except (OSError, smtplib.SMTPException):
             return False
 
 
 def parse_address(text: str) -> str:
-    """An e-mail address of the plain form name@example.org, as it was given.
+    """Check that an e-mail address has the plain form name@example.org, and return it.
 
     Raises:
-        TargetRefused: It is of another form.
+        TargetRefused: It has another form.
     """
     if len(text) > LONGEST_ADDRESS or _ADDRESS.fullmatch(text) is None:
         raise TargetRefused(
-            "That is not an e-mail address of the plain form.",
-            remedy="Register one such as name@example.org, without display name, quotes or letters beyond ASCII.",
+            "This is not a plain e-mail address.",
+            remedy="Register one such as name@example.org, without display name, quotes or non-ASCII characters.",
         )
     return text
 
 
 class MailTransport:
-    """Delivers to people.
-
-    Args:
-        server: The mail server.
-    """
+    """Delivers e-mail."""
 
     def __init__(self, server: MailServer) -> None:
         self._server = server
 
     def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
-        """Deliver everything in one message. Returns the same code for each event."""
+        """Deliver all events in one message. Returns the same code for each event."""
         return [self._outcome(batch, at=at)] * len(batch.messages)
 
     def _outcome(self, batch: Batch, *, at: datetime) -> str:
@@ -129,7 +125,7 @@ class MailTransport:
 
 
 def written(batch: Batch, *, sender: str, at: datetime) -> EmailMessage:
-    """The message about everything in a batch."""
+    """Compose the message for a batch."""
     confirms = [message for message in batch.messages if message.kind is Kind.CONFIRM]
     told = [message for message in batch.messages if message.kind is not Kind.CONFIRM]
     made = EmailMessage()
@@ -142,8 +138,9 @@ def written(batch: Batch, *, sender: str, at: datetime) -> EmailMessage:
         made["Subject"] = "understudy: confirm this address"
         code = code_of(batch.details.secret)
         made.set_content(
-            f"Somebody has registered this address for notifications of understudy.\n\nIf it was you, the code is\n\n    {code}\n\n"
-            "It holds for a day. If it was not you, do nothing: nothing more is sent.\n"
+            "Somebody registered this address for notifications from understudy.\n\nIf it was you, the code"
+            f" is\n\n    {code}\n\n"
+            "It is valid for a day. If it was not you, do nothing: you will receive no further e-mail.\n"
         )
         return made
     made["Subject"] = (

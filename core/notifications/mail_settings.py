@@ -1,11 +1,11 @@
-"""The mail server that an operator has set."""
+"""The mail server from the settings."""
 
 from core.notifications.mail import MailServer
 from core.settings import Settings
 
 
 def mail_server(settings: Settings) -> MailServer | None:
-    """The mail server; None where none is set."""
+    """The configured mail server, if any."""
     if settings.smtp_host is None or settings.smtp_sender is None:
         return None
     password = settings.smtp_password

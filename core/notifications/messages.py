@@ -1,4 +1,4 @@
-"""What a notification says: a kind, a time rounded up to the minute, and ids. Never a name, an amount or a reason."""
+"""Content of a notification: a kind, a time rounded up to the minute, and ids. Never a name, an amount or a reason."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,26 +23,25 @@ WORDS: Final[Mapping[Kind, str]] = {
     Kind.JOB_FAILED: "A job has failed.",
     Kind.JOB_CANCELLED: "A job was cancelled.",
     Kind.RELEASE_PUBLISHED: "A release was published.",
-    Kind.RECOVERY_MADE: "An administrator has made an enrolment with which somebody can make keys anew.",
-    Kind.RECOVERY_ACCEPTED: "An enrolment was accepted by which somebody makes keys anew.",
-    Kind.RECOVERY_CANCELLED: "An enrolment with which somebody could make keys anew was cancelled.",
-    Kind.TEST: "This is the test that you asked for.",
+    Kind.RECOVERY_MADE: "An administrator made an enrolment with which an existing person can make new keys.",
+    Kind.RECOVERY_ACCEPTED: "An existing person accepted an enrolment and made new keys.",
+    Kind.RECOVERY_CANCELLED: "An enrolment with which an existing person could make new keys was cancelled.",
+    Kind.TEST: "This is the test that you requested.",
     Kind.CONFIRM: "Confirm this address.",
 }
-"""Each kind in a sentence, for people."""
+"""A sentence for each kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One event, ready to be told.
+    """One event to be delivered.
 
     Args:
-        delivery_id: Its delivery to this endpoint.
-        event_id: What receivers tell repetitions by.
-        kind: What happened.
-        at: When, rounded up to the minute.
-        ids: What it happened to.
-        attempts: How often it was tried before.
+    delivery_id: Its delivery to this endpoint.
+    event_id: Lets receivers recognise repeated deliveries.
+    at: Time of the event, rounded up to the minute.
+    ids: The affected objects.
+    attempts: Number of earlier attempts.
     """
 
     delivery_id: UUID
@@ -60,13 +59,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Everything that is due for one endpoint.
+    """All due messages for one endpoint.
 
     Args:
-        endpoint_id: Which.
-        channel: How it is reached.
-        details: Where, and with which secrets.
-        messages: In the order in which they happened.
+    messages: In the order in which the events happened.
     """
 
     endpoint_id: UUID
@@ -76,7 +72,7 @@ class Batch:
 
 
 def message_of(event: NotificationEvent, *, delivery_id: UUID, attempts: int) -> Message:
-    """What is told of an event."""
+    """The message of an event."""
     ids = dict(event.facts) | ({} if event.dataset_id is None else {"dataset_id": str(event.dataset_id)})
     return Message(
         delivery_id=delivery_id,
@@ -89,7 +85,7 @@ def message_of(event: NotificationEvent, *, delivery_id: UUID, attempts: int) ->
 
 
 def full_minute(moment: datetime) -> datetime:
-    """A time rounded up to the minute, as the API rounds what it shows."""
+    """A time rounded up to the minute, as in the API."""
     floor = moment.astimezone(UTC).replace(second=0, microsecond=0)
     return floor if floor == moment else floor + timedelta(minutes=1)
 

@@ -1,7 +1,7 @@
-"""Events, written in the transaction of what they tell of: what is rolled back was not done, and is not told.
+"""The transactional outbox: events are written in the transaction that they report, so a rollback discards them.
 
-An event carries the time that the thing itself shows. A training's end is written at an edge and stamped with it
-(core.jobs.coarse), so there is nothing to tell, and nothing in these rows, before the edge.
+An event has the public time of what it reports. The end of a training is written at a coarse boundary and has
+its time (core.jobs.coarse), so neither a notification nor a row exists before it.
 """
 
 from datetime import datetime
@@ -31,7 +31,7 @@ _OF_JOB: Final = {
 
 
 def tell_request(session: Session, request: BudgetRequest, *, at: datetime) -> None:
-    """Tell whoever filed a request, and those who decide on it, what state it is in now."""
+    """Notify a request's author, and those who decide on it, of its new state."""
     _tell(
         session,
         _OF_REQUEST[request.state],
@@ -43,12 +43,12 @@ def tell_request(session: Session, request: BudgetRequest, *, at: datetime) -> N
 
 
 def tell_job(session: Session, job: Job, *, at: datetime) -> None:
-    """Tell everybody who sees the dataset that a job on it has ended."""
+    """Notify everybody who sees the dataset that a job on it has ended."""
     _tell(session, _OF_JOB[job.state], dataset_id=job.dataset_id, at=at, job_id=job.id)
 
 
 def tell_release(session: Session, release: Release, *, at: datetime) -> None:
-    """Tell everybody who sees the dataset that something was released."""
+    """Notify everybody who sees the dataset of a release."""
     _tell(
         session,
         Kind.RELEASE_PUBLISHED,
@@ -60,13 +60,13 @@ def tell_release(session: Session, release: Release, *, at: datetime) -> None:
 
 
 def tell_population(session: Session, kind: Kind, population_id: UUID, *, at: datetime) -> None:
-    """Tell everybody who sees a dataset of a population that something holds for all of them."""
+    """Notify everybody who sees a dataset of the population."""
     for dataset_id in repository.datasets_of(session, population_id):
         _tell(session, kind, dataset_id=dataset_id, at=at, population_id=population_id)
 
 
 def tell_principal(session: Session, kind: Kind, about: UUID, *, at: datetime, **ids: UUID) -> None:
-    """Tell a principal, and those who oversee the installation, of something that is about no dataset."""
+    """Notify a principal, and those who oversee the installation, of an event without a dataset."""
     _tell(session, kind, dataset_id=None, at=at, about=about, **ids)
 
 

@@ -1,4 +1,4 @@
-"""What principals do with their endpoints: register, confirm, test, rotate, resume, remove."""
+"""Management of endpoints by their principals: register, confirm, test, rotate, resume, remove."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,11 +34,8 @@ class Registry:
     """The endpoints of principals, inside the caller's transaction.
 
     Args:
-        master_keys: Seal and open addresses and secrets.
-        clock: Stamps.
-        entropy: Random bytes of the operating system.
-        limit: How many endpoints one principal may have.
-        overlap: How long signatures are made with the old secret too after a rotation.
+    limit: Maximum number of endpoints per principal.
+    overlap: How long messages are also signed with the old secret after a rotation.
     """
 
     master_keys: MasterKeys
@@ -50,18 +47,17 @@ class Registry:
     def register(
         self, session: Session, principal: Principal, *, channel: str, target: str, kinds: Sequence[Kind]
     ) -> tuple[NotificationEndpoint, Details]:
-        """Make an endpoint. A program is told from now on; a person once the address is confirmed.
+        """Create an endpoint. A webhook is active at once, an e-mail address after confirmation.
 
         Args:
-            session: The open transaction.
-            principal: For whom; by a key, or a session of one.
+            principal: Its owner, authenticated by a key or a session.
             channel: webhook or email.
-            target: The address, read and found fit.
-            kinds: What is told; empty for everything.
+            target: The address, already validated.
+            kinds: Subscribed kinds; empty for all.
 
         Raises:
             KeyNeeded: The principal presented a bearer token.
-            QuotaExceeded: It has as many as it may, or has made twice as many within a day.
+            QuotaExceeded: The limit is reached, or twice as many were made within a day.
         """
         if principal.via is Via.TOKEN:
             raise KeyNeeded
@@ -98,27 +94,27 @@ class Registry:
         return row
 
     def details(self, row: NotificationEndpoint) -> Details:
-        """The sealed half of an endpoint that is not removed."""
+        """The sealed part of an endpoint that is not removed."""
         assert row.wrapped_details is not None
         return Details.open(row.wrapped_details, self.master_keys, row.id)
 
     def target(self, row: NotificationEndpoint) -> str:
-        """Where an endpoint leads; a dash where its address cannot be opened any more, so that it can be removed still."""
+        """The address of an endpoint; a dash if it cannot be opened, so the endpoint can still be removed."""
         try:
             return self.details(row).target
         except SealBroken:
             return "-"
 
     def test(self, session: Session, principal: Principal, endpoint_id: UUID) -> NotificationDelivery:
-        """Have a test told to an active endpoint, at most one a minute.
+        """Queue a test for an active endpoint, at most one a minute.
 
         Raises:
-            EndpointNotFound, EndpointNotReady, TestedJustNow: As they say.
+            EndpointNotFound, EndpointNotReady, TestedJustNow: See there.
         """
         row = self.found(session, principal, endpoint_id, for_update=True)
         if row.state != "active":
             raise EndpointNotReady(
-                f"The endpoint is {row.state}, so nothing is told to it.",
+                f"The endpoint is {row.state}, so it receives nothing.",
                 remedy="Confirm the address, or resume the endpoint.",
             )
         last = repository.newest_of_kind(session, row.id, Kind.TEST.value)
@@ -129,7 +125,7 @@ class Registry:
     def rotate(
         self, session: Session, principal: Principal, endpoint_id: UUID
     ) -> tuple[NotificationEndpoint, Details]:
-        """Give a webhook a new secret; signatures are made with both for a while.
+        """Give a webhook a new secret; for a while messages are signed with both.
 
         Raises:
             EndpointNotFound: No such endpoint.
@@ -152,15 +148,15 @@ class Registry:
     def confirm(
         self, session: Session, principal: Principal, endpoint_id: UUID, code: str
     ) -> NotificationEndpoint:
-        """Believe that an address is its principal's: it has the code that was sent there. Counts wrong ones.
+        """Confirm an address with the code that was sent to it. Wrong codes are counted.
 
-        Returns the endpoint, which is still unconfirmed where the code was wrong: the try must be committed, so the
-        refusal is the caller's.
+        Returns the endpoint, still unconfirmed if the code was wrong: the failed try must be committed, so
+        the caller refuses.
 
         Raises:
             EndpointNotFound: No such endpoint.
-            EndpointNotReady: It waits for no confirmation.
-            CodeRefused: Too many wrong codes were tried, or its time is over.
+            EndpointNotReady: It is not waiting for confirmation.
+            CodeRefused: Too many wrong codes were tried, or the code has expired.
         """
         row = self.found(session, principal, endpoint_id, for_update=True)
         if row.state != "unconfirmed":
@@ -175,7 +171,7 @@ class Registry:
         return row
 
     def resume(self, session: Session, principal: Principal, endpoint_id: UUID) -> NotificationEndpoint:
-        """Tell a paused endpoint again, from now on, in the name of the key that is presented.
+        """Reactivate a paused endpoint, from now on with the rights of the key in use.
 
         Raises:
             EndpointNotFound: No such endpoint.
@@ -192,7 +188,7 @@ class Registry:
         return row
 
     def remove(self, session: Session, principal: Principal, endpoint_id: UUID) -> None:
-        """Forget an endpoint, its address and its secrets. What waits for it is given up.
+        """Remove an endpoint with its address and secrets. Its pending deliveries are dropped.
 
         Raises:
             EndpointNotFound: No such endpoint.
@@ -204,7 +200,7 @@ class Registry:
         session.flush()
 
     def _tell(self, session: Session, row: NotificationEndpoint, kind: Kind) -> NotificationDelivery:
-        """Have something told to this endpoint alone."""
+        """Queue an event for this endpoint alone."""
         now, event_id = self.clock.now(), uuid4()
         repository.add_event(
             session,

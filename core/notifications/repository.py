@@ -23,7 +23,7 @@ from core.notifications.kinds import RECOVERIES, Kind, scope_of
 WAITING: Final = "waiting"
 DROPPED: Final = "dropped"
 _LONGEST_DELIVERY: Final = timedelta(days=8)
-"""A week at most is waited for others to go along, and less than a day is taken by attempts."""
+"""Deliveries wait at most a week to be batched, and retries take less than a day."""
 
 
 def add(session: Session, row: NotificationEndpoint | NotificationDelivery) -> None:
@@ -33,7 +33,7 @@ def add(session: Session, row: NotificationEndpoint | NotificationDelivery) -> N
 
 
 def add_event(session: Session, *, event_id: UUID, **columns: Any) -> None:  # noqa: ANN401 - columns of the table
-    """Insert an event; as a statement of its own, so that it never waits for an object of the session."""
+    """Insert an event as a separate statement, independent of the session's pending objects."""
     session.execute(insert(NotificationEvent).values(id=event_id, **columns))
 
 
@@ -54,7 +54,7 @@ def endpoints_of(session: Session, principal_id: UUID) -> Sequence[NotificationE
 def endpoint_of(
     session: Session, endpoint_id: UUID, principal_id: UUID, *, for_update: bool
 ) -> NotificationEndpoint | None:
-    """A principal's endpoint, holding its row's lock where wanted."""
+    """A principal's endpoint, optionally with its row locked."""
     query = select(NotificationEndpoint).where(
         NotificationEndpoint.id == endpoint_id,
         NotificationEndpoint.principal_id == principal_id,
@@ -64,13 +64,13 @@ def endpoint_of(
 
 
 def active_endpoints(session: Session) -> Sequence[NotificationEndpoint]:
-    """Everybody who wants to be told."""
+    """All active endpoints."""
     query = select(NotificationEndpoint).where(NotificationEndpoint.state == "active")
     return session.scalars(query.order_by(NotificationEndpoint.id)).all()
 
 
 def lock_endpoint_if_free(session: Session, endpoint_id: UUID) -> NotificationEndpoint | None:
-    """An endpoint, holding its row's lock; None where somebody else holds it."""
+    """An endpoint, holding its row's lock; None if another transaction holds it."""
     query = select(NotificationEndpoint).where(NotificationEndpoint.id == endpoint_id)
     return session.scalar(query.with_for_update(skip_locked=True).execution_options(populate_existing=True))
 
@@ -87,7 +87,7 @@ def key_of(session: Session, key_id: UUID) -> ApiKey | None:
 
 
 def take_unspread(session: Session, *, limit: int) -> Sequence[NotificationEvent]:
-    """Events whose deliveries nobody has made out, passing over those that another is just at."""
+    """Events without deliveries yet, skipping locked rows."""
     query = select(NotificationEvent).where(NotificationEvent.spread_at.is_(None))
     return session.scalars(
         query.order_by(NotificationEvent.at, NotificationEvent.id)
@@ -97,12 +97,12 @@ def take_unspread(session: Session, *, limit: int) -> Sequence[NotificationEvent
 
 
 def mark_spread(session: Session, event_ids: Collection[UUID], *, at: datetime) -> None:
-    """Note that the deliveries of these events are made out."""
+    """Record that the deliveries of these events were created."""
     session.execute(update(NotificationEvent).where(NotificationEvent.id.in_(event_ids)).values(spread_at=at))
 
 
 def known_to(principal: Principal) -> ColumnElement[bool]:
-    """The condition on events, joined with their datasets, of which a principal may know at this moment."""
+    """SQL condition on events joined with their datasets: those that the principal may know at this moment."""
     roles, identity = principal.roles, principal.id
     about_it = NotificationEvent.about == identity
     shown: ColumnElement[bool] = and_(
@@ -121,7 +121,7 @@ def known_to(principal: Principal) -> ColumnElement[bool]:
 
 
 def visible_events(session: Session, principal: Principal, event_ids: Collection[UUID]) -> set[UUID]:
-    """Those of these events that a principal may know of at this moment."""
+    """The subset of these events that a principal may know at this moment."""
     query = (
         select(NotificationEvent.id)
         .outerjoin(Dataset, Dataset.id == NotificationEvent.dataset_id)
@@ -131,7 +131,7 @@ def visible_events(session: Session, principal: Principal, event_ids: Collection
 
 
 def add_deliveries(session: Session, event_ids: Sequence[UUID], endpoint_id: UUID, *, at: datetime) -> None:
-    """Make out deliveries that are due now, a microsecond apart in the given order; those that exist stay as they are."""
+    """Create deliveries that are due now, a microsecond apart in the given order; existing ones are unchanged."""
     rows = [
         {
             "id": uuid4(), "event_id": event_id, "endpoint_id": endpoint_id, "state": WAITING,
@@ -144,7 +144,7 @@ def add_deliveries(session: Session, event_ids: Sequence[UUID], endpoint_id: UUI
 
 
 def due_endpoints(session: Session, *, at: datetime, limit: int) -> Sequence[UUID]:
-    """The endpoints for which something is due, those that wait longest first."""
+    """The endpoints with due deliveries, longest waiting first."""
     first = func.min(NotificationDelivery.next_at)
     query = (
         select(NotificationDelivery.endpoint_id)
@@ -159,9 +159,10 @@ def due_endpoints(session: Session, *, at: datetime, limit: int) -> Sequence[UUI
 def take_due(
     session: Session, endpoint_id: UUID, *, at: datetime, until: datetime, limit: int
 ) -> Sequence[tuple[NotificationDelivery, NotificationEvent]]:
-    """Deliveries to an endpoint whose time has come, in their order, kept from others until a moment.
+    """Claim the due deliveries of an endpoint, in order, until a moment.
 
-    Whoever takes them holds the endpoint's row: it comes before its deliveries everywhere, so nobody waits in a circle.
+    The caller holds the lock of the endpoint's row. It is always locked before its deliveries, which rules
+    out deadlocks.
     """
     query = (
         select(NotificationDelivery, NotificationEvent)
@@ -189,7 +190,7 @@ def delivery_for_update(session: Session, delivery_id: UUID) -> NotificationDeli
 
 
 def drop_waiting(session: Session, endpoint_id: UUID, *, outcome: str) -> None:
-    """Give up everything that waits for an endpoint."""
+    """Drop the pending deliveries of an endpoint."""
     session.execute(
         update(NotificationDelivery)
         .where(NotificationDelivery.endpoint_id == endpoint_id, NotificationDelivery.state == WAITING)
@@ -201,7 +202,7 @@ def drop_waiting(session: Session, endpoint_id: UUID, *, outcome: str) -> None:
 def deliveries_page(
     session: Session, endpoint_id: UUID, principal: Principal, *, limit: int, before: UUID | None
 ) -> Sequence[tuple[NotificationDelivery, NotificationEvent]]:
-    """A page of an endpoint's deliveries, newest first: of what who asks may know at this moment."""
+    """A page of an endpoint's deliveries, newest first, limited to what the caller may know at this moment."""
     query = (
         select(NotificationDelivery, NotificationEvent)
         .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
@@ -223,7 +224,7 @@ def deliveries_page(
 
 
 def newest_of_kind(session: Session, endpoint_id: UUID, kind: str) -> datetime | None:
-    """When the newest delivery of a kind was made out for an endpoint."""
+    """When the newest delivery of a kind was created for an endpoint."""
     return session.scalar(
         select(func.max(NotificationDelivery.created_at))
         .join(NotificationEvent, NotificationEvent.id == NotificationDelivery.event_id)
@@ -232,10 +233,10 @@ def newest_of_kind(session: Session, endpoint_id: UUID, kind: str) -> datetime |
 
 
 def forget(session: Session, *, before: datetime) -> int:
-    """Delete what ended long ago: deliveries, then events without any. Returns how many events.
+    """Delete deliveries that finished long ago, then events without deliveries. Returns how many events.
 
-    What still waits after that and longer than any delivery may take has nobody to send it, such as e-mail where the
-    operator has taken the mail server away.
+    Deliveries that have waited longer than any delivery may take are deleted too: nothing can send them, for
+    example e-mail after the operator removed the mail server.
     """
     ended = NotificationDelivery.state != WAITING
     session.execute(
@@ -258,12 +259,12 @@ def forget(session: Session, *, before: datetime) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undelivered:
-    """What waits to be told.
+    """The backlog of notifications.
 
     Args:
-        waiting: How many events and deliveries.
-        since: Since when the oldest of them waits; None where none does.
-        paused: How many endpoints are paused.
+    waiting: Number of events and deliveries.
+    since: Since when the oldest of them waits; None if there is none.
+    paused: Number of paused endpoints.
     """
 
     waiting: int
@@ -272,7 +273,7 @@ class Undelivered:
 
 
 def undelivered(session: Session) -> Undelivered:
-    """Count what waits to be told."""
+    """Measure the backlog of notifications."""
     of_events = select(func.count(), func.min(NotificationEvent.at))
     events, event_at = session.execute(of_events.where(NotificationEvent.spread_at.is_(None))).one()
     of_deliveries = select(func.count(), func.min(NotificationDelivery.created_at))

@@ -1,4 +1,4 @@
-"""Whom an endpoint speaks for at this moment. Asked again before every delivery: rights end, keys are revoked."""
+"""The present rights of an endpoint, checked again before every delivery: rights end and keys are revoked."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -18,10 +18,10 @@ _LONGEST_CHAIN: Final = 1000
 
 
 def speaks_for(session: Session, key_id: UUID, *, at: datetime) -> Principal | None:
-    """The principal behind a key that lives, or behind the successor that it was rotated to; None where it has ended.
+    """The principal of a live key, or of the successor that it was rotated to; None if it has ended.
 
-    A key that was revoked ends what it made, also where it had been rotated before: whoever revokes it says that it
-    may have been in wrong hands.
+    Revoking a key also ends its endpoints if it had been rotated before: revocation means that the key may be
+    compromised.
     """
     for _ in range(_LONGEST_CHAIN):
         row = repository.key_of(session, key_id)
@@ -42,7 +42,7 @@ def told_to(
     *,
     principal: Principal,
 ) -> Collection[UUID]:
-    """Those of these events that an endpoint wants and that its principal may see now."""
+    """The subset of these events that an endpoint subscribes to and that its principal may see now."""
     wanted = [
         event_id
         for event_id, event in events.items()
@@ -52,6 +52,6 @@ def told_to(
 
 
 def _is_told_anyway(event: NotificationEvent, principal: Principal) -> bool:
-    """What an endpoint cannot leave out: what it was asked for, and who can become its principal."""
+    """Events an endpoint cannot opt out of: requested tests, and recoveries of its principal."""
     kind = Kind(event.kind)
     return kind in {Kind.TEST, Kind.CONFIRM} or (kind in RECOVERIES and event.about == principal.id)

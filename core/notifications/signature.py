@@ -1,7 +1,7 @@
-"""Signatures of webhooks, as Standard Webhooks says (https://www.standardwebhooks.com, version 1).
+"""Webhook signatures of the Standard Webhooks specification (https://www.standardwebhooks.com, version 1).
 
-Signed are id, time and body, joined by points, with HMAC-SHA256; the header lists one signature for each secret that
-is valid. The time is the minute in which it is sent: nothing that is told has a finer time (core.jobs.coarse).
+HMAC-SHA256 covers id, timestamp and body, joined by dots. The header lists one signature for each valid
+secret. The timestamp is the minute of sending: no notification has a finer time (core.jobs.coarse).
 """
 
 import base64
@@ -16,10 +16,10 @@ def headers(event_id: UUID, body: bytes, *, secrets: Sequence[bytes], at: dateti
     """The three headers that a receiver verifies.
 
     Args:
-        event_id: What receivers tell repetitions by; the same for every attempt.
-        body: To the letter.
+        event_id: Lets receivers recognise repeats; the same for every attempt.
+        body: The exact bytes.
         secrets: At least one key.
-        at: When it is sent.
+        at: Time of sending.
     """
     name = f"msg_{event_id.hex}"
     time = int(at.timestamp()) // 60 * 60

@@ -1,8 +1,8 @@
-"""Sending a webhook: one POST over a connection to an address that was looked at, and nothing but the status read.
+"""Sending a webhook: one POST to a checked address; only the status of the response is read.
 
-Names are resolved by us and the connection goes to what they resolved to, so a second answer of the name server is
-never asked for. The certificate is checked against the name. Redirects are answers like any other, and no success. The
-body of the answer is not read: nothing of it is needed, and nothing of it is kept.
+The name is resolved once, and the connection is made to the checked address, which defeats DNS rebinding. The
+certificate is verified against the name. A redirect is not followed and counts as a failure. The body of the
+response is not read.
 """
 
 import socket
@@ -26,7 +26,7 @@ Resolve = Callable[[str, int], Sequence[str]]
 CONNECT_SECONDS: Final = 3.0
 WHOLE_SECONDS: Final = 6.0
 BATCH_SECONDS: Final = 10.0
-"""After so long no further message of a batch is begun, so that the last one ends within what a round waits for."""
+"""No message of a batch is begun after this time: the last one must finish within the time that a round waits."""
 _AGENT: Final = "understudy-webhooks/1"
 _SUCCESS: Final = range(200, 300)
 
@@ -35,22 +35,21 @@ def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a host, as the machine resolves names.
 
     Raises:
-        OSError: There is no such name, or nobody to ask.
+        OSError: The name does not exist, or no name server answers.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class WebhookTransport:
-    """Delivers to programs.
+    """Delivers webhooks.
 
     Args:
-        networks: Further networks that may be connected to.
-        plain_allowed: Whether http without TLS will do.
-        resolver: Resolves names.
-        tls: How certificates are checked; against the machine's authorities where not given.
-        whole_seconds: After which one delivery is broken off, however lively it is.
-        batch_seconds: After which no further delivery to one receiver is begun.
+    networks: Additional allowed networks.
+    plain_allowed: Whether http without TLS is accepted.
+    tls: How certificates are verified; with the system's authorities by default.
+    whole_seconds: Total time limit of one delivery, even if data keeps arriving.
+    batch_seconds: Time after which no further delivery to one receiver is begun.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class WebhookTransport:
         self._batch_seconds = batch_seconds
 
     def send(self, batch: Batch, *, at: datetime) -> Sequence[str]:
-        """Deliver messages in their order until one fails or time is up. Returns a code for each that was tried."""
+        """Deliver messages in order until one fails or time is up. Returns a code for each that was tried."""
         outcomes: list[str] = []
         until = time.monotonic() + self._batch_seconds
         for message in batch.messages:
@@ -101,8 +100,8 @@ class WebhookTransport:
             raw = socket.create_connection((address, target.port), timeout=CONNECT_SECONDS)
         except OSError:
             return "unreachable"
-        # A receiver that answers a byte at a time would keep every single wait short. A second handle on the connection,
-        # because the first one is taken over when it is secured.
+        # Per-read timeouts do not stop a receiver that answers one byte at a time. The timer needs a second
+        # handle on the connection, because TLS takes over the first one.
         handle, broken = raw.dup(), Event()
         guard = Timer(self._whole_seconds, _break_off, [handle, broken])
         guard.start()

@@ -277,7 +277,7 @@ def test_a_process_with_a_weak_secret_does_not_start(command) -> None:
     )
     assert finished.returncode != 0
     told = finished.stdout + finished.stderr
-    assert "UNDERSTUDY_MASTER_KEY is an example that everybody can read" in told
+    assert "UNDERSTUDY_MASTER_KEY is a published example" in told
     assert "UNDERSTUDY_BROKER_URL" in told
     assert MASTER_KEY not in told
     assert "sesame" not in told

@@ -50,7 +50,7 @@ def test_an_answer_by_assumption_is_marked_and_says_what_was_assumed(
     analyst = sign_in("analyst")
     page = analyst.page(f"{path}?question={quote('ward by age by seen')}")
     assert page.count(">Estimated count</th>") == 1
-    assert page.count("ward, age and seen were not counted together. They are taken to depend") == 1
+    assert page.count("ward, age and seen were not counted together. They are assumed to depend") == 1
     assert '<td class="number">–</td><td class="number">–</td>' in page, "neither interval nor standard error"
     assert "None" not in page
     assert "Estimated" not in analyst.page(f"{path}?question={quote('ward by age')}")

@@ -118,10 +118,10 @@ def test_where_the_assumption_is_true_answers_are_the_truth(question, true):
 
 def test_the_first_note_says_what_was_assumed():
     for question, words in {
-        "a by b": "a and b were not counted together. They are taken as independent given c. The interval is what",
-        "a by d": "a and d were not counted together. They are taken as independent given c, b. The interval is",
-        "a by e": "a and e were not counted together. They are taken as independent. The interval is what",
-        "a by b by c": "a, b and c were not counted together. They are taken to depend on each other only as their pairs do. No",
+        "a by b": "a and b were not counted together. They are assumed independent given c. The interval is what",
+        "a by d": "a and d were not counted together. They are assumed independent given c, b. The interval is",
+        "a by e": "a and e were not counted together. They are assumed independent. The interval is what",
+        "a by b by c": "a, b and c were not counted together. They are assumed to depend on each other only through their pairs. No",
     }.items():
         assert EXACT.answer(question).notes[0].startswith(f"Estimated, not counted: {words}")
     assert EXACT.answer("a by c").basis == "counted"
@@ -156,7 +156,7 @@ def test_means_and_answers_of_three_columns_have_no_interval():
         answer = answers.answer(question)
         assert answer.basis == "assumed"
         assert {(row.low, row.high) for row in answer.rows} == {(None, None)}
-        assert "No interval: how far that is from the truth was not measured." in answer.notes[0]
+        assert "No interval: the error of this assumption was not measured." in answer.notes[0]
     assert all(9.5 < row.estimate < 89.5 for row in answers.answer("mean of age by region").rows)
 
 
