@@ -1,7 +1,6 @@
 """Settings of the server roles, read from ``UNDERSTUDY_*`` environment variables.
 
-The client (`understudy/`) does not use them. The page of settings in the documentation is made from
-this class.
+The client (`understudy/`) does not use them. The settings page of the documentation is generated from this class.
 """
 
 import os
@@ -28,7 +27,7 @@ MASTER_KEY_HEX_LENGTH = 64
 
 
 class Settings(BaseSettings):
-    """What an operator can set. Times are in seconds, sizes in bytes."""
+    """Settings of the operator. Times are in seconds, sizes in bytes."""
 
     model_config = SettingsConfigDict(
         env_prefix="UNDERSTUDY_", frozen=True, extra="ignore", hide_input_in_errors=True
@@ -48,34 +47,37 @@ class Settings(BaseSettings):
     )
     master_key_file: Path | None = Field(
         None,
-        description="A file that holds the master key, instead of the variable; mode 0600 or 0400, or below /run/secrets.",
+        description="A file with the master key, instead of the variable; mode 0600 or 0400, or below"
+        " /run/secrets.",
     )
     previous_master_key: SecretStr | None = Field(
         None,
-        description="During a rotation, the other master key: it opens and never seals (see `python -m service.rotate_master_key`).",
+        description="During a rotation, the other master key, which only opens and never seals (see `python"
+        " -m service.rotate_master_key`).",
     )
     witness_url: str | None = Field(
         None,
-        description="A second place for the signed heads of ledgers and audit log, as a storage URL outside this machine's reach.",
+        description="A second location for the signed heads of ledgers and audit log: a storage URL that"
+        " this machine does not control.",
     )
 
     host: str = Field("127.0.0.1", description="Address the API listens on.")
     port: int = Field(8321, ge=1, le=65535, description="Port the API listens on.")
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
         (),
-        description="Addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are believed, JSON:"
-        ' ["10.0.0.7", "fd00::/64"]. From anybody else these headers are ignored.',
+        description="Addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host are trusted, JSON:"
+        ' ["10.0.0.7", "fd00::/64"]. From other addresses these headers are ignored.',
     )
 
     metrics_token: SecretStr | None = Field(
         None,
         min_length=16,
-        description="Bearer token that reads /metrics; without one only the embedded stack answers there.",
+        description="Bearer token for /metrics; without one only the embedded stack serves it.",
     )
     otlp_endpoint: str | None = Field(
         None,
-        description="Base address of an OTLP/HTTP collector for traces; without it and OTEL_EXPORTER_OTLP_ENDPOINT"
-        " nothing is exported.",
+        description="Base URL of an OTLP/HTTP collector for traces; without it and"
+        " OTEL_EXPORTER_OTLP_ENDPOINT nothing is exported.",
     )
 
     lease_seconds: float = Field(
@@ -89,37 +91,38 @@ class Settings(BaseSettings):
         10.0,
         gt=0,
         le=3_600,
-        description="Progress and ends of trainings become visible only at whole multiples of this time since their"
-        " claim, so that what rows do to the speed stays unseen.",
+        description="Progress and ends of trainings become visible only at whole multiples of this time"
+        " since their claim, which hides how the rows affect the speed.",
     )
     upkeep_seconds: float = Field(
-        15.0, gt=0, le=86_400, description="How often lost messages and expired leases are looked for."
+        15.0, gt=0, le=86_400, description="How often to search for lost messages and expired leases."
     )
     job_attempts: int = Field(
         5,
         ge=1,
         le=1000,
-        description="After how many crashes, or failures of the machinery, without progress in between a job ends.",
+        description="Number of crashes or infrastructure failures without progress in between after which a"
+        " job ends.",
     )
     slice_seconds: float = Field(
         900.0,
         gt=0,
         le=30 * 86_400,
-        description="A training that has run this long goes back to the queue at a checkpoint, while somebody waits who"
-        " has fewer jobs running.",
+        description="A training that has run this long goes back to the queue at a checkpoint while somebody"
+        " with fewer running jobs waits.",
     )
 
     request_days: float = Field(
         30.0,
         gt=0,
         le=3650,
-        description="A budget request that nobody has decided on expires after this many days.",
+        description="An undecided budget request expires after this many days.",
     )
     grant_days: float = Field(
-        90.0, gt=0, le=3650, description="How long a grant lasts where its approval does not say."
+        90.0, gt=0, le=3650, description="How long a grant lasts, in days, if its approval does not say."
     )
     two_person_rule: bool = Field(
-        default=True, description="Whether who files a budget request is refused as the one who approves it."
+        default=True, description="Whether the author of a budget request may not approve it."
     )
 
     max_upload_bytes: int = Field(
@@ -147,7 +150,7 @@ class Settings(BaseSettings):
         2 * 2**40,
         ge=1,
         le=2**60,
-        description="How many sealed bytes of rows and of open uploads one principal may keep.",
+        description="How many sealed bytes of rows and of open uploads one principal may store.",
     )
     quota_open_uploads: int = Field(
         20, ge=1, le=10_000_000, description="How many uploads in parts one principal may have open."
@@ -159,63 +162,76 @@ class Settings(BaseSettings):
         10,
         ge=1,
         le=10_000,
-        description="How many endpoints for notifications one principal may have; twice as many may be made in a day.",
+        description="How many notification endpoints one principal may have; twice as many may be created"
+        " within a day.",
     )
     notify_networks: tuple[IPv4Network | IPv6Network, ...] = Field(
         (),
-        description='Networks beyond the public internet that webhooks may lead to, JSON: ["10.20.0.0/16"].',
+        description='Networks beyond the public internet that webhooks may reach, JSON: ["10.20.0.0/16"].',
     )
     notify_digest_minutes: float = Field(
         60.0,
         ge=1,
         le=10_080,
-        description="Between two e-mails of events to one address at least so many minutes pass; the later one has all.",
+        description="Minimum minutes between two e-mails of events to one address; events in between are"
+        " combined.",
     )
-    smtp_host: str | None = Field(None, description="The mail server; without one no e-mail is sent.")
+    smtp_host: str | None = Field(
+        None, description="Host name of the mail server; without one no e-mail is sent."
+    )
     smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
     smtp_security: Literal["starttls", "tls", "none"] = Field(
         "starttls",
-        description="starttls demands it, tls speaks it from the first byte; none only in the embedded stack.",
+        description="starttls requires it, tls uses it from the first byte; none is allowed only in the"
+        " embedded stack.",
     )
-    smtp_sender: str | None = Field(None, description="The address that e-mails are from.")
-    smtp_user: str | None = Field(None, description="Whom to log in to the mail server as; left out: nobody.")
+    smtp_sender: str | None = Field(None, description="The sender address of e-mails.")
+    smtp_user: str | None = Field(
+        None, description="User name for the mail server; without one there is no login."
+    )
     smtp_password: SecretStr | None = Field(None, description="The password of smtp_user.")
     smtp_password_file: Path | None = Field(
         None,
-        description="A file that holds the password, instead of the variable; mode 0600 or 0400, or below /run/secrets.",
+        description="A file with the password, instead of the variable; mode 0600 or 0400, or below /run/secrets.",
     )
     notification_days: float = Field(
-        30.0, ge=1, le=3650, description="How long the log of deliveries is kept, in days."
+        30.0, ge=1, le=3650, description="How long the delivery log is kept, in days."
     )
     training_threads: int = Field(
         1,
         ge=1,
         le=1024,
-        description="CPU threads of one training; part of what makes it repeatable. More help wide tables only.",
+        description="CPU threads of one training; reproducibility depends on it. More than one helps only"
+        " wide tables.",
     )
     counting_helpers: int = Field(
         0,
         ge=0,
         le=1024,
-        description="Messages that ask other workers to help with the counts of a long table, each time it is counted."
-        " They are served by workers started with --queues counting alone; without any the training counts by itself.",
+        description="Number of messages that ask other workers to help count a long table, each time it is"
+        " counted. Only workers started with --queues counting serve them; without any the"
+        " training counts alone.",
     )
     training_device: Literal["auto", "cpu", "cuda"] = Field(
         "auto",
-        description="Where trainings run: auto takes a GPU where torch sees one, cpu never, cuda fails without.",
+        description="Device of trainings: auto uses a GPU if torch sees one, cpu never, cuda fails without one.",
     )
     graphical_models: Literal["auto", "on", "off"] = Field(
         "auto",
-        description="Whether orders of the synthesizers aim and mst are taken: on needs the extra `graphical` on every worker,"
-        " which does not start without it; auto takes them where it is installed beside the API.",
+        description="Whether jobs of the synthesizers aim and mst are accepted: on needs the extra"
+        " `graphical` on every worker, which does not start without it; auto accepts them if it"
+        " is installed with the API.",
     )
     training_precision: Literal["tf32", "bf16", "float32"] = Field(
         "tf32",
-        description="Of the products on GPUs that gradients are made of; clipping is as strict in each of them."
-        " A job that was interrupted goes on in the precision it began in alone.",
+        description="Precision of the matrix products of gradients on GPUs; clipping is equally strict in"
+        " each. An interrupted job continues only in the precision it began in.",
     )
     training_gpus: int = Field(
-        1, ge=1, le=64, description="GPUs that one training may use; how many changes no byte of a result."
+        1,
+        ge=1,
+        le=64,
+        description="GPUs that one training may use; the number does not change any byte of the result.",
     )
     training_memory_bytes: int = Field(
         8 * 2**30, gt=0, le=2**53, description="Address space a training child may use for data."
@@ -230,8 +246,8 @@ class Settings(BaseSettings):
         60.0,
         gt=0,
         le=3_600,
-        description="A worker that makes an owner report is free again, and the report there for its owner, only at whole"
-        " multiples of this time since its claim, so that what rows do to the speed stays unseen.",
+        description="An owner report appears, and its worker is free again, only at whole multiples of this"
+        " time since its claim, which hides how the rows affect the speed.",
     )
     sampling_threads: int = Field(
         2, ge=1, le=1024, description="CPU threads that draw synthetic rows for one download."
@@ -246,14 +262,14 @@ class Settings(BaseSettings):
         description="Event streams of jobs that one API process keeps open at the same time.",
     )
     event_streams_per_principal: int = Field(
-        100, ge=1, le=1_000_000, description="How many of those may be one principal's."
+        100, ge=1, le=1_000_000, description="How many of those one principal may hold."
     )
 
     key_lifetime_days: int = Field(
         365,
         ge=1,
         le=3650,
-        description="How long a new API key lives where its maker gives no other end.",
+        description="Lifetime of a new API key if its maker gives no other expiry.",
     )
     key_overlap_seconds: float = Field(
         24 * 3600.0,
@@ -262,43 +278,45 @@ class Settings(BaseSettings):
         description="How long the old secret of a rotated key keeps working.",
     )
     enrolment_hours: float = Field(
-        72.0, gt=0, le=90 * 24, description="How long the token of an enrolment works, in hours."
+        72.0, gt=0, le=90 * 24, description="How long an enrolment token works, in hours."
     )
     recovery_hold_hours: float = Field(
         72.0,
         ge=0,
         le=90 * 24,
-        description="How long after a recovery what is sealed to the principal stays shut, and the principal does not"
-        " count for the two-person rule, in hours.",
+        description="For how many hours after a recovery the principal cannot open what is sealed to them"
+        " and does not count for the two-person rule.",
     )
     session_seconds: float = Field(
         12 * 3600.0,
         gt=0,
         le=30 * 24 * 3600.0,
-        description="Longest life of a browser's session, used or not.",
+        description="Longest life of a browser session, used or not.",
     )
     session_idle_seconds: float = Field(
-        30 * 60.0, ge=120, le=30 * 86_400, description="A browser's session that is not used this long ends."
+        30 * 60.0, ge=120, le=30 * 86_400, description="A browser session unused for this long ends."
     )
     requests_per_minute: int = Field(
         30_000,
         ge=1,
         le=10_000_000,
-        description="Requests one key may send, over all processes; a minute's worth may come at once.",
+        description="Requests per minute that one key may send, over all processes; a minute's worth may"
+        " come at once.",
     )
     oidc_issuer: str | None = Field(
-        None, description="Address of the provider whose bearer tokens are accepted, as its tokens spell it."
+        None,
+        description="URL of the identity provider whose bearer tokens are accepted, exactly as in the `iss` claim of its tokens.",
     )
     oidc_audience: str | None = Field(
-        None, description="What a token's `aud` must hold; name it for this service."
+        None, description="What a token's `aud` must contain; use a name specific to this service."
     )
     oidc_roles_claim: str = Field(
         "roles",
         min_length=1,
-        description="The claim that lists a person's roles; dots lead into objects: `realm_access.roles`.",
+        description="The claim that lists a person's roles; dots select nested objects: `realm_access.roles`.",
     )
     oidc_role_map: dict[str, Literal["owner", "analyst", "admin", "auditor"]] = Field(
-        {}, description='Roles of the provider as roles here, JSON: {"statistics-office": "owner"}.'
+        {}, description='Mapping from provider roles to roles here, JSON: {"statistics-office": "owner"}.'
     )
 
     @model_validator(mode="before")
@@ -329,14 +347,14 @@ class Settings(BaseSettings):
             msg = "smtp_host needs smtp_sender, and smtp_user and smtp_password come together"
             raise ValueError(msg)
         if self.smtp_security == "none" and self.mode != "embedded":
-            msg = "smtp_security none is for the embedded stack: anybody on the way could read and write the messages"
+            msg = "smtp_security none is only for the embedded stack: anybody on the network path could read and change the messages"
             raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
     def _tokens_are_for_us(self) -> "Settings":
         if self.oidc_issuer is not None and not (self.oidc_audience and self.oidc_role_map):
-            msg = "oidc_issuer needs oidc_audience and oidc_role_map; else any token of the provider would do, or none"
+            msg = "oidc_issuer needs oidc_audience and oidc_role_map; otherwise any token of the provider would be accepted, or none"
             raise ValueError(msg)
         return self
 
@@ -351,8 +369,10 @@ class Settings(BaseSettings):
         except ValueError:
             key = b""
         if len(text) != MASTER_KEY_HEX_LENGTH or len(set(key)) < 2:  # noqa: PLR2004 - one repeated byte is no key
-            # The text of the key must not appear in the message, so the message is constant.
-            msg = "must be 64 hexadecimal digits that are not all alike; make one with: openssl rand -hex 32"
+            # The message is constant, because it must not contain the key.
+            msg = (
+                "must be 64 hexadecimal digits that are not all the same; make one with: openssl rand -hex 32"
+            )
             raise ValueError(msg)
         return value
 
@@ -372,7 +392,7 @@ class Settings(BaseSettings):
 
     @property
     def is_alone(self) -> bool:
-        """Whether this is the one-machine stack that only this machine can reach, where plain HTTP is private."""
+        """Whether this is the one-machine stack, reachable only from this machine, where plain HTTP is private."""
         try:
             loopback = ip_address(self.host).is_loopback
         except ValueError:
@@ -402,7 +422,7 @@ def require_strong_secrets(settings: Settings) -> None:
 def _weakness_of_issuer(issuer: str | None) -> str | None:
     if issuer is None or urlsplit(issuer).scheme == "https":
         return None
-    return "is not an https address: whoever is on the way could forge tokens"
+    return "is not an https URL: anybody on the network path could forge tokens"
 
 
 @cache
@@ -410,7 +430,7 @@ def read_settings() -> Settings:
     """Read the environment once per process.
 
     Raises:
-        pydantic.ValidationError: A setting is missing or malformed; names the setting, never its value.
+        pydantic.ValidationError: A setting is missing or malformed. The error names the setting, never its value.
         WeakSecrets: Outside the embedded stack, a secret that others know or can guess.
     """
     settings = Settings()  # type: ignore[call-arg]  # the fields come from the environment
