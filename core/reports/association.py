@@ -1,4 +1,4 @@
-"""How strongly columns hang together, on one scale for numbers and categories alike."""
+"""Strength of association between columns, on one scale for numbers and categories."""
 
 from itertools import combinations
 
@@ -17,7 +17,7 @@ def associations(codes: Codes, cells: tuple[int, ...]) -> Matrix:
         cells: codes of every column.
 
     Returns:
-        (columns, columns), symmetric, from 0 (independent) to 1 (one tells the other); 1 on the diagonal.
+        (columns, columns), symmetric, from 0 (independent) to 1 (one determines the other); 1 on the diagonal.
     """
     found = np.eye(len(cells))
     for i, j in combinations(range(len(cells)), 2):
@@ -29,13 +29,13 @@ def associations(codes: Codes, cells: tuple[int, ...]) -> Matrix:
 
 
 def cramers_v_of_cells(rows: NDArray[np.int64], columns: NDArray[np.int64], counts: Shares) -> float:
-    """`cramers_v` of a table of which only the cells that have a count are given.
+    """`cramers_v` of a sparse contingency table, given by its nonzero cells.
 
     ``chi2 = n (sum of count^2 / (row sum times column sum) - 1)``.
 
     Args:
-        rows: (cells,) row of each.
-        columns: (cells,) column of each.
+        rows: (cells,) row of each cell.
+        columns: (cells,) column of each cell.
         counts: (cells,) positive.
     """
     of_rows, of_columns = np.bincount(rows, counts), np.bincount(columns, counts)
@@ -48,14 +48,11 @@ def cramers_v(counts: Matrix) -> float:
     """Cramér's V of a contingency table with Bergsma's correction (Journal of the Korean Statistical Society 42, 2013).
 
     ``phi2 = max(0, chi2 / n - (r - 1)(c - 1) / (n - 1))``, ``V = sqrt(phi2 / (min(r', c') - 1))`` with
-    ``r' = r - (r - 1)^2 / (n - 1)`` and likewise ``c'``; without the correction the V of independent columns is above
-    zero and depends on the number of rows. Rows and columns without a count are left out.
-
-    Args:
-        counts: the table.
+    ``r' = r - (r - 1)^2 / (n - 1)`` and likewise ``c'``. Without the correction V of independent columns is
+    above zero and depends on the number of rows. Empty rows and columns are ignored.
 
     Returns:
-        V from 0 to 1; 0 where a column has one value only.
+    V from 0 to 1; 0 if a column has a single value.
     """
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     rows, columns = counts.shape
@@ -67,7 +64,7 @@ def cramers_v(counts: Matrix) -> float:
 
 
 def _corrected(chi2: float, rows: int, columns: int, total: float) -> float:
-    """V of a table of so many rows and columns with a count."""
+    """Corrected V of a table with this many nonempty rows and columns."""
     if min(rows, columns) < 2 or total < 2:  # noqa: PLR2004 - one value goes with everything
         return 0.0
     phi2 = max(0.0, chi2 / total - (rows - 1) * (columns - 1) / (total - 1))

@@ -1,9 +1,9 @@
-"""Attacks on the records behind a synthetic table, each beside what the records of strangers would allow.
+"""Attacks on the training records of a synthetic table, each with a reference: the same attack with other people's records.
 
-A generator that has learnt the law and nothing about single records is as near to them as fresh records of other people
-are, repeats as many of them, and lets as much be guessed about them. So every figure has a reference that is made in the
-same way, of the same number of rows, from real records of other units. The reference is fair: were the synthetic rows
-fresh draws of the real law, both would be alike but for chance.
+A generator that has learnt the distribution and nothing about single records is as close to them as fresh
+records of other people, copies as many of them, and lets an attacker infer as much about them. Every figure
+therefore has a reference, computed in the same way with the same number of rows from real records of other
+units. If the synthetic rows were fresh draws from the real distribution, both would agree up to chance.
 """
 
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from core.reports.halves import Halves
 from core.reports.shares import shares
 
 NEIGHBOURS: Final = 10
-"""How many nearest rows vote on a value that is guessed."""
+"""Number of nearest neighbours that vote on an inferred value."""
 Distances = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closeness:
-    """How near records are to their closest row.
+    """Distances of records to their closest row.
 
     Attributes:
-        records: how many records were attacked.
-        rows: how many rows were searched, of each kind.
-        nearer: share of the records whose closest synthetic row is nearer than their closest record of another unit;
-            ties count half. One half where synthetic rows are fresh draws of the law; well above where records were
-            learnt by heart.
+        records: number of attacked records.
+        rows: number of searched rows, of each kind.
+        nearer: share of the records whose closest synthetic row is nearer than their closest record of
+            another unit; ties count half. One half if synthetic rows are fresh draws from the distribution;
+            well above if records were memorised.
         synthetic: 5 % quantile, median and 95 % quantile of the distance to the closest synthetic row; 0 to 1.
         others: the same to the closest record of another unit.
     """
@@ -45,13 +45,13 @@ class Closeness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
-    """How many rows equal an attacked record in the code of every column.
+    """Exact copies: rows that equal an attacked record in every column's code.
 
     Attributes:
-        rows: how many rows of each kind were looked at.
-        synthetic: share of synthetic rows that do.
-        others: share of real records of other units that do.
-        independent: share of rows that do whose columns are drawn one by one from the real shares.
+    rows: number of rows of each kind.
+    synthetic: share of copies among synthetic rows.
+    others: share of copies among real records of other units.
+    independent: share of copies among rows whose columns are drawn independently from the real marginals.
     """
 
     rows: int
@@ -62,12 +62,12 @@ class Copies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
-    """How well a value is guessed from all other columns of a record, by a vote of the nearest rows.
+    """Attribute inference: a value is guessed from all other columns of a record, by a vote of the nearest rows.
 
     Attributes:
-        marginal: share of right guesses of somebody who always says the most frequent value.
-        synthetic: of somebody who asks the nearest synthetic rows.
-        others: of somebody who asks the nearest real records of other units.
+    marginal: accuracy of always guessing the most frequent value.
+    synthetic: accuracy with the nearest synthetic rows.
+    others: accuracy with the nearest real records of other units.
     """
 
     marginal: float
@@ -76,12 +76,12 @@ class Inference:
 
     @property
     def lead(self) -> float:
-        """What synthetic rows give beyond the most frequent value."""
+        """Advantage of synthetic rows over the most frequent value."""
         return self.synthetic - self.marginal
 
     @property
     def excess(self) -> float:
-        """What they give beyond real records of other people: what no knowledge of the law explains."""
+        """Advantage over real records of other people, which knowledge of the distribution does not explain."""
         return self.synthetic - self.others
 
 
@@ -92,7 +92,7 @@ class Attacks:
     Attributes:
         closeness: distances to the closest row.
         copies: exact copies.
-        inferences: of every column, guessed from the others.
+        inferences: one for every column, guessed from the others.
     """
 
     closeness: Closeness
@@ -104,15 +104,13 @@ def attack(
     real: Halves, synthetic: Codes, columns: tuple[ReportColumn, ...], rng: np.random.Generator, *,
     records: int, rows: int,
 ) -> Attacks:  # fmt: skip
-    """Attack some records with every attack.
+    """Run every attack on some records.
 
     Args:
-        real: the real halves; neither is empty.
-        synthetic: (rows, columns) codes, at least one row.
-        columns: the columns.
-        rng: shuffles columns.
-        records: how many records are attacked at most.
-        rows: how many rows are searched at most.
+    real: the real halves; neither is empty.
+    synthetic: (rows, columns) codes, at least one row.
+    records: maximum number of attacked records.
+    rows: maximum number of searched rows.
     """
     attacked = real.attacked[:records]
     searched = min(rows, len(real.others), len(synthetic))
@@ -133,12 +131,11 @@ def attack(
 
 
 def copies(real: Halves, synthetic: Codes, rng: np.random.Generator) -> Copies:
-    """Count exact copies of attacked records among as many rows of each kind.
+    """Count exact copies of attacked records among equally many rows of each kind.
 
     Args:
-        real: the real halves.
-        synthetic: (rows, columns) codes.
-        rng: shuffles columns against each other.
+    synthetic: (rows, columns) codes.
+    rng: shuffles columns against each other.
     """
     rows = min(len(real.others), len(synthetic))
     alone = np.column_stack([rng.permutation(column) for column in real.others.T])
@@ -151,7 +148,7 @@ def copies(real: Halves, synthetic: Codes, rng: np.random.Generator) -> Copies:
 
 def _closeness(to_made: Distances, to_others: Distances) -> Closeness:
     made, others = to_made.min(axis=1), to_others.min(axis=1)
-    # Sums of float32 in the same order over both: equal rows give equal sums.
+    # float32 sums in the same order on both sides: equal rows give equal sums.
     nearer = (made < others).mean() + (made == others).mean() / 2
     return Closeness(
         records=len(made),
@@ -183,7 +180,7 @@ def _apart(attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn
 def _guessed(
     distances: Distances, attacked: Codes, rows: Codes, index: int, columns: tuple[ReportColumn, ...]
 ) -> float:
-    """The share of records whose value of one column is right by a vote of the nearest rows in all others."""
+    """The share of records for which a vote of the nearest rows, by all other columns, gives the right value."""
     without = distances - _apart(attacked, rows, index, columns) / np.float32(len(columns))
     voters = min(NEIGHBOURS, rows.shape[0])
     nearest = np.argpartition(without, voters - 1, axis=1)[:, :voters]
@@ -197,6 +194,6 @@ def _mode(codes: NDArray[np.integer], column: ReportColumn) -> int:
 
 
 def _lines(codes: Codes) -> NDArray[np.void]:
-    """Every row as one value that can be compared."""
+    """Every row as one comparable value."""
     whole = np.ascontiguousarray(codes, dtype=np.int32)
     return whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()

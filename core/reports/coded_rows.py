@@ -1,4 +1,4 @@
-"""Stored rows become the codes that reports compare; row by row, nothing is learnt from them."""
+"""Encode stored rows as the codes that reports compare; row by row, without learning anything from them."""
 
 from collections.abc import Iterable
 

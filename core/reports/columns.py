@@ -1,4 +1,4 @@
-"""The columns of a coded table as reports see them: names, what each code stands for, how far two codes are apart."""
+"""The columns of a coded table as reports see them: names, labels of codes, distances between codes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,14 +26,13 @@ _KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReportColumn:
-    """One modelled column. All of it is declared, and so public.
+    """One modelled column. All of it is declared and therefore public.
 
     Attributes:
-        name: its name.
-        kind: what it is, in a word or two for people.
-        words: what each code stands for, in code order.
-        places: place of each code on a scale from 0 to 1, NaN for a code without one (a category, a special or
-            missing value); shape (codes,).
+    kind: its kind, for people.
+    words: label of each code, in code order.
+    places: (codes,) position of each code on a scale from 0 to 1, NaN for a code without one (a category, a
+        special or missing value).
     """
 
     name: str
@@ -43,17 +42,17 @@ class ReportColumn:
 
     @property
     def codes(self) -> int:
-        """How many codes there are."""
+        """Number of codes."""
         return len(self.words)
 
     @property
     def is_ordered(self) -> bool:
-        """Whether at least two codes have a place on a scale."""
+        """Whether at least two codes have a position on the scale."""
         return int(np.isfinite(self.places).sum()) > 1
 
     @cached_property
     def distances(self) -> NDArray[np.float32]:
-        """Distance of any two codes, (codes, codes): of two places their difference, of other unequal codes 1."""
+        """(codes, codes) distances: the difference of two positions, 1 for other unequal codes."""
         apart = np.abs(self.places[:, None] - self.places[None, :])
         apart = np.where(np.isfinite(apart), apart, 1.0)
         np.fill_diagonal(apart, 0.0)
@@ -66,7 +65,7 @@ def columns_of(domain: TableDomain) -> tuple[ReportColumn, ...]:
 
 
 def target_of(domain: TableDomain, asked: str | None) -> str:
-    """The column that is predicted from the others: the asked one, else the domain's target, else the last column.
+    """The column to predict: the requested one, else the domain's target, else the last column.
 
     Raises:
         ReportTargetUnknown: no coded column has the name.
@@ -98,7 +97,7 @@ def _scale(codes: int) -> NDArray[np.float64]:
 
 
 def _bins(column: OrderedColumn) -> Sequence[str]:
-    """What the bins hold, as ``low to high``; a bin of one value as that value."""
+    """Labels of the bins as ``low to high``; a single-valued bin is labelled with its value."""
     bins = column.bins
     if isinstance(column, TimeColumn):
         text = day_text if column.kind == "date" else second_text
@@ -109,5 +108,5 @@ def _bins(column: OrderedColumn) -> Sequence[str]:
 
 
 def _number(value: float) -> str:
-    """At most six digits, and thousands set apart instead of powers of ten."""
+    """At most six digits, with thousands separators instead of powers of ten."""
     return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"

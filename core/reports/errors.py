@@ -1,8 +1,8 @@
-"""What goes wrong with reports that compare synthetic rows with real ones.
+"""Errors of reports that compare synthetic rows with real ones.
 
 UnderstudyError
   * InvalidInput
-    x ReportTargetUnknown       422  the named column is not one that is modelled
+    x ReportTargetUnknown       422  the named column is not modelled
     x ReportForTablesOnly       422  the release is one of images
 """
 
@@ -10,24 +10,24 @@ from core.errors import InvalidInput
 
 
 class ReportTargetUnknown(InvalidInput):
-    """The column that a report shall predict is not one of the modelled columns."""
+    """The column to predict is not one of the modelled columns."""
 
     code = "report-target-unknown"
     title = "No such column to predict"
     standing_remedy = "Name a column of the domain that is neither ignored nor the privacy unit, or none."
 
     def __init__(self) -> None:
-        super().__init__("The target names no modelled column of the domain.")
+        super().__init__("The target is not a modelled column of the domain.")
 
 
 class ReportForTablesOnly(InvalidInput):
     """The release generates images; an owner report compares tables."""
 
     code = "report-for-tables-only"
-    title = "Owner reports are of tables"
+    title = "Owner reports are for tables only"
     standing_remedy = (
-        "Look at the contact sheet of the release; a service measures utility reports of images, too."
+        "Look at the contact sheet of the release; utility reports are available for images, too."
     )
 
     def __init__(self) -> None:
-        super().__init__("an owner report compares the columns of tables; this release generates images.")
+        super().__init__("An owner report compares the columns of tables; this release generates images.")

@@ -1,4 +1,4 @@
-"""Two halves of a private table by privacy unit: one is attacked, the other says what strangers' records would give."""
+"""A private table split in two halves by privacy unit: one is attacked, the other serves as reference."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ class Halves:
     """The two halves, each in a random order.
 
     Attributes:
-        attacked: (rows, columns) codes of the units that are attacked.
-        others: (other rows, columns) codes of all other units: records of the same law, of other people.
+        attacked: (rows, columns) codes of the attacked units.
+        others: (other rows, columns) codes of all other units: other people's records from the same distribution.
     """
 
     attacked: Codes
@@ -22,12 +22,11 @@ class Halves:
 
 
 def halves(codes: Codes, units: NDArray[np.integer], rng: np.random.Generator) -> Halves:
-    """Split by unit, so that no unit has records in both halves.
+    """Split by unit: no unit has records in both halves.
 
     Args:
-        codes: (rows, columns) codes.
-        units: (rows,) the unit of every record.
-        rng: which units go where, and the order of the records.
+    codes: (rows, columns) codes.
+    units: (rows,) the unit of every record.
     """
     known, unit_of_row = np.unique(units, return_inverse=True)
     is_attacked = rng.permutation(len(known)) < (len(known) + 1) // 2

@@ -1,8 +1,8 @@
-"""Train on synthetic, test on real (TSTR), beside train on real, test on real (TRTR).
+"""Train on synthetic, test on real (TSTR), compared with train on real, test on real (TRTR).
 
-The column to be predicted is a question with a few answers: of a category its most frequent values and the rest; of a
-number whether it is above the middle of the real values. The same models, the same number of rows for training and the same
-real rows for the test, so that what differs is the rows learnt from.
+The target becomes a classification task with a few classes: for a category its most frequent values and the
+rest; for a number whether it is above the real median. Models, number of training rows and real test rows are
+the same, so only the training rows differ.
 """
 
 import warnings
@@ -19,11 +19,11 @@ from core.reports.halves import Halves
 from core.reports.shares import shares
 
 MOST_ANSWERS: Final = 10
-"""A target with more values is asked for the most frequent ones and the rest."""
+"""Maximum number of classes; further values are merged into the rest."""
 _MOST_STEPS: Final = 200
 _TREES: Final = 60
 _MOST_CATEGORIES: Final = 255
-"""What the trees take as one categorical column."""
+"""Largest cardinality that the trees accept as a categorical column."""
 _PAIR: Final = 2
 REST: Final = "any other"
 Features = NDArray[np.float64]
@@ -33,13 +33,12 @@ Asking = Callable[[NDArray[np.integer]], Answers]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How good one model is on the real test rows.
+    """Scores of one model on the real test rows.
 
     Attributes:
-        model: its name for people.
-        accuracy: share of right answers.
-        balanced_accuracy: mean over the answers of the share that is found.
-        auroc: area under the curve for a question of two answers, else None.
+    model: its name for people.
+    balanced_accuracy: mean recall over the classes.
+    auroc: area under the ROC curve with two classes, else None.
     """
 
     model: str
@@ -50,16 +49,16 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """What models learn from synthetic and from real rows.
+    """Scores of models trained on synthetic and on real rows.
 
     Attributes:
-        question: what is predicted, in words.
-        answers: the possible answers.
-        trained_rows: rows that each model learnt from.
-        tested_rows: real rows that each is tested on, of units whose records no model learnt from.
-        majority: accuracy of always giving the answer most frequent in the real training rows.
-        from_synthetic: the models that learnt from synthetic rows.
-        from_real: the same models that learnt from real rows.
+    question: the task, in words.
+    answers: the classes.
+    trained_rows: training rows of each model.
+    tested_rows: real test rows, of units that no model was trained on.
+    majority: accuracy of always predicting the most frequent class of the real training rows.
+    from_synthetic: models trained on synthetic rows.
+    from_real: the same models trained on real rows.
     """
 
     question: str
@@ -77,14 +76,13 @@ def learn(
     """Train and test.
 
     Args:
-        real: the real halves: one is learnt from, the other is the test.
-        synthetic: (rows, columns) codes.
-        columns: the columns.
-        target: position of the column that is predicted.
-        rows: how many rows are learnt from, and tested on, at most.
+    real: the real halves: one for training, the other for testing.
+    synthetic: (rows, columns) codes.
+    target: index of the column to predict.
+    rows: maximum number of training rows, and of test rows.
 
     Returns:
-        The scores; None where there is nothing to learn: a single column, or a single answer among the rows of a kind.
+    The scores; None if there is nothing to learn: a single column, or a single class among the rows of a kind.
     """
     question, answers, ask = _question(columns[target], real.attacked[:, target])
     trained = min(rows, len(real.attacked), len(synthetic))
@@ -133,7 +131,7 @@ def _question(column: ReportColumn, codes: NDArray[np.integer]) -> tuple[str, tu
 def _scores(
     trained: Codes, told: Answers, tests: Codes, truth: Answers, columns: tuple[ReportColumn, ...], target: int
 ) -> list[Score]:  # fmt: skip
-    """Learn from some rows and score on the tests."""
+    """Train on some rows and score on the test rows."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -150,7 +148,7 @@ def _scores(
     )
     line = LogisticRegression(max_iter=_MOST_STEPS)
     found = []
-    # One thread: the same sums in the same order, and no threads that spin where the machine has other work.
+    # One thread: sums in a fixed order, and no busy-waiting threads on a shared machine.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name, model, prepare in (
@@ -179,7 +177,7 @@ def _score(name: str, model: Any, tests: Features, truth: Answers) -> Score:  # 
 
 
 def _one_hot(codes: Codes, columns: tuple[ReportColumn, ...], chosen: list[int]) -> Features:
-    """Places as they are, every code without a place as an indicator."""
+    """Positions as they are, and an indicator for every code without a position."""
     blocks = []
     for index in chosen:
         column = columns[index]

@@ -1,7 +1,8 @@
-"""Everything an owner report says, as numbers: real rows beside synthetic ones. NOT differentially private.
+"""The figures of an owner report, which compares real with synthetic rows. NOT differentially private.
 
-Nothing here may go anywhere but into a report that is sealed for the owner of the rows (`core.reports.owner_files`). All
-sizes and seeds are public constants, so that the work does not depend on rows more than reading them does.
+The figures may only go into a report sealed for the owner of the rows (`core.reports.owner_files`). All
+sizes and seeds are public constants, so the amount of work depends on the rows no more than reading them
+does.
 """
 
 from collections.abc import Callable
@@ -20,16 +21,16 @@ from core.reports.learning import Learning, learn
 from core.reports.shares import Matrix, Shares, pair_variations, sampling_variation, shares
 
 SEED: Final = 20_261_122
-"""Of every draw and every shuffle of a report. Public: a report is the same however often it is made."""
+"""Seed of every draw and shuffle. Public and fixed: making a report again gives the same report."""
 SYNTHETIC_ROWS: Final = 20_000
 REAL_ROWS: Final = 100_000
-"""Of a larger table so many records are drawn at random, and the report speaks of those."""
+"""A larger table is subsampled at random to this many records."""
 LEARNING_ROWS: Final = 10_000
 ATTACKED_RECORDS: Final = 1_000
 SEARCHED_ROWS: Final = 5_000
 
 Draw = Callable[[int, np.random.Generator], Codes]
-"""Draws so many synthetic rows."""
+"""Draws a number of synthetic rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,12 +38,11 @@ class ColumnCompared:
     """One column in both tables.
 
     Attributes:
-        column: the column.
-        real: (codes,) shares among the real rows.
-        synthetic: (codes,) shares among the synthetic rows.
-        variation: total variation of the two.
-        by_chance: what two samples of one law and these sizes would show.
-        pairs: mean total variation of the pairs with every other column; None of a single column.
+    real: (codes,) shares among the real rows.
+    synthetic: (codes,) shares among the synthetic rows.
+    variation: their total variation distance.
+    by_chance: expected distance between two samples of these sizes from one distribution.
+    pairs: mean total variation of the pairs with every other column; None for a single column.
     """
 
     column: ReportColumn
@@ -55,18 +55,17 @@ class ColumnCompared:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OwnerReportContents:
-    """A whole report.
+    """A complete report.
 
     Attributes:
-        real_rows: real rows that were compared.
-        synthetic_rows: synthetic rows that were compared.
-        columns: every column in both tables.
-        target: position of the column that is predicted.
-        pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
-        real_association: (columns, columns) Cramér's V among the real rows.
-        synthetic_association: the same among the synthetic rows.
-        learning: train on synthetic, test on real; None where there is nothing to learn.
-        attacks: attacks on the real records; None of fewer than two units.
+    real_rows: number of compared real rows.
+    synthetic_rows: number of compared synthetic rows.
+    target: index of the column to predict.
+    pair_errors: (columns, columns) total variation of every pair; of single columns on the diagonal.
+    real_association: (columns, columns) Cramér's V among the real rows.
+    synthetic_association: the same among the synthetic rows.
+    learning: train on synthetic, test on real; None if there is nothing to learn.
+    attacks: attacks on the real records; None with fewer than two units.
     """
 
     real_rows: int
@@ -88,9 +87,7 @@ def measure(
     Args:
         real: (rows, columns) codes of the real rows, at least one row.
         units: (rows,) the privacy unit of every row.
-        draw: draws synthetic rows.
-        columns: the columns.
-        target: name of the column that is predicted.
+        target: name of the column to predict.
     """
     rng = np.random.default_rng(SEED)
     if len(real) > REAL_ROWS:

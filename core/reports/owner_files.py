@@ -1,7 +1,7 @@
-"""Where an owner report lies and how it is sealed: under the data key of the dataset, so that it is destroyed with it.
+"""Storage of owner reports: sealed under the dataset's data key, and therefore destroyed with it.
 
-The objects are in the dataset's own folder, which a deletion empties. Files are filled up to a length that follows
-from the domain (`core.reports.owner_size`), so that what the store tells of them says nothing about rows.
+The objects are in the dataset's folder, which a deletion empties. Files are padded to a length that follows
+from the domain (`core.reports.owner_size`), so object sizes reveal nothing about rows.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ STEP_BYTES: Final = 256 * 1024
 
 
 def report_key(dataset_id: UUID, report_id: UUID, fence: int) -> str:
-    """Where the report of one attempt lies."""
+    """The object key of one attempt's report."""
     return f"datasets/{dataset_id}/report-{report_id}-{fence}.sealed"
 
 
@@ -22,15 +22,13 @@ def write_report(store: ObjectStore, key: str, html: str, *, data_key: bytes, ro
     """Seal a report and store it.
 
     Args:
-        store: where.
-        key: of `report_key`; it is part of what is sealed.
-        html: the whole file.
+        key: from `report_key`; it is authenticated with the content.
         data_key: the dataset's unwrapped data key.
-        room: how many bytes any report on this domain has room in; a file is filled up to that, in steps.
+        room: size in bytes that fits any report on this domain; the file is padded to it, in steps.
     """
     content = html.encode()
     steps = -(-max(len(content), room) // STEP_BYTES)
-    # HTML ends as well with spaces.
+    # Trailing spaces are harmless in HTML.
     filled = content.ljust(steps * STEP_BYTES)
     store.put_bytes(key, seal_bytes(data_key, filled, context=key))
 

@@ -1,7 +1,7 @@
-"""an owner report as one HTML file: for its owner alone, readable without a network, without any script.
+"""An owner report as one HTML file: for the owner only, readable offline, without scripts.
 
-The file refuses everything by a content security policy of its own, so it stays what it is when it is opened from a disk.
-The mark that it is not differentially private stays on the screen wherever one scrolls, and on every printed page.
+The file's own content security policy forbids loading anything, also when it is opened from disk. The mark
+that it is not differentially private stays visible while scrolling and on every printed page.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from core.reports.owner_style import STYLE
 
 MARK: Final = "Not differentially private – do not share"
 MAPPED: Final = 40
-"""How many columns a map of pairs shows; of more, those with the largest errors."""
+"""Maximum number of columns in a map of pairs; beyond it those with the largest errors are shown."""
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _LEGEND: Final = '<p class="fine"><span class="key r"></span>real<span class="key s"></span>synthetic</p>'
 
@@ -29,8 +29,8 @@ class Subject:
     """What a report is about.
 
     Attributes:
-        title: what people call the dataset.
-        facts: names and values that say which release it is, in the order in which they are shown; all public.
+        title: display name of the dataset.
+        facts: names and values that identify the release, in display order; all public.
     """
 
     title: str
@@ -38,9 +38,9 @@ class Subject:
 
 
 LONGEST_ACCOUNT: Final = 10_000
-"""Characters of a failure's account that are kept, the last ones: its file must not be longer than a report's."""
+"""Characters kept from the end of a failure's account: its file must not be longer than a report."""
 FAILED: Final = '<meta name="understudy-report" content="failed">'
-"""Stands in a file that says why there is no report."""
+"""Marks a file that explains why there is no report."""
 
 
 def render(subject: Subject, contents: OwnerReportContents) -> str:
@@ -54,9 +54,9 @@ def render(subject: Subject, contents: OwnerReportContents) -> str:
 
 
 def render_failure(subject: Subject, account: str) -> str:
-    """The file in place of a report that could not be made, with the account of the failure, which may quote rows.
+    """The file in place of a report that could not be made, with an account of the failure, which may quote rows.
 
-    It is sealed and stored like a report, so that nobody but the owner can tell one from the other.
+    It is sealed and stored like a report, so only the owner can tell them apart.
     """
     kept = escape(account[-LONGEST_ACCOUNT:])
     body = f'<h2>The report could not be made</h2>{labels.FAILURE}<pre class="card">{kept}</pre>'
@@ -132,7 +132,7 @@ def _pair_map(contents: OwnerReportContents) -> Iterator[str]:
     yield labels.PAIRS
     shown = _mapped(contents)
     if len(shown) < len(contents.columns):
-        yield f'<p class="fine">The {len(shown)} of {len(contents.columns)} columns with the largest errors.</p>'
+        yield f'<p class="fine">Showing the {len(shown)} of {len(contents.columns)} columns with the largest errors.</p>'
     errors = contents.pair_errors[np.ix_(shown, shown)]
     yield '<div class="card">' + heat_map(_names(contents, shown), errors, full=max(0.2, float(errors.max())), said=_whole) + "</div>"  # fmt: skip
 
@@ -156,7 +156,7 @@ def _association(contents: OwnerReportContents) -> Iterator[str]:
 def _learning(contents: OwnerReportContents) -> Iterator[str]:
     found = contents.learning
     if found is None:
-        yield "<p>There is nothing to learn: one column, one answer, or one unit.</p>"
+        yield "<p>There is nothing to learn: there is only one column, one class or one unit.</p>"
         return
     yield labels.learning(found)
     yield _rows(("Model", "Learnt from", "Accuracy", "Balanced accuracy", "AUROC"), _scores(found))
@@ -202,10 +202,10 @@ def _limits(contents: OwnerReportContents) -> Iterator[str]:
 
 _SECTIONS: Final[Sequence[tuple[str, str, Callable[[OwnerReportContents], Iterator[str]]]]] = (
     ("short", "In short", _short),
-    ("columns", "Every column, real beside synthetic", _columns),
+    ("columns", "Every column, real and synthetic", _columns),
     ("table", "Every column in numbers", _table),
     ("pairs", "Pairs of columns", _pair_map),
-    ("association", "How columns hang together", _association),
+    ("association", "Association of columns", _association),
     ("learning", "What can be learnt from it", _learning),
     ("attacks", "Privacy attacks", _attacks),
     ("limits", "What this report does not say", _limits),
@@ -213,7 +213,7 @@ _SECTIONS: Final[Sequence[tuple[str, str, Callable[[OwnerReportContents], Iterat
 
 
 def _rows(heads: Sequence[str], rows: Iterator[tuple[str, list[str]]]) -> str:
-    """A table whose first column names the row; what holds digits stands to the right."""
+    """A table whose first column names the row; numbers are right-aligned."""
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(f'<td class="{"" if cell[:1].isalpha() else "n"}">{escape(cell)}</td>' for cell in cells)
@@ -228,7 +228,7 @@ def _rows(heads: Sequence[str], rows: Iterator[tuple[str, list[str]]]) -> str:
 
 
 def _mapped(contents: OwnerReportContents) -> list[int]:
-    """The columns that maps show, in file order."""
+    """The columns shown in maps, in file order."""
     worst = np.argsort(-contents.pair_errors.mean(axis=1), kind="stable")[:MAPPED]
     return sorted(int(index) for index in worst)
 

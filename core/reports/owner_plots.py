@@ -1,6 +1,6 @@
-"""Plots of an owner report as SVG inside the HTML: two shares of a column side by side, and maps of pairs.
+"""Inline SVG plots of an owner report: the two distributions of a column, and maps of pairs.
 
-No number is drawn with more digits than it has worth; every text is escaped.
+Numbers are drawn with as many digits as are meaningful; every text is escaped.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,24 +13,24 @@ from core.reports.owner_contents import ColumnCompared
 from core.reports.shares import Matrix, Shares
 
 SHOWN_VALUES: Final = 10
-"""How many categories of a column are drawn; the rest is one bar."""
+"""Maximum number of categories drawn; the rest is one bar."""
 _CELL: Final = 30
 _NAME: Final = 150
 _HEAD: Final = 22
 _VALUES_UP_TO: Final = 18
-"""In maps of more columns than this the values are not written into the cells."""
+"""Maps of more columns than this do not write values into the cells."""
 _LONGEST_NAME: Final = 20
 _STRONG: Final = 0.6
-"""From this strength on a cell is so dark, or so bright, that its value is written in another colour."""
+"""From this strength on a cell's value is written in a contrasting colour."""
 
 
 def percent(share: float) -> str:
-    """A share for people; tiny ones are not called nothing."""
+    """A share as a percentage; tiny shares are not rounded to zero."""
     return "<\u202f0.1\u202f%" if 0 < share < 0.001 else f"{100 * share:.1f}\u202f%"  # noqa: PLR2004 - a tenth of a percent
 
 
 def column_plot(compared: ColumnCompared) -> str:
-    """The shares of a column: of an ordered one a histogram, and a table of what has no place on the scale."""
+    """The shares of a column: a histogram for an ordered one, and a table of codes without a position on the scale."""
     column = compared.column
     if not column.is_ordered or column.codes <= SHOWN_VALUES:
         return _bars(column.words, compared.real, compared.synthetic)
@@ -83,11 +83,10 @@ def heat_map(
     """A square map of pairs of columns.
 
     Args:
-        names: of the columns, in order.
-        values: (columns, columns) from 0.
+        values: (columns, columns), nonnegative.
         full: the value of the darkest cell.
-        kind: a further class of the cells.
-        said: a value in words, for the cell and who points at it.
+        kind: an additional CSS class of the cells.
+        said: formats a value for the cell and its tooltip.
     """
     count = len(names)
     width, height = _NAME + _CELL * count, _HEAD + _CELL * count

@@ -1,7 +1,8 @@
-"""How long an owner report on a domain may become: a public number, up to which every file about it is filled.
+"""An upper bound on the length of an owner report, from public facts: every file is padded to it.
 
-The store tells how long its objects are. A report on many columns is long, how long depends a little on what it says, and the
-account of a failure is short; filled up to what the longest report on these columns would take they are alike.
+The store reveals the length of its objects. A report's length depends on its columns and slightly on its
+contents, and an account of a failure is short; padded to the bound for these columns they are
+indistinguishable.
 """
 
 from collections.abc import Sequence
@@ -11,18 +12,14 @@ from typing import Final
 from core.reports.columns import ReportColumn
 from core.reports.owner_page import MAPPED
 
-# Bytes, each above what the page writes (tests hold it against pages of many kinds).
+# Bytes, each above what the page writes (tests compare with pages of many kinds).
 _PAGE: Final = 64 * 1024
 _COLUMN, _CODE = 8000, 45
 _MAPS, _CELL, _LINE = 4, 260, 300
 
 
 def most_bytes(columns: Sequence[ReportColumn]) -> int:
-    """More bytes than a report on these columns takes.
-
-    Args:
-        columns: the modelled columns; all of it is declared, and so public.
-    """
+    """Upper bound on the bytes of a report on these columns, from public facts only."""
     names = sorted((_length(column.name) for column in columns), reverse=True)
     mapped = names[:MAPPED]
     count = len(mapped)

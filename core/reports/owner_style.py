@@ -1,4 +1,4 @@
-"""The look of an owner report: one style sheet inside the file, light and dark, for phones, desks and paper."""
+"""The inline style sheet of an owner report: light and dark, for phones, desktops and print."""
 
 from typing import Final
 

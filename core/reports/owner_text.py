@@ -1,6 +1,6 @@
-"""What an owner report says in words: what each figure is, what it shows, and what it does not.
+"""The prose of an owner report: what each figure is, what it shows, and what it does not.
 
-Constant sentences are HTML; whatever comes from a table is escaped.
+Constant sentences are HTML; text from a table is escaped.
 """
 
 from collections.abc import Iterator
@@ -14,34 +14,44 @@ from core.reports.owner_plots import percent
 
 PURPOSE: Final = (
     "This report compares synthetic rows with the <strong>real rows</strong>, for the owner of the real rows and nobody else. "
-    "It cost no budget because it is sealed: the service shows it to the owner alone."
+    "It cost no budget because it is sealed: the service shows it only to the owner."
 )
 WARNING: Final = (
-    "<p><strong>Whatever you do because of this report is outside the promise of differential privacy.</strong> To publish a "
-    "figure from it, to pass it on, or to choose among several releases by it and to publish the choice, tells something about "
-    "the real rows that no budget was charged for. To tell others how good a release is, order a <em>charged</em> report.</p>"
+    "<p><strong>Whatever you do because of this report is outside the promise of differential"
+    " privacy.</strong> Publishing a "
+    "figure from it, passing it on, or choosing among several releases by it and publishing the choice"
+    " reveals something about "
+    "the real rows that no budget was charged for. To tell others how good a release is, order a"
+    " <em>utility</em> report.</p>"
 )
 FAILURE: Final = (
-    "<p>What follows is the account of the failure, of a long one its end, for you alone: it may quote values of rows. To others this file looks "
-    "like any report, from its size to the audit log. Delete it and order the report again once the cause is gone.</p>"
+    "<p>Below is the account of the failure, or its end if it is long, for you alone: it may quote values of"
+    " rows. To others "
+    "this file looks like any report, from its size to the audit log. Delete it and order the report again"
+    " once the cause is "
+    "gone.</p>"
 )
 COLUMNS: Final = (
-    "<p>The shares of every value. The <em>distance</em> is the total variation: the part of the rows that would have to change "
-    "their value for the shares to be alike; <em>by chance</em> is the distance that two samples of one law and of these sizes "
-    "would show.</p>"
+    "<p>The shares of every value. The <em>distance</em> is the total variation: the share of the rows that"
+    " would have to change "
+    "their value for the shares to be equal; <em>by chance</em> is the expected distance between two samples"
+    " of these sizes "
+    "from one distribution.</p>"
 )
 EVERY_COLUMN: Final = (
     "<p>The distance of the column, the mean distance of its pairs with every other column, and how often an attacker who knows "
     "all other values of a record guesses this one right (see “Privacy attacks”): <em>lead</em> is synthetic minus marginal, "
-    "<em>excess</em> synthetic minus other people, in points of a hundred.</p>"
+    "<em>excess</em> synthetic minus other people, in percentage points.</p>"
 )
 PAIRS: Final = (
-    "<p>The total variation of the shares of every pair of columns, in percent; on the diagonal of single columns. Pairs of "
-    "columns with many values differ by chance alone: what counts is which cells stand out.</p>"
+    "<p>The total variation of the shares of every pair of columns, in percent; the diagonal shows single"
+    " columns. Pairs of "
+    "columns with many values differ by chance alone: look for cells that stand out.</p>"
 )
 ASSOCIATION: Final = (
-    "<p>Cramér’s V of every two columns, corrected for the number of rows: 0 where they are independent, 1 where one tells the "
-    "other. Numbers count in their declared bins, so that they and categories stand on one scale.</p>"
+    "<p>Cramér’s V of every two columns, corrected for the number of rows: 0 if they are independent, 1 if"
+    " one determines the "
+    "other. Numbers are compared in their declared bins, so they and categories share one scale.</p>"
 )
 LEARNING_LIMITS: Final = (
     '<p class="fine">The test rows are of units that the models have not seen; the generator has, because it was trained on all '
@@ -49,8 +59,9 @@ LEARNING_LIMITS: Final = (
 )
 ATTACKS: Final = (
     "<p>The real records are split in two halves by privacy unit. One half is attacked, with synthetic rows and, to compare, with "
-    "the records of the other half: of other people. A generator that has learnt the law, and nothing about single records, does "
-    "about as well as those; so what shows a leak is an <em>excess</em> over them, not the figure itself.</p>"
+    "the records of the other half: of other people. A generator that has learnt the distribution, and"
+    " nothing about single records, "
+    "does about as well as those: a leak shows as an <em>excess</em> over them, not in the figure itself.</p>"
 )
 CLOSENESS_LIMITS: Final = (
     '<p class="fine">It would show a generator that repeats what it was trained on. It does not show that nothing leaks: a '
@@ -70,12 +81,12 @@ _NO_LEAK: Final = 0.03
 
 
 def signed(share: float) -> str:
-    """A difference of shares in points of a hundred, with its sign."""
+    """A difference of shares in percentage points, with its sign."""
     return f"{100 * share:+.1f}".replace("-", "\u2212")
 
 
 def in_short(contents: OwnerReportContents) -> Iterator[tuple[str, str, str]]:
-    """The figures of the first screen: value, what it is, what to hold it against."""
+    """The figures of the first screen: value, meaning, reference."""
     count = len(contents.columns)
     chance = sum(compared.by_chance for compared in contents.columns) / count
     yield (
@@ -99,7 +110,7 @@ def in_short(contents: OwnerReportContents) -> Iterator[tuple[str, str, str]]:
         yield (
             percent(found.closeness.nearer),
             "of records have a synthetic row nearer than any record of other people",
-            "about 50 % where nothing was learnt by heart; more would be a warning",
+            "about 50 % if nothing was memorised; more would be a warning",
         )
         yield (
             percent(found.copies.synthetic),
@@ -110,29 +121,31 @@ def in_short(contents: OwnerReportContents) -> Iterator[tuple[str, str, str]]:
         yield (
             f"{signed(told.excess)} points",
             f"excess in guessing “{contents.columns[contents.target].column.name}”",
-            "above 0: synthetic rows tell more than other people’s records do",
+            "above 0: synthetic rows reveal more than other people’s records do",
         )
 
 
 def learning(found: Learning) -> str:
-    """What was learnt, from how many rows."""
+    """The learning task, and the numbers of rows."""
     return (
         f"<p>The same models are trained on {found.trained_rows:,} synthetic and on {found.trained_rows:,} real rows, and asked "
-        f"on {found.tested_rows:,} real rows of other units for {escape(found.question)}. The nearer the scores, the more of "
-        "what the columns say about each other has been kept.</p>"
+        f"on {found.tested_rows:,} real rows of other units for {escape(found.question)}. The closer the"
+        " scores, the more of "
+        "the dependence between columns has been kept.</p>"
     )
 
 
 def closeness(found: Closeness) -> str:
     """How near records are to synthetic rows."""
     verdict = (
-        "Synthetic rows are nearer than strangers’ records are: look at what was learnt by heart."
+        "Synthetic rows are nearer than other people’s records: check for memorised records."
         if found.nearer > 0.5 + _NO_LEAK
         else "Synthetic rows are no nearer to the records than records of other people are."
     )
     return (
         f"<p>For {found.records:,} records the closest of {found.rows:,} synthetic rows and the closest of {found.rows:,} records "
-        "of other people were looked for. Distance 0 is an equal row, 1 a row that differs as much as it can in every column. "
+        "of other people were found. Distance 0 is an equal row, 1 a row that differs as much as possible in"
+        " every column. "
         f"For <strong>{percent(found.nearer)}</strong> of the records the synthetic row is the nearer one (ties count half; 50 % "
         f"would be even). {verdict}</p>"
     )
@@ -141,14 +154,14 @@ def closeness(found: Closeness) -> str:
 def copies(found: Copies) -> str:
     """How many synthetic rows are copies."""
     verdict = (
-        "more than chance and law explain: look at what was learnt by heart"
+        "more than chance and the distribution explain: check for memorised records"
         if found.synthetic > found.others + _NO_LEAK
-        else "not more than the law explains"
+        else "no more than the distribution explains"
     )
     return (
         f"<p>Of {found.rows:,} rows of each kind, those that equal one of the attacked records in every column as it is coded: "
-        f"<strong>{verdict}</strong>. Rows whose columns are drawn independently of each other say how many there would be were "
-        "nothing kept but single columns.</p>"
+        f"<strong>{verdict}</strong>. Rows whose columns are drawn independently show how many there would be if "
+        "only single columns had been kept.</p>"
     )
 
 
@@ -164,16 +177,17 @@ def inference(found: Inference, name: str) -> str:
 
 
 def limits(contents: OwnerReportContents, *, seed: int) -> str:
-    """What the report is made of, and what it cannot say."""
+    """The basis and the limits of the report."""
     sampled = (
-        f"<li>Of the real rows a random {REAL_ROWS:,} were looked at.</li>"
+        f"<li>A random sample of {REAL_ROWS:,} real rows was compared.</li>"
         if contents.real_rows == REAL_ROWS
         else ""
     )
     return (
         "<ul><li>It is no proof of privacy. The proof is the guarantee on the certificate, which holds against every attack; the "
-        "attacks here are few, and their figures have chance in them of a few points of a hundred.</li>"
-        "<li>It is not for comparing many releases in order to publish the best: that choice would tell of the real rows. A "
+        "attacks here are few, and chance moves their figures by a few percentage points.</li>"
+        "<li>It is not for comparing many releases in order to publish the best: that choice would reveal"
+        " something about the real rows. A "
         "<em>selection</em> among candidates pays for such a choice.</li>"
         f"<li>It speaks of {contents.synthetic_rows:,} synthetic rows drawn with the fixed public seed {seed}, and of "
         f"{contents.real_rows:,} real rows; made again, it says the same.</li>{sampled}"

@@ -1,4 +1,4 @@
-"""How far the shares of values, and of pairs of values, are apart in two coded tables."""
+"""Distances between the marginal and pairwise distributions of two coded tables."""
 
 from itertools import combinations
 from typing import Final
@@ -12,9 +12,9 @@ Shares = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _NORMAL_MEAN: Final = np.sqrt(2 / np.pi)
-"""Mean of the absolute value of a standard normal variable."""
+"""Mean absolute value of a standard normal variable."""
 MOST_CELLS: Final = 2**20
-"""Pairs of codes of two columns up to which all are counted; of more, those that occur."""
+"""Up to this many cells a contingency table is dense; beyond it only occurring cells are counted."""
 
 
 def shares(codes: NDArray[np.integer], cells: int) -> Shares:
@@ -22,27 +22,26 @@ def shares(codes: NDArray[np.integer], cells: int) -> Shares:
 
     Args:
         codes: (rows,) integers below `cells`.
-        cells: how many codes there are.
 
     Returns:
-        (cells,) numbers that sum to 1; zeros of an empty table.
+        (cells,) numbers that sum to 1; zeros for an empty table.
     """
     counts = np.bincount(codes, minlength=cells).astype(np.float64)
     return counts / max(1, len(codes))
 
 
 def variation(first: Shares, second: Shares) -> float:
-    """Total variation: half the sum of absolute differences; 0 for equal laws, 1 for laws that share no value."""
+    """Total variation: half the sum of absolute differences; 0 for equal distributions, 1 for disjoint ones."""
     return float(np.abs(first - second).sum() / 2)
 
 
 def sampling_variation(law: Shares, *, first_rows: int, second_rows: int) -> float:
-    """The total variation to expect of two samples of one and the same law, by the normal approximation.
+    """Expected total variation between two samples from one distribution, by the normal approximation.
 
     ``sum_k sqrt(2 / pi) sqrt(p_k (1 - p_k) (1 / n + 1 / m)) / 2``: what a perfect generator would show.
 
     Args:
-        law: (cells,) the law.
+        law: (cells,) the distribution.
         first_rows: size n of the first sample.
         second_rows: size m of the second.
     """
@@ -83,7 +82,7 @@ def joint_counts(codes: Codes, i: int, j: int, cells: tuple[int, ...]) -> Matrix
 def occurring_counts(
     codes: Codes, i: int, j: int, cells: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Shares]:
-    """The cells of the contingency table of two columns that have a count: their codes of i, of j, and their counts."""
+    """The nonempty cells of the contingency table of two columns: their codes of i, of j, and their counts."""
     places, counts = np.unique(_joint(codes, i, j, cells), return_counts=True)
     return places // cells[j], places % cells[j], counts.astype(np.float64)
 

@@ -1,7 +1,8 @@
-"""A utility report: noisy errors of a release against its dataset, as a signed document that explains itself.
+"""A utility report (in tables and API: charged report): noisy errors of a release, as a signed, self-explanatory document.
 
-A worker's child hands over the noisy terms and what is public; whoever publishes makes this of it, adds the ledger's
-links and signs. Everything about the dataset in it is post-processing of the terms (`models.reports.utility`).
+A worker's child returns the noisy terms and the public references. The publishing process assembles the
+document, adds the ledger's links and signs it. All it says about the dataset is post-processing of the terms
+(`models.reports.utility`).
 """
 
 import math
@@ -32,18 +33,18 @@ _REPORTS: Final = UUID("0d7a4b34-9a3e-4a0b-8f0e-6a1f6f0f2c11")
 
 
 def report_id_of(job_id: UUID) -> UUID:
-    """The report of a job: fixed by the job, so that a resumed job signs the same report."""
+    """The report id of a job, derived from the job, so a resumed job signs the same report."""
     return uuid5(_REPORTS, job_id.hex)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What left the private rows, and what it is read against; every list in the order of the plan's terms.
+    """The released noisy terms and their references; every list in the order of the plan's terms.
 
     Attributes:
-        noisy: Of every kind the noisy shares.
-        references: Of columns and pairs the error by chance; of the score what the classifier reaches on synthetic rows,
-            and their most frequent class.
+    noisy: The noisy shares by kind.
+    references: For columns and pairs the error by chance; for the score the classifier's accuracy on
+        synthetic rows and the share of their most frequent class.
     """
 
     noisy: Mapping[str, Sequence[float]]
@@ -51,10 +52,10 @@ class Measurement:
 
     @classmethod
     def of_terms(cls, plan: ReportPlan, terms: Json, references: Json) -> Self:
-        """Read what a child hands over: terms in records, divided here by twice the declared size.
+        """Read a child's result: terms in records, divided here by twice the declared size.
 
         Raises:
-            ExecutionDiffers: it has not the plan's terms, or one that is not a finite number.
+            ExecutionDiffers: the terms are not the plan's, or one is not a finite number.
         """
         try:
             shares = {
@@ -77,7 +78,7 @@ class Measurement:
 
     @classmethod
     def of_results(cls, results: Json) -> Self:
-        """Read it off a report's results."""
+        """Read it from a report's results."""
         rows = {"columns": results["columns"], "pairs": results["pairs"]}
         noisy = {kind: [row["noisy"] for row in found] for kind, found in rows.items() if found}
         references = {kind: [row["by_chance"] for row in found] for kind, found in rows.items() if found}
@@ -87,7 +88,7 @@ class Measurement:
         return cls(noisy=noisy, references=references)
 
     def results(self, plan: ReportPlan) -> dict[str, Any]:
-        """What the noisy shares say, as they stand in a report; a function of them and of public facts alone."""
+        """The results section of a report: a function of the noisy shares and public facts only."""
         stds = {kind: std_of_share(std, plan.declared_size) for kind, std in plan.noise_stds.items()}
         names = plan.columns
         couples = [[one, other] for index, one in enumerate(names) for other in names[index + 1 :]]
@@ -131,7 +132,7 @@ class Measurement:
 
 
 def measured(noisy: float, std: float) -> dict[str, float]:
-    """A noisy share, and what its noise allows to say of the share itself, which lies between 0 and 1."""
+    """A noisy share, with estimate and interval of the true share, which lies between 0 and 1."""
     reach = DEVIATIONS_95 * std
     return {
         "noisy": noisy,
@@ -155,19 +156,13 @@ def make_charged_report(
     noise_grid: float,
     software: Json,
 ) -> dict[str, Any]:
-    """Return the report as a JSON object, but for the signature.
+    """Return the unsigned report as a JSON object.
 
     Args:
-        plan: What ran.
-        measurement: What came of it.
-        job_id: The job that ran it.
-        dataset_id: Whose rows.
-        population_id: Whom the ledger charges.
-        issued_at: The date on it, aware: the order's.
-        reserved: The ledger's link that reserved the charge.
-        spent: The link that spent it.
-        noise_grid: The public grid of terms and noise, in records.
-        software: What ran it.
+    issued_at: The time of the order, time-zone aware.
+    reserved: The ledger's link that reserved the charge.
+    spent: The link that spent it.
+    noise_grid: The public grid of terms and noise, in records.
     """
     unit = plan.privacy_unit.column
     return {
@@ -206,7 +201,7 @@ def sign_charged_report(report: Json, signer: Signer) -> SignedDocument:
     """Sign a report.
 
     Raises:
-        InvalidCertificate: it is not of the published form.
+        InvalidCertificate: it does not have the published form.
     """
     signed = signer.sign(report, context=CHARGED_REPORT)
     _require_form(signed.to_json())
@@ -214,16 +209,16 @@ def sign_charged_report(report: Json, signer: Signer) -> SignedDocument:
 
 
 def verify_charged_report(report: Json) -> Epsilons:
-    """Recompute epsilon from the report's mechanism, and check that the report agrees with itself.
+    """Recompute epsilon from the report's mechanism, and check that the report is consistent.
 
-    The signature is another matter (`core.signing.signed.verify`).
+    The signature is checked separately (`core.signing.signed.verify`).
 
     Returns:
         The recomputed epsilons, at the report's delta.
 
     Raises:
-        InvalidCertificate: a member is missing or altered, a result is not what its noisy number gives, or epsilon is
-            above what is stated or promised.
+        InvalidCertificate: a member is missing or altered, a result does not follow from its noisy number, or
+            epsilon exceeds the stated or promised value.
     """
     _require_form(report)
     try:
@@ -241,7 +236,7 @@ def verify_charged_report(report: Json) -> Epsilons:
 
 
 def _derived(plan: ReportPlan) -> dict[str, Any]:
-    """The members that follow from the plan alone."""
+    """The members that follow from the plan."""
     stds = plan.noise_stds
     return {
         "release_id": str(plan.release_id),
@@ -261,7 +256,7 @@ def _derived(plan: ReportPlan) -> dict[str, Any]:
 
 
 def _share(kind: str, term: float, declared_size: int) -> float:
-    """A term as a share: distances over twice the declared size; a score is 1/2 where as many are right as wrong."""
+    """A term as a share: a distance over twice the declared size; a score is 1/2 if right and wrong answers balance."""
     return term / (2 * declared_size) + (0.5 if kind == "score" else 0.0)
 
 

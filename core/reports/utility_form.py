@@ -1,6 +1,6 @@
-"""The form of a utility report, `understudy.charged-report/1`, as types; its JSON Schema is made from them.
+"""The form of a utility report, `understudy.charged-report/1`, as types; its JSON Schema is generated from them.
 
-Every member is required and no other is allowed. Members that a certificate has too have its form.
+Every member is required and no other is allowed. Members shared with certificates have the same form.
 """
 
 import json
@@ -34,7 +34,7 @@ Kind = Literal["columns", "pairs", "score"]
 
 
 class Measured(Form):
-    """One noisy number and what its noise allows to say."""
+    """One noisy number with its estimate and interval."""
 
     noisy: Number
     noise_std: Positive
@@ -44,27 +44,27 @@ class Measured(Form):
 
 
 class ColumnError(Measured):
-    """Of one column."""
+    """Error of one column."""
 
     name: Name
     by_chance: Probability
 
 
 class PairError(Measured):
-    """Of one pair of columns."""
+    """Error of one pair of columns."""
 
     names: Annotated[list[Name], Field(min_length=2, max_length=2)]
     by_chance: Probability
 
 
 class MeanError(Measured):
-    """Mean over all columns, or over all pairs; costs nothing more."""
+    """Mean error over all columns, or over all pairs, at no extra cost."""
 
     by_chance: Probability
 
 
 class Score(Measured):
-    """Of the classifier that learnt from synthetic rows."""
+    """Score of the classifier trained on synthetic rows."""
 
     target: Name
     on_synthetic: Probability
@@ -82,7 +82,7 @@ class Results(Form):
 
 
 class NoiseStds(Form):
-    """Standard deviation of the noise on every term of a kind, in records; null where there is none of it."""
+    """Standard deviation of the noise on every term of a kind, in records; null for a kind without terms."""
 
     columns: Positive
     pairs: Positive | None
@@ -90,19 +90,19 @@ class NoiseStds(Form):
 
 
 class UnitColumn(Form):
-    """The column of the privacy unit; null where every record is its own."""
+    """The column of the privacy unit; null if every record is its own unit."""
 
     column: Name | None
 
 
 class ReportMechanismForm(GaussianForm):
-    """One Gaussian on all terms."""
+    """One Gaussian mechanism on all terms."""
 
     version: Literal[1]
 
 
 class ReportPlanForm(Form):
-    """What was ordered and paid for."""
+    """The ordered measurement."""
 
     version: Literal[1]
     kind: Literal["report"]
@@ -141,7 +141,7 @@ class ReportComposition(Form):
 
 
 class UtilityReportForm(Form):
-    """A whole utility report, with its signature."""
+    """A complete utility report, with its signature."""
 
     schema_: Literal["understudy.charged-report/1"] = Field(alias="schema")
     report_id: Identifier

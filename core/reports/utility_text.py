@@ -1,4 +1,4 @@
-"""The sentences of a utility report: part of its version, so that a changed word is seen."""
+"""The sentences of a utility report. They belong to its version: changing a word changes the version."""
 
 from typing import Final
 
