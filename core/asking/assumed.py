@@ -32,7 +32,8 @@ _QUANTITIES: Final = 4
 _DEVIATIONS: Final = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2 * _QUANTITIES))
 
 Limits = tuple[float, float]
-"""Lower and upper limit in records, which hold for all of a row's quantities at once in at least 95 of 100 releases."""
+"""Lower and upper limit in records, which hold for all of a row's quantities at once in at least 95 of 100
+releases."""
 
 
 def path_between(estimates: Estimates, first: int, last: int, *, target: int | None) -> tuple[int, ...]:

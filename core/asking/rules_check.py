@@ -26,7 +26,8 @@ CODE: Final = "rule-contradicted"
 SIGNIFICANT: Final = 4.0
 """Smallest number of standard errors above zero at which records on forbidden cells are reported."""
 FALSE_ALARM: Final = 1e-3
-"""Upper bound on the probability that noise alone contradicts any rule of a release, by Bonferroni over all checks."""
+"""Upper bound on the probability that noise alone contradicts any rule of a release, by Bonferroni over all
+checks."""
 REMEDY: Final = (
     "Either the rule or the rows are wrong, or intake changed values, for example clamped them to bounds. Correct the rule, the "
     "rows or the bounds, and declare a new version of the dataset with this one as its parent."

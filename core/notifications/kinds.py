@@ -32,7 +32,8 @@ CHOSEN: Final = tuple(kind for kind in Kind if kind not in {Kind.TEST, Kind.CONF
 """The kinds that an endpoint may subscribe to."""
 
 RECOVERIES: Final = (Kind.RECOVERY_MADE, Kind.RECOVERY_ACCEPTED, Kind.RECOVERY_CANCELLED)
-"""The kinds that report that an administrator lets a person make new keys; the person's endpoints cannot opt out."""
+"""The kinds that report that an administrator lets a person make new keys; the person's endpoints cannot opt
+out."""
 
 _SCOPE_OF: Final[Mapping[str, Scope]] = {
     "budget-request": Scope.BUDGET_READ,

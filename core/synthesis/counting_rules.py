@@ -1,6 +1,7 @@
-"""What an anchor of a table counts and how finely: public rules of cardinalities, declared size and noise.
+"""What a table's anchor counts and how finely, by public rules of cardinalities, declared size and noise.
 
-A plan's quote tells from them what would be measured; the training counts by them (`models.anchor`, `models.grouping`).
+A quote states by these rules what would be measured; the training counts by them (`models.anchor`,
+`models.grouping`).
 """
 
 import itertools
@@ -14,18 +15,22 @@ from core.synthesis.stages import AnchorPlan
 MOST_CLASSES = 16
 """Classes of the target up to which pairs are counted by class."""
 SIGNAL_PER_CLASS = 150.0
-"""Least declared units per class for counts by class, in standard deviations of the noise on a count that is summed over the classes
-(docs/rules-study.md)."""
+"""Minimum declared units per class for counts by class, in standard deviations of the noise on a count summed
+over the classes (docs/rules-study.md)."""
 TARGET_WEIGHT = 2.0
-"""Squared weight of a pair with the target over that of another pair of as many cells, where counts are not by class."""
+"""Squared weight of a pair with the target, relative to another pair with as many cells, if counts are not by
+class."""
 COLUMN_POWER, TABLE_POWER = 2.0 / 3.0, 0.5
-"""A column's and a table's squared weight grows by this power of its cells. 2/3 has the least sum of absolute errors where every
-cell's error is its noise; tables are shrunk, so less is better there (docs/rules-study.md)."""
+"""A column's and a table's squared weight grows by this power of its cells. 2/3 minimises the sum of absolute
+errors if every cell's error is its noise; tables are shrunk, so a smaller power is better there
+(docs/rules-study.md)."""
 GROUPS_FACTOR = 0.8
-"""Groups of a column over the root of the records that stand above the noise of one table's cell (docs/rules-study.md)."""
+"""Groups of a column over the square root of the declared records in units of a cell's noise
+(docs/rules-study.md)."""
 FEWEST_GROUPS = 2
 RAW_FROM = 5.0
-"""Mean count of a code, in standard deviations of its noise, where smoothed and raw counts have the same weight (docs/rules-study.md)."""
+"""Mean count of a code, in standard deviations of its noise, at which smoothed and raw counts have equal
+weight (docs/rules-study.md)."""
 MOST_GROUP_CELLS = 2048
 """Groups of all columns together: memory grows with their square."""
 
@@ -38,12 +43,12 @@ def column_weights(cardinalities: tuple[int, ...], anchor: AnchorPlan, *, most_r
 
     Args:
         cardinalities: codes of every column.
-        anchor: whose sensitivity of the first round the squares of the weights share out.
+        anchor: its first round's squared sensitivity is the sum of the squared weights.
         most_records: how many records of a unit count fully.
     """
     powers = np.array(cardinalities, dtype=np.float64) ** COLUMN_POWER
     weights: Floats = anchor.column_sensitivity / most_records * np.sqrt(powers / math.fsum(powers))
-    return weights * (1.0 - 1e-12)  # so that rounding leaves the sum of squares below the plan's
+    return weights * (1.0 - 1e-12)  # rounding must leave the sum of squares below the plan's
 
 
 def table_weights(
@@ -54,13 +59,12 @@ def table_weights(
     pairs: tuple[Pair, ...] | None = None,
     squares: float | None = None,
 ) -> dict[tuple[int, ...], float]:
-    """Return the weight of every table of the second round, by the columns it is of (without the class).
+    """Return the weight of every table of the second round, by its columns (without the class).
 
     Args:
         group_counts: groups of every column.
-        target_index: the target, or None.
         by_class: whether counts are by class of the target.
-        pairs: the pairs beside the target that are counted; None if all are.
+        pairs: the counted pairs without the target; None for all.
         squares: the sum of the squared weights; None if they average one over all possible tables.
     """
     columns = [place for place in range(len(group_counts)) if not (by_class and place == target_index)]
@@ -90,10 +94,7 @@ def counts_by_class(
     """Decide by public facts whether pairs are counted by class of the target.
 
     Args:
-        cardinalities: codes of every column.
-        target_index: the target, or None.
-        declared_size: declared number of units.
-        noise_std: standard deviation of the noise on a cell of a table whose weight is one.
+        noise_std: standard deviation of the noise on a cell of a table of weight one.
     """
     if target_index is None or len(cardinalities) == 1:
         return False
@@ -103,7 +104,7 @@ def counts_by_class(
 
 
 def smoothed_weight(signal: float) -> float:
-    """Return the weight of a column's smoothed counts beside the raw ones, between 0 and 1.
+    """Return the weight of a column's smoothed counts against the raw ones, between 0 and 1.
 
     Args:
         signal: mean count of a code, in standard deviations of its noise.
@@ -112,27 +113,25 @@ def smoothed_weight(signal: float) -> float:
 
 
 def noise_of_tables(anchor: AnchorPlan, tables: float, *, most_records: int = 1) -> float:
-    """Return the standard deviation of the noise on a cell where so many tables share the second round evenly, in records.
+    """Return the standard deviation of a cell's noise if `tables` tables share the second round evenly, in records.
 
     Args:
-        anchor: of the plan.
-        tables: how many, at least one.
-        most_records: how many records of a unit count fully.
+    tables: number of tables, at least one.
+    most_records: how many records of a unit count fully.
     """
     return anchor.noise_std * most_records * math.sqrt(tables) / anchor.table_sensitivity
 
 
 def groups_wanted(*, declared_size: int, noise_std: float, columns: int, slices: int) -> int:
-    """Return how many groups a column gets at most, by public facts.
+    """Return the maximum number of groups of a column, by public facts.
 
-    A cell of two columns of `g` groups holds `n / g^2` records if the groups are even. The number lets that be some multiple
-    of the noise.
+    A cell of two columns of `g` even groups holds `n / g^2` records. `g` is chosen to make that a fixed
+    multiple of the noise.
 
     Args:
-        declared_size: declared number of units.
-        noise_std: standard deviation of the noise on a cell of a table whose weight is one, in records.
-        columns: of the table.
-        slices: classes that pairs are counted by; 1 if they are not.
+        noise_std: standard deviation of the noise on a cell of a table of weight one, in records.
+        columns: number of columns of the table.
+        slices: number of classes by which pairs are counted; 1 if they are not.
     """
     wanted = round(GROUPS_FACTOR * math.sqrt(declared_size / noise_std))
     room = int(MOST_GROUP_CELLS / math.sqrt(slices)) // columns

@@ -4,34 +4,33 @@ from core.errors import InvalidInput
 
 
 class InvalidSpec(InvalidInput):
-    """A synthesizer, option or declared size that no plan can be made from."""
+    """A synthesizer, option or declared size from which no plan can be made."""
 
     code = "invalid-spec"
     title = "These options do not make a plan"
 
 
 class BoundNeedsAnchor(InvalidSpec):
-    """A declared bound on the records of a unit, in an order that does more than count them."""
+    """The domain bounds the records of a unit, and the order does more than count them."""
 
     code = "bound-needs-anchor"
-    title = "A bound on the records of a unit holds for counts alone"
+    title = "A bound on the records of a unit holds only for counts"
 
     def __init__(self) -> None:
         super().__init__(
-            "The domain declares how many records of a unit count. A critic looks at one record of a unit at a time, and so "
+            "The domain bounds how many records of a unit count. A critic uses one record of a unit at a time, and so "
             "does the choice among candidates.",
             remedy='Order one training with an anchor and without a critic, or declare a version without "records".',
         )
 
 
 class TooManyCodes(InvalidSpec):
-    """An order that looks at every code by itself, of a table with very many.
+    """The table has too many codes for an order that handles each code individually.
 
     Args:
-        codes: Of the table, or of its target.
-        most: That such an order takes.
-        part: What looks at them: an option or a synthesizer.
-        remedy: What to order or declare instead.
+    codes: Number of codes of the table, or of its target.
+    most: The limit of such an order.
+    part: The option or synthesizer with the limit.
     """
 
     code = "too-many-codes-for-order"
@@ -47,11 +46,7 @@ class TooManyCodes(InvalidSpec):
 
 
 class SynthesizerNotInstalled(InvalidSpec):
-    """An order of a synthesizer whose libraries the workers have not.
-
-    Args:
-        synthesizer: Its name.
-    """
+    """The workers do not have the libraries of the ordered synthesizer."""
 
     code = "synthesizer-not-installed"
     title = "This synthesizer is not installed"
@@ -68,14 +63,15 @@ class SynthesizerNotInstalled(InvalidSpec):
 
 
 class TooManyFreeSteps(InvalidInput):
-    """An order wants more steps that cost no budget than the service makes for anybody."""
+    """An order asks for more cost-free steps than the service allows."""
 
     code = "too-many-free-steps"
-    title = "More free steps than the service makes"
+    title = "More free steps than the service allows"
 
     def __init__(self, *, option: str, limit: int) -> None:
         super().__init__(
-            f"{option} is above {limit}. These steps cost no budget, so no budget bounds how long they hold a worker.",
+            f"{option} is above {limit}. These steps cost no privacy budget, so nothing else bounds how long"
+            " they occupy a worker.",
             remedy=f"Ask for at most {limit}, or leave {option} out.",
             option=option,
             limit=limit,
@@ -83,21 +79,21 @@ class TooManyFreeSteps(InvalidInput):
 
 
 class InvalidPlan(InvalidInput):
-    """A stored plan or certificate that does not agree with itself."""
+    """A stored plan or certificate is inconsistent."""
 
     code = "invalid-plan"
-    title = "This plan does not agree with itself"
+    title = "This plan is inconsistent"
 
 
 class InvalidSelection(InvalidInput):
-    """Candidates that no private selection can choose from."""
+    """These candidates cannot form a private selection."""
 
     code = "invalid-selection"
     title = "These candidates do not make a selection"
 
 
 class InvalidReport(InvalidInput):
-    """A utility report that cannot be measured: of columns that the release has not, or of too many."""
+    """A utility report cannot be measured: it names columns that the release does not have, or too many."""
 
     code = "invalid-report"
     title = "This report cannot be measured"

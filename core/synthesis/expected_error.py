@@ -1,29 +1,32 @@
-"""How far off counts of synthetic rows will be: said before a budget is spent, from public facts alone.
+"""The expected error of counts of synthetic rows, from public facts only and before any budget is spent.
 
-The error of a count over some columns is the total variation distance of its shares from those of the real rows: half the sum of
-absolute differences, 0 to 1. What is expected is its mean over all columns, pairs and triples of columns, where as many rows are drawn as
-are declared. Three things make it:
+The error of a count over some columns is the total variation distance of its shares from those of the real
+rows: half the sum of absolute differences, 0 to 1. The prediction is its mean over all columns, pairs and
+triples of columns, for as many drawn rows as declared units. It has three sources:
 
 *Noise of columns*, `t`. The standard deviation of a share is known: that of the plan's noise over the column's weight and the
-declared size, less what the sums of the second round add to it by inverse variance. The law of a column is made of noisy shares by
-projection onto the simplex (Duchi et al. 2008), so the error is a sum of moments of truncated normal variables. It depends on the law,
-which is private: a typical law is taken, whose shares fall by the power `SKEW` of their rank. Errors of columns add up in pairs, for
-misplaced shares are misplaced in every pair: `A = 1 - (1 - t_1)(1 - t_2)`.
+declared size, less what the sums of the second round add to it by inverse variance. A column's distribution
+is the projection of its noisy shares onto the simplex (Duchi et al. 2008), so the error is a sum of moments
+of truncated normal variables. It depends on the distribution, which is private; a typical one is assumed,
+whose shares fall with the power `SKEW` of their rank. Errors of columns add up in pairs, because misplaced
+mass is misplaced in every pair: `A = 1 - (1 - t_1)(1 - t_2)`.
 
-*Dependence that noise or groups hide*, `R`. Typical columns are `D = DEPENDENCE log2(codes of the smaller one)` away from independence.
-Merging codes into `g` groups hides `(2 / g)^2` of it on each side. The rest, `V`, is shrunk by the rule of James and Stein, whose error is about
-`V b / sqrt(V^2 + b^2)` where the noise of the free cells of a pair has the root of squares `b / SEEN`.
+*Dependence hidden by noise or grouping*, `R`. Typical columns are `D = DEPENDENCE log2(codes of the smaller
+one)` away from independence. Merging codes into `g` groups hides `(2 / g)^2` of it on each side. The rest,
+`V`, is shrunk by the rule of James and Stein, whose error is about `V b / sqrt(V^2 + b^2)` if the noise of
+the free cells of a pair has the root sum of squares `b / SEEN`.
 
-*Drawing rows*, `q`. A share `p` of `n` rows is off by `sqrt(2 p / (pi n))`, summed over the cells of typical laws; at most one.
+*Drawing rows*, `q`. A share `p` of `n` rows is off by `sqrt(2 p / (pi n))`, summed over the cells of typical
+distributions; at most one.
 
     one-way     sqrt(t^2 + q^2 / 2)        draws are balanced, column by column
     two-way     sqrt(A^2 + R^2 + q^2)
     three-way   sqrt(A^2 + (R_12 + R_13 + R_23)^2 + q^2)
 
-Where a screening chooses pairs, noise is that of a typical part of them, `CHOSEN_PAIRS`; what the others lose is taken to be no more.
-
-`SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are typical of public tables, not of the rows at hand (docs/rules-study.md has what was predicted beside
-what was measured). The counts as they are released depend on nothing private: their error is the mean absolute value of a
+If a screening chooses pairs, the noise is that of a typical fraction of them, `CHOSEN_PAIRS`; the loss of the
+other pairs is assumed to be no larger. `SKEW`, `DEPENDENCE`, `SMOOTHED`, `SEEN` and `CHOSEN_PAIRS` are
+typical of public tables, not of the rows at hand (docs/rules-study.md compares predictions with
+measurements). The error of the released counts depends on nothing private: it is the mean absolute value of a
 normal variable, `sqrt(2 / pi)` standard deviations for each cell, halved and divided by the declared size.
 """
 
@@ -49,17 +52,20 @@ from core.synthesis.reused import ReusedTables
 from core.synthesis.stages import AnchorPlan
 
 SKEW = 1.5
-"""The power of its rank by which the share of a code falls in a typical column."""
+"""Exponent of the power law by which the shares of a typical column fall with their rank."""
 DEPENDENCE = 0.03
-"""Total variation distance of a typical pair of columns from independence, over the binary logarithm of the fewer codes."""
+"""Total variation distance of a typical pair of columns from independence, per binary logarithm of the
+smaller number of codes."""
 SMOOTHED = 0.25
-"""Part of the error of a column that smoothing takes off where the noise hides most of its counts (`smoothed_weight`)."""
+"""Fraction of a column's error that smoothing removes if noise hides most of its counts (`smoothed_weight`)."""
 SEEN = 2.0
-"""Dependence of which half is kept (of its squares), over the root of the squares of the noise of all free cells of a pair."""
+"""The dependence of which half survives (in squares), relative to the root sum of squares of the noise of a
+pair's free cells."""
 CHOSEN_PAIRS = 0.3
-"""The part of the pairs beside the target that a screening typically chooses."""
+"""Fraction of the pairs without the target that a screening typically chooses."""
 TRIPLED_COLUMNS = 24
-"""Columns whose triples are averaged; of more so many are taken, evenly among those sorted by codes."""
+"""Maximum number of columns whose triples are averaged; of more, a subset evenly spaced in the order of their
+codes."""
 
 _MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 _HALVINGS = 60
@@ -70,7 +76,7 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountError:
-    """Mean total variation distances, 0 to 1; None where the table has too few columns."""
+    """Mean total variation distances, 0 to 1; None if the table has too few columns."""
 
     one_way: float
     two_way: float | None
@@ -79,18 +85,19 @@ class CountError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedError:
-    """What an anchor will count, and how well.
+    """What an anchor will count, and how accurately.
 
     Args:
-        typical: of as many synthetic rows as declared, where columns depend on each other as typical ones do.
-        independent: the same where they do not depend on each other: noise and drawing alone.
-        released_one_way: of the counts of columns as they are released: noise alone, nothing taken off.
-        released_two_way: likewise of pairs of groups; None where there is one column.
-        columns: that are counted.
-        tables: of pairs (by class: and of columns within classes) that are counted.
-        screened: whether these are typically so many, chosen by noisy distances from independence.
-        by_class: whether these are counted within each class of the target.
-        most_groups: groups that the codes of a column but the target are merged into for them; an uneven column may get a few more.
+    typical: error of as many synthetic rows as declared, for columns of typical dependence.
+    independent: the same for independent columns: noise and sampling only.
+    released_one_way: error of the released one-way counts: noise only.
+    released_two_way: likewise for pairs of groups; None with one column.
+    columns: number of counted columns.
+    tables: number of counted pairs (by class: also of columns within classes).
+    screened: whether `tables` is a typical number, because noisy distances from independence choose the pairs.
+    by_class: whether the tables are counted within each class of the target.
+    most_groups: groups into which a column's codes are merged for the tables, except the target's; an uneven
+        column may get a few more.
     """
 
     typical: CountError
@@ -128,15 +135,14 @@ def expected_error(
     most_records: int = 1,
     kept: ReusedTables | None = None,
 ) -> ExpectedError:
-    """Return what an anchor will count and how far off it will be; see the module.
+    """Return what an anchor will count and its expected error; see the module.
 
     Args:
-        anchor: of the plan; with what it reuses, `Plan.known`.
-        cardinalities: codes of every modelled column; of a column whose codes are learnt, the most that it may get.
-        target_index: the target, or None.
-        declared_size: declared number of units, each taken to have one record.
+        anchor: of the plan; `Plan.known` if it reuses counts.
+        cardinalities: codes of every modelled column; the maximum for a column whose codes are learnt.
+        declared_size: declared number of units, each assumed to have one record.
         most_records: how many records of a unit count fully.
-        kept: the earlier pairs whose groups the plan keeps; None where it makes its own.
+        kept: the earlier pairs whose groups the plan keeps; None if it makes its own.
     """
     counting = _Counting(anchor, cardinalities, target_index, declared_size, most_records, kept)
     pairs, released = counting.pair_noise, counting.cells * counting.pair_stds
@@ -154,11 +160,10 @@ def expected_error(
 
 
 def typical_tables(columns: int, target_index: int | None) -> int:
-    """Return how many tables are counted where a screening chooses so many pairs as it typically does; at least one.
+    """Return how many tables are counted if a screening chooses a typical fraction of the pairs; at least one.
 
     Args:
-        columns: of the table.
-        target_index: the target, whose pairs are always counted, or None.
+    target_index: the target, whose pairs are always counted, or None.
     """
     required = 0 if target_index is None else columns - 1
     possible = columns * (columns - 1) // 2
@@ -171,7 +176,7 @@ def _absolute(cells_times_std: Floats) -> float:
 
 
 def _rounded(value: float) -> float:
-    """To so many digits as the figure may claim."""
+    """Round to the number of significant digits."""
     return float(f"{value:.{_DIGITS}g}")
 
 
@@ -225,7 +230,7 @@ class _Counting:
         self.layers = np.ones(len(self.first))
         """Classes in which a pair is counted; its shares are their sums."""
         self.own_stds = np.full(len(cardinalities), np.inf)
-        """Of the counts of single columns within classes; infinite where there are none."""
+        """Noise of the counts of single columns within classes; infinite if there are none."""
         stds = np.full((len(cardinalities), len(cardinalities)), np.inf)
         for table, weight in self.weights.items():
             if len(table) == 1:
@@ -233,7 +238,7 @@ class _Counting:
             else:
                 stds[table] = noise_std / declared_size / weight
         if self.by_class:
-            assert target_index is not None, "classes are the target's"
+            assert target_index is not None, "the classes are the target's"
             with_target = (self.first == target_index) | (self.second == target_index)
             self.layers[~with_target] = slices
             stds[target_index, :] = stds[:, target_index] = self.own_stds
@@ -242,26 +247,26 @@ class _Counting:
 
     @property
     def pair_stds(self) -> Floats:
-        """(pairs,) of a cell within a class."""
+        """(pairs,) noise of a cell within a class."""
         of_pairs: Floats = self.stds[self.first, self.second]
         return of_pairs
 
     @property
     def cells(self) -> Floats:
-        """(pairs,) of the groups of both columns, in all classes."""
+        """(pairs,) number of cells of the groups of both columns, in all classes."""
         cells: Floats = self.layers * self.groups[self.first] * self.groups[self.second]
         return cells
 
     @property
     def pair_noise(self) -> Floats:
-        """(pairs,) root of the sum of squares of the noise of all free cells."""
+        """(pairs,) root sum of squares of the noise of all free cells."""
         free = self.layers * (self.groups[self.first] - 1) * (self.groups[self.second] - 1)
         noise: Floats = np.sqrt(free) * self.pair_stds
         return noise
 
     @cached_property
     def law_errors(self) -> Floats:
-        """(columns,) of typical laws."""
+        """(columns,) errors of typical distributions."""
         kinds, places = np.unique(np.stack([self.codes, self._law_stds()]), axis=1, return_inverse=True)
         errors = [
             _law_error(int(codes), std) * (1.0 - SMOOTHED * smoothed_weight(1.0 / (codes * std)))
@@ -270,10 +275,10 @@ class _Counting:
         return np.array(errors)[places.reshape(-1)]
 
     def _law_stds(self) -> Floats:
-        """(columns,) of the share of a code, once the counts of all tables are combined by inverse variance.
+        """(columns,) noise of the share of a code, after combining all tables by inverse variance.
 
-        The sum of a group is known from the first round and from the row sums of its pairs; how it is shared out among the
-        codes of the group, from the first round alone.
+        The sum of a group is known from the first round and from the margins of its pairs; its split among
+        the codes of the group only from the first round.
         """
         inside = 1.0 / (self.groups[None, :] * self.stds**2)
         if self.by_class:
@@ -291,7 +296,7 @@ class _Counting:
 
 
 def _error(counting: _Counting, dependence: float) -> CountError:
-    """The error of synthetic rows where a pair of columns is so far from independence, over the logarithm of its fewer codes."""
+    """The error of synthetic rows for a given dependence, per binary logarithm of the smaller number of codes of a pair."""
     first, second = counting.first, counting.second
     laws = counting.law_errors
     roots = np.array([np.sqrt(_typical_law(int(codes))).sum() for codes in counting.codes])
@@ -326,7 +331,7 @@ def _error(counting: _Counting, dependence: float) -> CountError:
 
 
 def _triples(codes: Floats) -> Places:
-    """(triples, 3) columns: all triples, or those of columns that stand for the others."""
+    """(triples, 3) columns: all triples, or those of a representative subset of columns."""
     columns = np.argsort(codes, kind="stable")
     if len(columns) > TRIPLED_COLUMNS:
         columns = columns[np.linspace(0, len(columns) - 1, TRIPLED_COLUMNS).round().astype(np.intp)]
@@ -334,7 +339,7 @@ def _triples(codes: Floats) -> Places:
 
 
 def _drawn(roots: Floats, size: int) -> Floats:
-    """The error of drawing rows from a law whose shares' roots have this sum; it tends to one where cells are many."""
+    """The error of sampling rows from a distribution with this sum of square roots of shares; it tends to one for many cells."""
     off: Floats = _MEAN_ABSOLUTE / 2 * roots / math.sqrt(size)
     return off / (1.0 + off)
 
@@ -347,10 +352,12 @@ def _typical_law(codes: int) -> Floats:
 
 
 def _law_error(codes: int, std: float) -> float:
-    """Return the expected error of a typical law whose noisy shares are projected onto the simplex.
+    """Return the expected error of a typical distribution whose noisy shares are projected onto the simplex.
 
-    The projection takes the same amount off every share and leaves none below zero. The amount is taken at its mean: where the
-    expected shares sum to one. What it varies is the mean of the noise, so a share keeps `1 - 1 / codes` of the noise's variance. Of a normal variable `X` of mean `p - amount`, the expectation of `|max(X, 0) - p|` is `E|X - p| - E max(-X, 0)`.
+    The projection subtracts the same amount from every share and clips at zero. The amount is approximated by
+    its mean, at which the expected shares sum to one. It varies with the mean of the noise, so a share keeps
+    `1 - 1 / codes` of the noise's variance. For a normal variable `X` of mean `p - amount`, the expectation
+    of `|max(X, 0) - p|` is `E|X - p| - E max(-X, 0)`.
     """
     if codes == 1:
         return 0.0

@@ -1,4 +1,4 @@
-"""How many public groups the critic's coordinates fall into, known before any row is read.
+"""The number of public groups of the critic's coordinates, known before any row is read.
 
 `models` builds exactly these groups and asserts the number, because each group's histogram of gradient norms
 costs budget on a refresh step.
@@ -12,9 +12,9 @@ from core.synthesis.errors import InvalidSpec
 from core.synthesis.options import IdpganOptions
 
 KERNEL: Final = 4
-"""Pixels of a side of a patch, in the critic of images."""
+"""Side of a patch in pixels, in the critic of images."""
 STRIDE, PADDING = 2, 1
-"""Every convolution halves an image."""
+"""Stride: every convolution halves an image."""
 WIDTH_UNIT: Final = 16
 """The channels of a critic of images are multiples of this."""
 
@@ -23,7 +23,6 @@ def critic_shapes(options: IdpganOptions, cells: int) -> tuple[tuple[int, int], 
     """Return (outputs, inputs) of every weight matrix of the critic, first to last.
 
     Args:
-        options: The width and the number of hidden layers.
         cells: One-hot cells of a record: the sum of the modelled columns' cardinalities.
     """
     widths = [cells, *([options.critic_width] * options.critic_layers), 1]
@@ -31,7 +30,7 @@ def critic_shapes(options: IdpganOptions, cells: int) -> tuple[tuple[int, int], 
 
 
 def critic_channels(options: IdpganOptions) -> tuple[int, ...]:
-    """Return the channels of every convolution of a critic of images: each layer has twice those below."""
+    """Return the channels of every convolution of a critic of images; they double with each layer."""
     return tuple(options.critic_width * 2**layer for layer in range(options.critic_layers))
 
 
@@ -39,7 +38,7 @@ def image_critic_shapes(options: IdpganOptions, image: ImageDomain) -> tuple[tup
     """Return (outputs, inputs) of every matrix of the critic of images: convolutions by channels and patches, then classes.
 
     Raises:
-        InvalidSpec: there is no such critic for images of this size.
+        InvalidSpec: no such critic exists for images of this size.
     """
     if options.critic_width % WIDTH_UNIT:
         raise InvalidSpec(
@@ -52,12 +51,12 @@ def image_critic_shapes(options: IdpganOptions, image: ImageDomain) -> tuple[tup
         height, width = ((side + 2 * PADDING - KERNEL) // STRIDE + 1 for side in (height, width))
         below = above
     if min(height, width) < 1:
-        raise InvalidSpec("critic_layers are too many for images of this size", remedy="choose fewer layers")
+        raise InvalidSpec("critic_layers is too large for images of this size", remedy="choose fewer layers")
     return (*shapes, (max(len(image.labels), 1), height * width * below))
 
 
 def group_count(options: IdpganOptions, cells: int) -> int:
-    """Return the number of groups: one in all for "flat", else the blocks of all layers and one for all biases."""
+    """Return the number of groups: one for "flat", else the blocks of all layers and one for all biases."""
     return groups_of_shapes(options, critic_shapes(options, cells))
 
 

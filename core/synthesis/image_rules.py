@@ -7,49 +7,49 @@ from core.domain.images import ImageDomain
 from core.synthesis.options import Question
 
 ANCHOR_SHARE = 0.9
-"""The anchor's share of squared mu where a critic runs too."""
+"""The anchor's share of squared mu if a critic runs too."""
 CRITIC_LAYERS_BY_SIDE = ((15, 1), (127, 2), (256, 3))
-"""Convolutions, each of which halves an image, by the smallest side listed that is not below."""
+"""Number of convolutions, each halving an image, by the smallest listed side not below the image's."""
 CRITIC_WIDTH = 16
 """Channels of the first convolution: noise grows with the critic's size."""
 GENERATOR_WIDTH = 32
 """Channels of the decoder's last hidden layer."""
 LATENT_DIMENSION = 16
-"""Normals for what the anchor cannot see, beside those that draw from it."""
+"""Latent normals for structure that the anchor does not capture, besides those that draw from it."""
 BATCH = 256
-"""Generated images of one step of the generator."""
+"""Generated images per generator step."""
 
 LABEL_UNITS, LABEL_EPSILON = 4000, 1.0
-"""Declared units of a label, on average, and epsilon from which on a critic of labels runs where nobody says."""
+"""Minimum declared units per label, on average, and minimum epsilon for a critic of labels to run by
+default."""
 LABEL_ANCHOR_SHARE = 0.5
-"""The anchor's share of squared mu beside a critic of labels."""
+"""The anchor's share of squared mu with a critic of labels."""
 LABEL_STEPS = 150
 """Noisy updates of a critic of labels; it starts from what the anchor knows."""
 LABEL_BATCH, LABEL_BATCH_PART = 2048, 5
-"""Its expected batch at most, in units, and the part of the declared size that is not exceeded either."""
+"""Limits of its expected batch: in units, and as a fraction of the declared size."""
 LABEL_LAYERS_BY_SIDE = ((15, 1), (31, 2), (256, 3))
-"""Its convolutions, as above: from 32 pixels on one more than a critic of real or made has."""
+"""Its convolutions, as above: from 32 pixels on one more than the real-or-fake critic has."""
 LABEL_RATE = 4e-3
 """Its learning rate at the first step."""
 LABEL_PRETRAINING = 960
-"""Its steps on the anchor's own pictures, before it sees a real one."""
+"""Its pretraining steps on images of the anchor, before it sees a real one."""
 LABEL_GENERATOR_WIDTH = 4
-"""Of a decoder that adds nothing, for no critic of labels moves it."""
+"""Width of a decoder that adds nothing: a critic of labels does not train it."""
 
 
 def wants_critic(
     chosen: Mapping[str, Any], image: ImageDomain, *, declared_size: int, epsilon: float
 ) -> bool:
-    """Return whether an order that does not say so wants a critic.
+    """Return whether an order that does not set `critic` gets one.
 
-    It does if it says something of one, or has no anchor; else where a critic of labels was measured to pay or to do no
-    harm: on images with labels, from so many units of a label and so much epsilon on (docs/idpgan.md, what each part earns).
+    It does if it sets another option of a critic or has no anchor. Otherwise it does if a critic of labels
+    was measured to help or do no harm: on images with labels, from a minimum of units per label and of
+    epsilon (docs/idpgan.md, what each part earns).
 
     Args:
-        chosen: What was asked for, by name.
-        image: What is declared.
-        declared_size: Units.
-        epsilon: Of the whole job.
+    chosen: The requested options, by name.
+    epsilon: Of the whole job.
     """
     if chosen.get("anchor") is False or chosen.get("acts") is True or {"steps", "critic_asks"} & set(chosen):
         return True
@@ -58,17 +58,12 @@ def wants_critic(
 
 
 def question(image: ImageDomain | None, *, anchor: bool, critic: bool) -> Question:
-    """Return what a critic is asked where nobody says: the labels of images, if there are labels and an anchor."""
+    """Return the default task of a critic: predicting the labels of images, if there are labels and an anchor."""
     return "labels" if image is not None and image.labels and anchor and critic else "real"
 
 
 def label_defaults(image: ImageDomain, *, declared_size: int) -> dict[str, Any]:
-    """Return the options that a critic of labels changes, by name.
-
-    Args:
-        image: What is declared.
-        declared_size: Units.
-    """
+    """Return the options that a critic of labels changes, by name."""
     batch = min(max(declared_size // LABEL_BATCH_PART, 1), LABEL_BATCH)
     return {
         "critic_asks": "labels",
@@ -82,13 +77,7 @@ def label_defaults(image: ImageDomain, *, declared_size: int) -> dict[str, Any]:
 
 
 def defaults(image: ImageDomain, *, anchor: bool, critic: bool) -> dict[str, Any]:
-    """Return the options that images change, by name.
-
-    Args:
-        image: What is declared.
-        anchor: Whether the anchor runs.
-        critic: Whether the critic runs.
-    """
+    """Return the options that images change, by name."""
     return {
         "anchor_share": ANCHOR_SHARE if anchor and critic else float(anchor),
         "anchor_diagonal_weight": 1.0,

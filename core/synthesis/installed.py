@@ -1,4 +1,4 @@
-"""Whether the libraries of optional synthesizers are installed, found out without importing them."""
+"""Whether the libraries of optional synthesizers are installed, without importing them."""
 
 from importlib.util import find_spec
 
@@ -8,12 +8,12 @@ from core.synthesis.spec import GRAPHICAL
 
 
 def graphical_models_installed() -> bool:
-    """Whether mbi and JAX, the extra `graphical`, are installed beside this process."""
+    """Whether mbi and JAX, the extra `graphical`, are installed in this environment."""
     return all(find_spec(name) is not None for name in ("mbi", "jax"))
 
 
 def takes_graphical_models(settings: Settings) -> bool:
-    """Whether orders of graphical models are taken: as the operator says, else where they could run beside this process."""
+    """Whether orders of graphical models are accepted: by the setting, else if the libraries are installed here."""
     if settings.graphical_models == "auto":
         return graphical_models_installed()
     return settings.graphical_models == "on"

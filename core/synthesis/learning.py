@@ -1,9 +1,9 @@
-"""Learning a table's domain from its rows: how much of the budget it has, and what it releases. Public rules alone.
+"""Learning a table's domain from its rows: its share of the budget and its releases, by public rules only.
 
-Bounds, bins and categories that a domain leaves to be learnt are learnt before anything else of a job, each by one
-Gaussian release of counts. Together they have `share_of` of the squared mu, in equal parts. Names of categories come from
-the rows, so they are published only above a threshold, and the threshold has `DELTA_SHARE` of delta. The rest of the job
-is planned with what is left of both.
+Undeclared bounds, bins and categories are learnt before anything else in a job, each by one Gaussian release
+of counts. Together they get `share_of` of the squared mu, in equal parts. Names of categories come from the
+rows, so they are published only above a threshold, which takes `DELTA_SHARE` of delta. The rest of the job is
+planned with the remainder.
 """
 
 import math
@@ -20,26 +20,27 @@ from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import Gaussian, Threshold
 
 FIRST_SHARE: Final = 0.02
-"""Share of squared mu of a single release that learns."""
+"""Share of squared mu of a single learning release."""
 NEXT_SHARE: Final = 0.005
-"""What each further one adds."""
+"""Additional share of each further release."""
 LARGEST_SHARE: Final = 0.05
-"""What all have together at most."""
+"""Maximum share of all together."""
 DELTA_SHARE: Final = 0.125
-"""Share of delta that thresholds have, where there are any. A power of two: nothing is rounded."""
+"""Share of delta of the thresholds, if there are any. A power of two, which avoids rounding."""
 DECIMALS_WEIGHT: Final = 1.0
-"""Weight of the counts of decimals beside those of values."""
+"""Weight of the counts of decimals relative to those of values."""
 LEVELS: Final = 4
-"""Levels of the tree of counts that bins are learnt from: eight children each, so leaves are 512 times finer than its top."""
+"""Levels of the tree of counts that bins are learnt from: eight children each, so leaves are 512 times finer
+than its top."""
 RECORDS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
-"""How many records of a unit may be learnt to count."""
+"""Candidates for the number of records of a unit that count."""
 _ROUNDED: Final = 1e-9
 GRID: Final = 2.0**-20
 """Public grid of noisy counts, in units."""
 
 
 def share_of(count: int) -> float:
-    """Return the share of squared mu that so many releases have together; none for none."""
+    """Return the share of squared mu of `count` releases together; 0 for none."""
     return min(LARGEST_SHARE, FIRST_SHARE + NEXT_SHARE * (count - 1)) if count else 0.0
 
 
@@ -48,8 +49,8 @@ class LearningRelease:
     """One release that learns.
 
     Attributes:
-        column: place of the column among the modelled ones; None for the records of a unit that count.
-        learns: what of it.
+        column: index of the column among the modelled ones; None for the number of records of a unit that count.
+        learns: what is learnt.
         sensitivity: L2, in counts, under adding or removing one unit.
     """
 
@@ -64,12 +65,12 @@ class LearningRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningPlan:
-    """Everything that is released to learn a domain, before anything else.
+    """All releases that learn a domain, before anything else.
 
     Attributes:
-        noise_multiplier: of every release; its noise has this times its sensitivity as standard deviation.
-        delta: of all thresholds together; 0 where no categories are learnt.
-        releases: in the order in which they are made.
+        noise_multiplier: of every release: standard deviation over sensitivity.
+        delta: of all thresholds together; 0 if no categories are learnt.
+        releases: in the order of execution.
     """
 
     noise_multiplier: float
@@ -78,7 +79,7 @@ class LearningPlan:
 
     @property
     def parts(self) -> tuple[Gaussian | Threshold, ...]:
-        """The mechanism of every release, then that of the thresholds."""
+        """The mechanisms of all releases, then that of the thresholds."""
         noises = tuple(Gaussian(noise_multiplier=self.noise_multiplier) for _ in self.releases)
         return (*noises, Threshold(delta=self.delta)) if self.delta else noises
 
@@ -86,12 +87,12 @@ class LearningPlan:
     def threshold(self) -> float:
         """Noisy count that a category must exceed, in units; see docs/mechanisms/learning.md.
 
-        Of the k lists of categories each has q = 1 - exp(-delta / k): the probability that the noise lifts the count of a
-        name which one unit alone has, so at most 1, above it.
+        Each of the k lists of categories has q = 1 - exp(-delta / k): the probability that noise lifts the
+        count of a name that only one unit has, at most 1, above the threshold.
         """
         lists = sum(release.learns == "categories" for release in self.releases)
         probability = -math.expm1(-self.delta / lists)
-        # Noisy counts are rounded to the grid, which lifts them by half a step at most.
+        # Rounding to the grid raises noisy counts by at most half a step.
         return 1.0 - self.noise_multiplier * float(ndtri(probability)) * (1 + _ROUNDED) + _ROUNDED + GRID
 
     def to_json(self) -> dict[str, Any]:
@@ -118,30 +119,30 @@ class LearningPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningQuestion:
-    """What learning depends on: what is released of which column with which sensitivity. Nothing where nothing is learnt."""
+    """The inputs of learning: releases by column, with sensitivities. Empty if nothing is learnt."""
 
     releases: tuple[LearningRelease, ...] = ()
 
     @property
     def share(self) -> float:
-        """Of squared mu, all together."""
+        """The share of squared mu of all releases."""
         return share_of(len(self.releases))
 
     @property
     def rest(self) -> float:
-        """The share of squared mu that is left; exactly 1 where nothing is learnt."""
+        """The remaining share of squared mu; exactly 1 if nothing is learnt."""
         return 1.0 - self.share
 
     def delta(self, guarantee: PrivacyGuarantee) -> float:
-        """Return what thresholds take of a guarantee's delta."""
+        """Return the thresholds' part of a guarantee's delta."""
         thresholds = any(release.learns == "categories" for release in self.releases)
         return guarantee.delta * DELTA_SHARE if thresholds else 0.0
 
     def left_of(self, guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
-        """Return the guarantee that all noise has to keep: with the delta that thresholds leave.
+        """Return the guarantee for all noise, with the delta left by the thresholds.
 
         Raises:
-            InvalidGuarantee: they leave too little.
+            InvalidGuarantee: too little delta is left.
         """
         delta = self.delta(guarantee)
         if not delta:
@@ -149,7 +150,7 @@ class LearningQuestion:
         return PrivacyGuarantee(epsilon=guarantee.epsilon, delta=guarantee.delta - delta)
 
     def plan(self, guarantee: PrivacyGuarantee) -> LearningPlan | None:
-        """Return the plan under a guarantee; None where nothing is learnt."""
+        """Return the plan under a guarantee; None if nothing is learnt."""
         if not self.releases:
             return None
         return LearningPlan(
@@ -162,11 +163,11 @@ class LearningQuestion:
 
 
 NOTHING_LEARNT: Final = LearningQuestion()
-"""Of every domain that is declared."""
+"""For every fully declared domain."""
 
 
 def learning_of(domain: object) -> LearningQuestion:
-    """Return what is learnt of a domain: of a table that says so, and of nothing else."""
+    """Return what is learnt of a domain; only tables can leave something to be learnt."""
     if not isinstance(domain, TableDomain):
         return NOTHING_LEARNT
     return LearningQuestion(
@@ -178,12 +179,12 @@ def learning_of(domain: object) -> LearningQuestion:
 
 
 def learns_records(domain: object) -> bool:
-    """Return whether it is learnt how many records of a unit count."""
+    """Return whether the number of records of a unit that count is learnt."""
     return any(release.learns == "records" for release in learning_of(domain).releases)
 
 
 def counts_decimals(domain: TableDomain, place: int) -> bool:
-    """Return whether the decimals of a column are learnt with its bins: of reals that declare none."""
+    """Return whether a column's decimals are learnt with its bins: for reals that declare none."""
     column = domain.modelled[place]
     return isinstance(column, NumericColumn) and not column.integer and column.decimals is None
 

@@ -1,4 +1,4 @@
-"""The noise of a plan's private stages: the anchor's by its fixed share, then the smallest that the steps can have."""
+"""Calibration of a plan's private stages: the anchor's noise by its fixed share, then the least noise for the steps."""
 
 import math
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanQuestion:
-    """What calibration depends on, hashable so that a quote and its order are calibrated once."""
+    """The inputs of calibration; hashable, to calibrate a quote and its order only once."""
 
     guarantee: PrivacyGuarantee
     options: IdpganOptions
@@ -81,7 +81,7 @@ class PlanQuestion:
         )
 
     def blocks(self, scale: float) -> tuple[NoiseBlock, ...]:
-        """Return the schedule with its first multiplier at `scale`, every multiplier rounded up."""
+        """Return the schedule scaled to a first multiplier of `scale`, every multiplier rounded up."""
         blocks: list[NoiseBlock] = []
         first = 0
         for steps, relative in schedule_blocks(self.options):
@@ -92,7 +92,7 @@ class PlanQuestion:
         return tuple(blocks)
 
     def acts(self, scale: float) -> ActsPlan | None:
-        """Return the thresholds' releases; without a requested noise, theirs is in a fixed ratio to `scale`."""
+        """Return the releases of thresholds; without a requested noise, it has a fixed ratio to `scale`."""
         if not self.options.acts:
             return None
         groups = self._groups()
@@ -117,7 +117,7 @@ class PlanQuestion:
 
 @lru_cache(maxsize=512)
 def calibrated_stages(question: PlanQuestion) -> PrivateStages:
-    """Return the stages with the least noise on the steps that keeps all of them within the guarantee.
+    """Return the stages with the least noise on the steps that satisfies the guarantee.
 
     Raises:
         TargetOutOfReach: no noise on the steps does.
@@ -151,7 +151,7 @@ def calibrated_stages(question: PlanQuestion) -> PrivateStages:
         guess=guess,
         slope=1 - taken,
     )
-    # Where delta exceeds the probability that a unit is sampled at all, no noise would be needed; keep the least.
+    # If delta exceeds the probability that a unit is sampled at all, no noise would be needed; keep the minimum.
     last = min(relative for _steps, relative in schedule_blocks(question.options))
     return answer(max(scale, round_up(SMALLEST_SCALE / last)))
 

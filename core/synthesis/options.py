@@ -1,7 +1,7 @@
-"""Options of the synthesizer "idpgan": what a person may set, and what a plan fixes.
+"""Options of the synthesizer "idpgan": as requested, and as fixed in a plan.
 
-`IdpganRequest` is what arrives: every option may be missing, and then the public rules decide (`rules.py`).
-`IdpganOptions` is what a plan holds: every option has a value. Both refuse unknown names and values out of range.
+In `IdpganRequest` every option may be missing, and then the public rules decide (`rules.py`). In
+`IdpganOptions`, part of a plan, every option has a value. Both refuse unknown names and values out of range.
 Nothing here is computed from private rows.
 """
 
@@ -29,7 +29,7 @@ CriticSteps = Annotated[int, Field(ge=1, le=100_000, strict=True)] | Literal["ad
 
 
 class IdpganOptions(BaseModel):
-    """Every option of one IDPGAN training, all of them public constants."""
+    """Every option of an IDPGAN training, all of them public constants."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -42,15 +42,15 @@ class IdpganOptions(BaseModel):
     anchor_diagonal_weight: Annotated[float, Field(ge=1, le=1000, strict=True)] = 1.5
     """Factor on the one-way blocks of the moments before noise is added."""
     anchor_screening_share: ScreeningShare = 0.0
-    """The share of the anchor's squared sensitivity that tells which pairs of columns to count; 0 counts them all."""
+    """The share of the anchor's squared sensitivity spent on screening pairs of columns; 0 counts all pairs."""
 
     steps: CountOrNone = 500
-    """Noisy critic updates, the accounted number; 0 without a critic."""
+    """Number of noisy critic updates, which is accounted for; 0 without a critic."""
     expected_batch_size: Count = 512
-    """Expected units per step; also the public divisor."""
+    """Expected number of units per step; also the public divisor."""
 
     schedule: Schedule = "constant"
-    """How the noise multiplier falls over the steps (DPBA)."""
+    """How the noise multiplier decays over the steps (DPBA)."""
     schedule_decay: Positive = 1.0
     """Exponential: rate per period. Step: factor per period (below 1). Polynomial: power."""
     schedule_period: Count = 500
@@ -58,64 +58,66 @@ class IdpganOptions(BaseModel):
     schedule_end: Annotated[float, Field(gt=0, le=1, strict=True)] = 0.4
     """Floor of the multiplier, relative to the first step's."""
     schedule_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
-    """Blocks of constant noise that the schedule is rounded to."""
+    """Number of blocks of constant noise to which the schedule is rounded."""
 
     acts: Flag = False
     """Choose clipping thresholds from noisy histograms of gradient norms."""
     acts_interval: Count = 25
-    """Steps between two refreshes; a step whose index it divides is a refresh step."""
+    """Refresh interval; a step whose index it divides is a refresh step."""
     acts_noise_multiplier: NotNegative = 0.0
-    """Noise standard deviation per bin (a histogram has sensitivity 1); 0 only where ACTS is off."""
+    """Noise standard deviation per bin (a histogram has sensitivity 1); 0 only if ACTS is off."""
     acts_lowest_edge: Positive = 2.0**-12
     """Lowest bin edge; smaller norms fall into the underflow bin."""
     acts_edge_ratio: Annotated[float, Field(gt=1, le=16, strict=True)] = 2.0**0.5
-    """Ratio of two neighbouring bin edges."""
+    """Ratio of consecutive bin edges."""
     acts_bins: Annotated[int, Field(ge=2, le=512, strict=True)] = 36
-    """Bins between the underflow and the overflow bin."""
+    """Number of bins between the underflow and the overflow bin."""
     acts_smoothing: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.5
-    """Weight of the former threshold in the exponential average."""
+    """Weight of the previous threshold in the exponential moving average."""
 
     weight_clusters: Flag = False
     """Cluster the blocks by their thresholds and clip each cluster as one group."""
     cluster_radius: Positive = 0.5
-    """DBSCAN radius on natural logarithms of thresholds."""
+    """DBSCAN radius, on natural logarithms of thresholds."""
     cluster_min_blocks: Count = 3
-    """DBSCAN's smallest number of neighbours."""
+    """DBSCAN's minimum number of neighbours."""
     grouping: Grouping = "flat"
-    """Public groups of coordinates: one in all, one per layer, or blocks of rows; biases are one group."""
+    """Public groups of coordinates: one for all, one per layer, or blocks of rows; biases are one group."""
     row_blocks: Annotated[int, Field(ge=1, le=64, strict=True)] = 8
-    """Blocks per layer where the grouping is by rows."""
+    """Blocks per layer if the grouping is by rows."""
 
     clipping_norm: Positive = 0.1
-    """Bound on the norm of one unit's gradient; where ACTS runs, its first threshold."""
+    """Bound on the norm of one unit's gradient; with ACTS, the initial threshold."""
     gp_weight: NotNegative = 10.0
     """Weight of the gradient penalty."""
     critic_asks: Question = "real"
-    """What the critic learns of a record: whether it is real (WGAN-GP), or which label an image has (cross entropy)."""
+    """The critic's task: whether a record is real (WGAN-GP), or which label an image has (cross entropy)."""
     critic_width: Width = 128
     critic_layers: Annotated[int, Field(ge=1, le=16, strict=True)] = 1
-    """Hidden layers of the critic; one more weight matrix leads to its output."""
+    """Number of hidden layers of the critic; one more weight matrix leads to its output."""
     critic_steps: CriticSteps = 5
-    """Critic steps per generator step; "adaptive" raises it by the critic's accuracy on fakes only."""
+    """Critic steps per generator step; "adaptive" raises it by the critic's accuracy on fakes alone."""
     critic_learning_rate: Positive = 1e-3
     generator_width: Width = 128
     generator_blocks: Depth = 2
     latent_dimension: Width = 32
     generator: Literal["network", "mixture"] = "network"
-    """What is fitted to the noisy counts of a table: a network, or a mixture of product laws, which has no critic."""
+    """The model fitted to a table's noisy counts: a network, or a mixture of product distributions, which has
+    no critic."""
     generator_learning_rate: Positive = 2e-3
     generator_batch_size: Count = 1000
     pretraining_steps: CountOrNone = 4000
-    """Steps on the anchor alone, of the generator or of a critic of labels; free of privacy cost."""
+    """Pretraining steps on the anchor alone, of the generator or of a critic of labels; without privacy
+    cost."""
     anchor_weight: NotNegative = 1.0
     """Weight of the distance to the noisy moments in the generator's loss."""
     ema_decay: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.995
-    """Decay of the exponential average of the generator."""
+    """Decay of the exponential moving average of the generator."""
 
     @model_validator(mode="after")
     def _answerable(self) -> Self:
         if self.critic_asks == "labels" and not (self.anchor and self.critic):
-            raise ValueError("a critic of labels chooses among pictures of the anchor: it needs both")
+            raise ValueError("a critic of labels chooses among images of the anchor, so it needs both")
         return self
 
     @model_validator(mode="after")
@@ -125,13 +127,13 @@ class IdpganOptions(BaseModel):
         if self.anchor and self.critic and not 0 < self.anchor_share < 1:
             raise ValueError("anchor_share must lie between 0 and 1 when both parts run")
         if not (self.anchor and self.critic) and self.anchor_share != float(self.anchor):
-            raise ValueError("anchor_share has a meaning only when both the anchor and the critic run")
+            raise ValueError("anchor_share is only allowed when both the anchor and the critic run")
         if self.critic != (self.steps > 0):
             raise ValueError("steps must be positive with a critic and 0 without")
         if self.acts and not self.critic:
             raise ValueError("acts needs a critic")
         if self.acts != (self.acts_noise_multiplier > 0):
-            raise ValueError("acts_noise_multiplier is positive exactly where acts is on")
+            raise ValueError("acts_noise_multiplier is positive if and only if acts is on")
         if self.weight_clusters and not self.acts:
             raise ValueError("weight_clusters needs acts, whose thresholds it clusters")
         if self.weight_clusters and self.grouping == "flat":
@@ -142,7 +144,7 @@ class IdpganOptions(BaseModel):
 
 
 class IdpganRequest(BaseModel):
-    """What a person asked for; None leaves an option to the public rules."""
+    """Requested options; None leaves an option to the public rules."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -200,13 +202,13 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "acts+wc": {"anchor": False, "schedule": "constant", "acts": True, "weight_clusters": True, "grouping": "rows"},
     "dpba+acts+wc": {"anchor": False, "schedule": "exponential", "acts": True, "weight_clusters": True, "grouping": "rows"},
 }  # fmt: skip
-"""The paper's six ablations (without the anchor, which is ours), as options of a spec."""
+"""The paper's six ablations as options of a spec; without the anchor, which is our addition."""
 
 
 def explain(error: ValidationError) -> InvalidSpec:
-    """Turn the validation library's error into ours: which option, which rule; the options are public."""
+    """Translate the validation library's error: which option, which rule. The options are public."""
     found = error.errors(include_url=False)
-    # The first word of a place is the option; an option of two types fails twice.
+    # The first part of a location is the option; an option of a union type fails once per type.
     problems = list(dict.fromkeys(f"{(*part['loc'], 'options')[0]}: {_said(part)}" for part in found))
     return InvalidSpec("; ".join(problems), remedy="correct or leave out these options", options=problems)
 

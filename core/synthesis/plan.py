@@ -1,4 +1,4 @@
-"""A plan: everything about a job that costs privacy, fixed before any row is read, and how to run it."""
+"""Plans: everything in a job that costs privacy, fixed before any row is read, and how to run it."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -29,11 +29,11 @@ VERSION = 1
 
 
 class DomainShape(Protocol):
-    """What a plan needs to know of a declared domain."""
+    """The facts of a declared domain that a plan needs."""
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
-        """Codes per modelled column."""
+        """Number of codes of each modelled column."""
 
     @property
     def target_index(self) -> int | None:
@@ -42,11 +42,11 @@ class DomainShape(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What one job will do. Private stages: the domain's learning, "measure" (anchor or label histogram), the training steps.
+    """What one job will do. Private stages: learning the domain, "measure" (anchor or label histogram), training steps.
 
     Raises:
-        InvalidPlan: the blocks do not cover the steps, the epsilon exceeds the guarantee, or options and releases are another
-            synthesizer's.
+        InvalidPlan: the blocks do not cover the steps, epsilon exceeds the guarantee, or options and releases
+            do not belong to the synthesizer.
     """
 
     synthesizer: str
@@ -65,9 +65,9 @@ class Plan:
     epsilons: Epsilons
     max_sampled_batch: int
     learning: LearningPlan | None = None
-    """What is learnt of the domain first; None where all of it is declared."""
+    """Learning of the domain, which comes first; None if all of it is declared."""
     reused: tuple[ReusedCounts, ...] = ()
-    """Counts of earlier releases that are combined with those of the anchor; they cost nothing."""
+    """Counts of earlier releases that are combined with the anchor's, at no cost."""
 
     def __post_init__(self) -> None:
         ends = 0
@@ -81,7 +81,7 @@ class Plan:
         if not (
             graphical == isinstance(self.options, GraphicalOptions) == isinstance(self.anchor, MarginalsPlan)
         ):
-            raise InvalidPlan("the plan's options and releases are not those of its synthesizer")
+            raise InvalidPlan("the plan's options and releases do not belong to its synthesizer")
         if graphical and self.learning is not None:
             raise InvalidPlan("a graphical model's plan learns nothing of the domain")
         self._require_counted_once()
@@ -90,18 +90,14 @@ class Plan:
 
     @property
     def learns_records(self) -> bool:
-        """Whether it is learnt how many records of a unit count."""
+        """Whether the number of records of a unit that count is learnt."""
         return self.learning is not None and any(one.learns == "records" for one in self.learning.releases)
 
     def with_learnt_records(self, records: int | None) -> "Plan":
-        """Return the plan that runs after it was learnt how many records of a unit count; itself where that is not learnt.
-
-        Args:
-            records: what was learnt.
-        """
+        """Return the plan with the learnt number of records of a unit that count; unchanged if it is not learnt."""
         if not self.learns_records:
             return self
-        assert records is not None, "it was learnt"
+        assert records is not None, "the number was learnt"
         assert isinstance(self.anchor, AnchorPlan), "a bound is learnt for counts of tables"
         unit = replace(self.privacy_unit, records=records)
         return replace(self, privacy_unit=unit, anchor=self.anchor.counting(records))
@@ -114,7 +110,7 @@ class Plan:
             or self.learning is not None
             or not self.anchor.column_sensitivity
         ):
-            raise InvalidPlan("the plan reuses counts of a release and makes none of its own")
+            raise InvalidPlan("the plan reuses counts of a release without measuring its own")
         releases = [release for one in self.reused for release in one.releases]
         if len(set(releases)) != len(releases):
             raise InvalidPlan("the plan reuses the counts of a release twice")
@@ -123,12 +119,12 @@ class Plan:
 
     @property
     def known(self) -> AnchorPlan | None:
-        """The anchor whose counts alone would be as precise as all that the plan has; None without an anchor of tables."""
+        """An anchor that alone would be as precise as all counts of the plan; None without a table anchor."""
         return combined_anchor(self.anchor, self.reused) if isinstance(self.anchor, AnchorPlan) else None
 
     @property
     def kept_groups(self) -> ReusedTables | None:
-        """The earlier pairs whose groups of codes the plan keeps; None where it makes its own."""
+        """The earlier pairs whose groups of codes the plan keeps; None if it makes its own."""
         return next((one.tables for one in self.reused if one.tables is not None), None)
 
     @property
@@ -139,11 +135,11 @@ class Plan:
 
     @property
     def mechanism(self) -> Mechanism:
-        """All that the job releases: label histogram or anchor first, then the steps in order."""
+        """The mechanism of the whole job: label histogram or anchor first, then the steps in order."""
         return self.executed(None)
 
     def executed(self, step_count: int | None) -> Mechanism:
-        """Return what a job has released that has begun `step_count` training steps; None: all of them.
+        """Return the mechanism executed by a job that has begun `step_count` training steps; None means all of them.
 
         The anchor or label histogram is always included.
 
@@ -178,10 +174,10 @@ class Plan:
         return self.acts is not None and step % self.acts.interval == 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans.
+        """Return the plan as a JSON object, with its mechanism for readers that do not know plans.
 
-        `learning` is a member only where something is learnt, and `reused` where something is reused: plans from before
-        there was either keep their digest.
+        `learning` and `reused` are members only if something is learnt or reused: plans older than either
+        keep their digest.
         """
         learning = {} if self.learning is None else {"learning": self.learning.to_json()}
         reused = {"reused": [one.to_json() for one in self.reused]} if self.reused else {}
@@ -212,12 +208,12 @@ class Plan:
         """Read what `to_json` wrote.
 
         Raises:
-            InvalidPlan: the version is unknown, a member is missing or wrong, or the mechanism in the document is
-                not the one that the plan's numbers give.
+            InvalidPlan: the version is unknown, a member is missing or wrong, or the document's mechanism
+                does not follow from its numbers.
         """
         if document.get("version") != VERSION:
             raise InvalidPlan(
-                "the plan's version is not known", remedy="use the software version that wrote it"
+                "the plan's version is unknown", remedy="use the software version that wrote it"
             )
         try:
             plan = cls(
@@ -243,9 +239,9 @@ class Plan:
             )
             stated = mechanisms.from_json(document["mechanism"])
         except (KeyError, TypeError, ValueError, AttributeError, ValidationError):
-            raise InvalidPlan("the plan lacks a member or has one of the wrong type") from None
+            raise InvalidPlan("a member of the plan is missing or of the wrong type") from None
         if stated != plan.mechanism:
-            raise InvalidPlan("the plan's mechanism is not the one its numbers give")
+            raise InvalidPlan("the plan's mechanism does not follow from its numbers")
         return plan
 
     def digest(self) -> str:
@@ -262,11 +258,12 @@ def make_plan(
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
 ) -> Plan:
-    """Return the plan of one job: options by public rules, the smallest noise that keeps all of it in `guarantee`.
+    """Return the plan of one job: options by public rules, and the least noise that satisfies `guarantee`.
 
     Raises:
         InvalidSpec: the options exclude each other or do not suit the declared size.
-        BoundNeedsAnchor: a bound on the records of a unit, and options that train a critic or measure no anchor.
+        BoundNeedsAnchor: the domain bounds the records of a unit, and the options train a critic or measure
+            no anchor.
         TargetOutOfReach: no noise brings these options under the guarantee.
     """
     request = spec.request()
@@ -278,7 +275,7 @@ def make_plan(
         )
     facts, labelled = _public_facts(domain, declared_size=declared_size, epsilon=guarantee.epsilon)
     facts = replace(facts, most_records=privacy_unit.most_records)
-    # A placeholder that is replaced below: the automatic histogram noise is known only after calibration.
+    # A placeholder, replaced below: the automatic histogram noise is known only after calibration.
     options = rules.decide(request, facts, automatic_histogram_noise=1.0)
     bounded = privacy_unit.records is not None or learns_records(domain)
     if bounded and (options.critic or not options.anchor):
@@ -325,7 +322,7 @@ def _graphical_plan(
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
 ) -> Plan:
-    """The plan of "aim" or "mst": every unit takes part in every release, and there are no training steps."""
+    """Return the plan of "aim" or "mst": every unit takes part in every release, and there are no training steps."""
     request, engine = spec.request(), spec.synthesizer
     assert not isinstance(request, IdpganRequest), "a graphical model"
     if isinstance(domain, ImageDomain):
@@ -377,7 +374,7 @@ def _options_type(document: Mapping[str, Any]) -> type[IdpganOptions | Graphical
 def _public_facts(
     domain: DomainShape | ImageDomain, *, declared_size: int, epsilon: float
 ) -> tuple[rules.PublicFacts, bool]:
-    """What rules may look at, and whether records have labels whose law a generator needs."""
+    """The inputs of the rules, and whether records have labels whose distribution a generator needs."""
     if isinstance(domain, ImageDomain):
         columns = domain.values + bool(domain.labels)
         facts = rules.PublicFacts(
@@ -395,7 +392,7 @@ def _public_facts(
 
 
 def _require_few_codes(options: IdpganOptions, domain: DomainShape | ImageDomain) -> None:
-    """Refuse networks of very wide tables, and targets with very many codes.
+    """Refuse networks for very wide tables, and targets with very many codes.
 
     Raises:
         TooManyCodes: memory would grow with the product of codes and rows, or with the square of codes.

@@ -1,4 +1,4 @@
-"""What an order would cost, said before anything runs and without opening the dataset."""
+"""Quotes: what an order would cost, before anything runs and without opening the dataset."""
 
 import math
 from collections.abc import Sequence
@@ -17,12 +17,14 @@ from core.synthesis.plan import DomainShape, Plan
 from core.synthesis.reusing import epsilon_as_if
 
 SPLIT_ORDER = 8
-"""The Renyi order at which the parts' shares are stated: close to what decides epsilon at usual targets."""
+"""The Renyi order at which the parts' shares are stated: close to the order that determines epsilon at usual
+targets."""
 
 IMAGES: Final = "images"
 NO_ANCHOR: Final = "no-anchor"
 CHOSEN_UNDER_NOISE: Final = "chosen-under-noise"
-"""Why a quote expects no error of counts: of images; a critic alone counts nothing; a graphical model chooses under noise what it counts."""
+"""Why a quote has no expected error: images; a critic alone counts nothing; a graphical model chooses its
+counts under noise."""
 
 
 def plan_charge(plan: Plan) -> Charge:
@@ -40,10 +42,9 @@ def make_quote(
     """Return the quote as a JSON object.
 
     Args:
-        plan: What would run.
-        cap: The population's cap; None while no budget is set, and then nothing fits.
+        cap: The population's cap; None if no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
-        domain: That the plan is of, for the expected error of counts; None leaves that out.
+        domain: The plan's domain, for the expected error of counts; None omits that.
     """
     return {
         "synthesizer": plan.synthesizer,
@@ -66,13 +67,7 @@ def make_quote(
 
 
 def room_for(charge: Charge, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-    """Return what a charge does to a budget: whether it fits, and what is left before and after.
-
-    Args:
-        charge: Of what would run.
-        cap: As in `make_quote`.
-        charges: Likewise.
-    """
+    """Return the effect of a charge on a budget: whether it fits, and what is left before and after."""
     admission = None if cap is None else admit(cap, [*charges, charge])
     fits = admission is not None and admission.admitted
     after = [*charges, charge] if fits else [*charges]
@@ -106,11 +101,12 @@ def noise_of(plan: Plan) -> list[dict[str, Any]]:
 
 
 def split_of(plan: Plan) -> dict[str, Any]:
-    """Return the noise and the share of each part, shares in Renyi divergence at `SPLIT_ORDER`; they add up to 1.
+    """Return the noise and the share of each part, in Renyi divergence at `SPLIT_ORDER`; shares add up to 1.
 
-    `learning` is there only where something of the domain is learnt. With an anchor the label counts are one of its blocks: no noise and no charge of their own.
+    `learning` is present only if something of the domain is learnt. With an anchor the label counts are one
+    of its blocks, without noise or charge of their own.
     """
-    # Thresholds have a share of delta and none of the divergence.
+    # Thresholds use delta but none of the divergence.
     noised = {
         leaf: count for leaf, count in leaves(plan.mechanism).items() if not isinstance(leaf, Threshold)
     }
@@ -139,10 +135,11 @@ def split_of(plan: Plan) -> dict[str, Any]:
 
 
 def learning_in(plan: Plan) -> dict[str, Any]:
-    """Return what a plan learns of the domain and how well: nothing where it learns nothing.
+    """Return what a plan learns of the domain and how precisely; empty if it learns nothing.
 
-    `noise_std` is in units on every count; `threshold` is the noisy number of units that a category must exceed. A
-    job with a threshold is carried by basic composition alone, so its filter and those of later jobs is `basic`.
+    `noise_std` is in units on every count; `threshold` is the noisy number of units that a category must
+    exceed. Only basic composition covers a job with a threshold, so its filter and those of later jobs is
+    `basic`.
     """
     learning = plan.learning
     if learning is None:
@@ -160,10 +157,10 @@ def learning_in(plan: Plan) -> dict[str, Any]:
 
 
 def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> dict[str, Any]:
-    """Return what a plan would count and how far off counts of its synthetic rows will be, from public facts.
+    """Return what a plan would count and the expected error of its synthetic rows, from public facts.
 
-    Counts that the plan reuses make it smaller. `expected_error` is None where it is not known in advance;
-    `expected_error_missing` then says why.
+    Reused counts reduce the error. `expected_error` is None if it is not known in advance;
+    `expected_error_missing` says why.
     """
     if plan.known is None or isinstance(domain, ImageDomain):
         reason = CHOSEN_UNDER_NOISE if isinstance(plan.anchor, MarginalsPlan) else NO_ANCHOR
@@ -181,9 +178,9 @@ def expected_error_in(plan: Plan, domain: DomainShape | ImageDomain) -> dict[str
 
 
 def reused_in(plan: Plan) -> dict[str, Any]:
-    """Return what a plan takes over and what it is worth: nothing where it takes over nothing.
+    """Return what a plan reuses and what that is worth; empty if it reuses nothing.
 
-    `epsilon_as_if` is the epsilon for which one plan would have counted as precisely as all that is known then;
+    `epsilon_as_if` is the epsilon at which one plan would have counted as precisely as all counts together;
     `epsilon_alone` that of the plan's own counts; both at its delta.
     """
     if not plan.reused:

@@ -1,7 +1,7 @@
 """What a utility report can measure of a dataset, by its declared domain: a table's columns, or three facts of an image.
 
-An image has its label, where images have labels, and two numbers that everybody can compute from its pixels alone
-(`models/reports/records.py`): how bright it is and how much detail it has, each in 32 public steps.
+The facts of an image are its label, if images have labels, and two numbers computed from its pixels
+(`models/reports/records.py`): brightness and detail, each in 32 public steps.
 """
 
 from typing import Final
@@ -13,35 +13,35 @@ from core.synthesis.report_plan import SYNTHETIC_ROWS
 BRIGHTNESS: Final = "brightness"
 DETAIL: Final = "detail"
 STEPS: Final = 32
-"""Codes of brightness and of detail."""
+"""Number of codes of brightness and of detail."""
 FEWEST_DRAWN: Final = 2_000
 _DRAWN_VALUES: Final = 2**26
-"""Of images no more are drawn than have so many values together, but for the fewest: large ones take long to draw."""
+"""Limit on the total values of drawn images, above a minimum number: large images take long to draw."""
 
 
 def measurable(domain: TableDomain | ImageDomain) -> tuple[str, ...]:
-    """Names of what can be measured, in the order of the codes."""
+    """Names of the measurable columns, in the order of the codes."""
     if isinstance(domain, TableDomain):
         return tuple(column.name for column in domain.coded)
     return (*([LABEL] if domain.labels else []), BRIGHTNESS, DETAIL)
 
 
 def cardinalities(domain: TableDomain | ImageDomain) -> tuple[int, ...]:
-    """Codes of each of `measurable`."""
+    """Number of codes of each of `measurable`."""
     if isinstance(domain, TableDomain):
         return domain.cardinalities
     return (*([len(domain.labels)] if domain.labels else []), STEPS, STEPS)
 
 
 def drawn(domain: TableDomain | ImageDomain) -> int:
-    """How many records are drawn from a release, to be compared and learnt from."""
+    """Number of records drawn from a release, for comparison and training."""
     if isinstance(domain, TableDomain):
         return SYNTHETIC_ROWS
     return min(SYNTHETIC_ROWS, max(FEWEST_DRAWN, _DRAWN_VALUES // domain.values))
 
 
 def predictable(domain: TableDomain | ImageDomain) -> tuple[str, ...]:
-    """Names of what a classifier may be asked for: of a table any column beside others, of images their label."""
+    """Names of what a classifier may predict: any column of a table with others, or the label of images."""
     if isinstance(domain, ImageDomain):
         return (LABEL,) if domain.labels else ()
     names = measurable(domain)
@@ -49,7 +49,7 @@ def predictable(domain: TableDomain | ImageDomain) -> tuple[str, ...]:
 
 
 def declared_target(domain: TableDomain | ImageDomain) -> str | None:
-    """What is predicted where an order names nothing; None where there is nothing."""
+    """The default target of an order; None if there is none."""
     if isinstance(domain, TableDomain):
         return domain.target
     return LABEL if domain.labels else None

@@ -1,13 +1,13 @@
-"""The plan of a utility report: how far a release is from its dataset, measured once with noise, for analysts.
+"""The plan of a utility report: a noisy measurement, for analysts, of how far a release is from its dataset.
 
-All terms are sums over units of numbers in [-1, 1], so that one unit more or less moves each by at most one record:
+All terms are sums over units of numbers in [-1, 1], so adding or removing a unit moves each by at most one record:
 
-    column  twice the total variation distance of a column's law from the release's, times the declared size
-    pair    the same of a pair of columns, over public bins
-    score   records that a classifier, trained on synthetic records, gets right, less those that it gets wrong
+    column  twice the total variation distance of a column's distribution from the release's, times the
+    declared size pair    the same for a pair of columns, over public bins
+    score   records that a classifier trained on synthetic records gets right, minus those that it gets wrong
 
-They are released together by one Gaussian. Its squared sensitivity, in units of the noise, is fixed by public shares of
-the three kinds (docs/mechanisms/utility-report.md).
+    One Gaussian mechanism releases them together. Public shares of the three kinds divide its squared
+    sensitivity, in units of the noise (docs/mechanisms/charged-report.md).
 """
 
 import math
@@ -28,50 +28,53 @@ from core.synthesis.errors import InvalidPlan
 VERSION: Final = 1
 KIND: Final = "report"
 SHARES: Final[Mapping[str, int]] = {"columns": 1, "pairs": 2, "score": 1}
-"""Of the squared sensitivity, by kind of term; a kind without terms leaves its share to the others."""
+"""Shares of the squared sensitivity, by kind of term; a kind without terms leaves its share to the others."""
 PAIR_BINS: Final = 8
-"""Bins of a column in a pair: the plug-in error of many small cells would say more of chance than of the release."""
+"""Bins of a column in a pair: with many small cells the plug-in error would measure chance more than the
+release."""
 SYNTHETIC_ROWS: Final = 20_000
-"""Most records drawn from the release, with a public seed; one half trains the classifier."""
+"""Maximum number of records drawn from the release, with a public seed; one half trains the classifier."""
 FEWEST_ROWS: Final = 2
-"""One to learn from and one to try it on."""
+"""One for training and one for testing."""
 MOST_COLUMNS: Final = 64
 LARGEST_SIZE: Final = 2**31
-"""Declared units up to which all sums are exact in float64."""
+"""Maximum number of declared units; up to it all sums are exact in float64."""
 _DIGEST_DIGITS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPlan:
-    """What one utility report will measure; stands where a `Plan` stands.
+    """What one utility report will measure; used in place of a `Plan`.
 
     Raises:
-        InvalidPlan: there is nothing to measure, or the epsilon exceeds the guarantee.
+        InvalidPlan: there is nothing to measure, or epsilon exceeds the guarantee.
     """
 
     synthesizer: ClassVar[str] = KIND
     steps: ClassVar[int] = 0
-    """It has no training steps: everything is measured at once."""
+    """No training steps: everything is measured at once."""
 
     guarantee: PrivacyGuarantee
     adjacency: Adjacency
     privacy_unit: PrivacyUnit
     declared_size: int
     release_id: UUID
-    """Which release is compared with its dataset."""
+    """The release to compare with its dataset."""
     manifest_sha256: str
-    """Of the release's manifest, which lists the digests of the generator and of the domain; in hexadecimal."""
+    """SHA-256 of the release's manifest, which lists the digests of the generator and of the domain; in
+    hexadecimal."""
     columns: tuple[str, ...]
-    """Names of what is measured (`core.synthesis.report_columns`), in its order."""
+    """Names of the measured columns, in the order of `core.synthesis.report_columns`."""
     target: str | None
-    """The column that the classifier predicts from all others, or the label from the picture; None leaves out the score."""
+    """The column that the classifier predicts from all others, or the label from the image; None omits the
+    score."""
     synthetic_rows: int
     noise_multiplier: float
     epsilons: Epsilons
 
     def __post_init__(self) -> None:
         if not (1 <= len(set(self.columns)) == len(self.columns) <= MOST_COLUMNS):
-            raise InvalidPlan("a report measures different columns, and not too many")
+            raise InvalidPlan("a report measures distinct columns, and not too many")
         if not (
             1 <= self.declared_size <= LARGEST_SIZE and FEWEST_ROWS <= self.synthetic_rows <= SYNTHETIC_ROWS
         ):
@@ -83,7 +86,7 @@ class ReportPlan:
 
     @property
     def terms(self) -> dict[str, int]:
-        """How many numbers of each kind are released; kinds without any are left out."""
+        """Number of released terms of each kind; kinds without terms are omitted."""
         count = len(self.columns)
         counts = {
             "columns": count,
@@ -108,11 +111,11 @@ class ReportPlan:
 
     @property
     def mechanism(self) -> Mechanism:
-        """All that the job releases: one Gaussian."""
+        """The mechanism of the whole job: one Gaussian."""
         return Gaussian(noise_multiplier=self.noise_multiplier)
 
     def executed(self, step_count: int | None) -> Mechanism:
-        """Return what a job has released that has begun: all of it.
+        """Return the mechanism executed by a job that has begun: all of it.
 
         Raises:
             InvalidPlan: there are no steps, so none can have been executed.
@@ -122,7 +125,7 @@ class ReportPlan:
         return self.mechanism
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans."""
+        """Return the plan as a JSON object, with its mechanism for readers that do not know plans."""
         return {
             "version": VERSION,
             "kind": KIND,
@@ -148,13 +151,13 @@ class ReportPlan:
         """Read what `to_json` wrote.
 
         Raises:
-            InvalidPlan: the version is unknown, a member is missing or wrong, or what follows from the plan's numbers
-                is another one in the document.
+            InvalidPlan: the version is unknown, a member is missing or wrong, or a derived member does not
+                follow from the plan's numbers.
             InvalidGuarantee, InvalidMechanism: a number is out of range.
         """
         if (document.get("version"), document.get("kind")) != (VERSION, KIND):
             raise InvalidPlan(
-                "the plan's version is not known", remedy="use the software version that wrote it"
+                "the plan's version is unknown", remedy="use the software version that wrote it"
             )
         try:
             target = document["target"]
@@ -173,9 +176,9 @@ class ReportPlan:
             )
             derived = plan.to_json()
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise InvalidPlan("the plan lacks a member or has one of the wrong type") from None
+            raise InvalidPlan("a member of the plan is missing or of the wrong type") from None
         if derived != dict(document):
-            raise InvalidPlan("the plan's mechanism is not the one its numbers give")
+            raise InvalidPlan("the plan's mechanism does not follow from its numbers")
         return plan
 
     def digest(self) -> str:

@@ -1,4 +1,4 @@
-"""Making a utility report's plan, and saying what it would cost and how wide its intervals would be. Data-free."""
+"""Planning and quoting utility reports: their cost and the width of their intervals. Data-free."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,18 +20,17 @@ from core.synthesis.report_columns import declared_target, drawn, measurable, pr
 from core.synthesis.report_plan import KIND, LARGEST_SIZE, MOST_COLUMNS, PAIR_BINS, ReportPlan
 
 DEVIATIONS_95: Final = 1.96
-"""Standard deviations of the noise that an interval of 95 % reaches to either side."""
+"""Half-width of a 95 % interval, in standard deviations of the noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSpec:
-    """What is to be measured about which release.
+    """What to measure about which release.
 
     Args:
-        release_id: The release.
-        manifest_sha256: Of its manifest, as its certificate states it.
-        target: The column to predict; None takes the domain's, and leaves out the score where it declares none.
-        columns: The columns to measure; None takes all.
+    manifest_sha256: Digest of the release's manifest, as stated in its certificate.
+    target: The column to predict; None takes the domain's target, and omits the score if there is none.
+    columns: The columns to measure; None for all.
     """
 
     release_id: UUID
@@ -58,18 +57,18 @@ def make_report_plan(
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
 ) -> ReportPlan:
-    """Return the plan of a utility report: the least noise at which all of it stays within `guarantee`.
+    """Return the plan of a utility report, with the least noise that satisfies `guarantee`.
 
     Raises:
-        InvalidReport: a named column is not one of those that can be measured, or there are too many of them; the target
-            cannot be predicted; the declared size is too large.
+        InvalidReport: a column cannot be measured, or there are too many; the target cannot be predicted; the
+            declared size is too large.
     """
     target = declared_target(domain) if report.target is None else report.target
     columns = _measured(report.columns, measurable(domain))
     if target is not None and target not in predictable(domain):
         raise InvalidReport(
-            "the target must be a modelled column beside others that it is predicted from, of images their label",
-            remedy="name one of the columns that the release generates, of images with labels 'label', or none",
+            "the target must be a modelled column with others to predict it from, or the label of images",
+            remedy="name a column that the release generates, 'label' for images with labels, or none",
         )
     if not 1 <= declared_size <= LARGEST_SIZE:
         raise InvalidReport("the declared size is out of the range in which counts are exact")
@@ -94,7 +93,7 @@ def _measured(wanted: tuple[str, ...] | None, names: Sequence[str]) -> tuple[str
     chosen = set(names if wanted is None else wanted)
     if not chosen <= set(names) or not chosen:
         raise InvalidReport(
-            "a column that is to be measured is not one of those that the release generates",
+            "the release does not generate one of the columns to be measured",
             remedy="name columns of the domain that are neither ignored nor the privacy unit; of images 'label', 'brightness' or 'detail'",
         )
     if len(chosen) > MOST_COLUMNS:
@@ -108,8 +107,7 @@ def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charg
     """Return the quote as a JSON object: what is measured, how precisely, and what it costs.
 
     Args:
-        plan: What would run.
-        cap: The population's cap; None while no budget is set, and then nothing fits.
+        cap: The population's cap; None if no budget is set, and then nothing fits.
         charges: Everything spent and reserved so far.
     """
     return {
@@ -133,7 +131,7 @@ def make_report_quote(plan: ReportPlan, cap: Cap | None, charges: Sequence[Charg
 
 
 def precision_of(plan: ReportPlan) -> Mapping[str, dict[str, float]]:
-    """How precise every number of a kind will be, as shares between 0 and 1: known before anything is measured."""
+    """The precision of each kind of number, as shares between 0 and 1; known before measuring."""
     counts = plan.terms
     stds = {kind: std_of_share(std, plan.declared_size) for kind, std in plan.noise_stds.items()}
     return {
@@ -143,5 +141,5 @@ def precision_of(plan: ReportPlan) -> Mapping[str, dict[str, float]]:
 
 
 def std_of_share(std: float, declared_size: int) -> float:
-    """The noise in a share: all terms are divided by twice the declared size."""
+    """The noise of a share: all terms are divided by twice the declared size."""
     return std / (2 * declared_size)

@@ -1,8 +1,8 @@
-"""What a plan takes over from earlier releases of the same rows: their noisy counts, which are public and cost nothing.
+"""Reused counts: noisy counts of earlier releases of the same rows, which are public and cost nothing.
 
-Counts are combined with the plan's own by inverse variance. All that the noise of the result depends on is public, so it stands
-in the plan: which bundles, and the noise multiplier of the counts in each. Which counts are taken is chosen by
-`core.synthesis.reusing`.
+Counts are combined with the plan's own by inverse variance. The noise of the result depends only on public
+facts, which are part of the plan: the bundles, and the noise multiplier of the counts in each.
+`core.synthesis.reusing` chooses the counts.
 """
 
 import math
@@ -19,11 +19,12 @@ class ReusedTables:
 
     noise_multiplier: float
     most_groups: int
-    """How many groups a column got at most when they were made."""
+    """Maximum number of groups of a column when they were counted."""
     by_class: bool
     """Whether they are counted by class of the target."""
     screened: bool
-    """Whether a screening chose them: the pairs that `counts.bin` of the release lists; else they are all pairs."""
+    """Whether a screening chose them (`counts.bin` of the release lists the pairs); otherwise they are all
+    pairs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +33,13 @@ class ReusedCounts:
 
     release_id: str
     counts_sha256: str
-    """Of `counts.bin` in its bundle."""
+    """SHA-256 of `counts.bin` in its bundle."""
     holds: tuple[str, ...]
-    """Releases before it whose counts are in these already, sorted: none is taken twice."""
+    """Earlier releases whose counts are already included, sorted: none may be used twice."""
     columns_noise_multiplier: float
-    """Noise of the counts of columns, those that it holds included."""
+    """Noise multiplier of the one-way counts, including the releases above."""
     tables: ReusedTables | None
-    """None where its tables are of other pairs or other groups and only its columns are taken."""
+    """None if its tables have other pairs or groups and only its one-way counts are reused."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -49,7 +50,7 @@ class ReusedCounts:
         """Read what `to_json` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is anything else.
+            KeyError, TypeError, ValueError: the document is malformed.
         """
         tables = document["tables"]
         return cls(
@@ -62,26 +63,26 @@ class ReusedCounts:
 
     @property
     def releases(self) -> frozenset[str]:
-        """Every release whose counts these are of."""
+        """Every release whose counts are included."""
         return frozenset((self.release_id, *self.holds))
 
 
 def combined_anchor(anchor: AnchorPlan, reused: Sequence[ReusedCounts]) -> AnchorPlan:
-    """Return the anchor whose counts alone would have the noise that all counts together have.
+    """Return the anchor whose counts alone would have the noise of all counts combined.
 
-    Precisions add up, of columns and of tables by themselves: `1 / m^2 = 1 / m_own^2 + sum 1 / m_i^2` with noise multipliers
-    `m`, the noise over the sensitivity of the round. A screening in a release left its tables the less.
+    Precisions add up, separately for columns and for tables: `1 / m^2 = 1 / m_own^2 + sum 1 / m_i^2` with
+    noise multipliers `m`, noise over the sensitivity of the round. A release with a screening has less
+    sensitivity left for its tables.
 
     Args:
-        anchor: of the plan, of two rounds.
-        reused: what is combined with it.
+    anchor: of the plan, with two rounds.
     """
     if not reused:
         return anchor
     columns = _together(
         anchor.noise_std / anchor.column_sensitivity, [one.columns_noise_multiplier for one in reused]
     )
-    if not anchor.table_sensitivity:  # of one column, which is in no pair
+    if not anchor.table_sensitivity:  # a single column has no pairs
         noise_std = columns * anchor.column_sensitivity
         return replace(anchor, noise_multiplier=noise_std / anchor.sensitivity)
     tables = [one.tables.noise_multiplier for one in reused if one.tables is not None]

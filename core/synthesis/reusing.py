@@ -1,10 +1,11 @@
-"""Choosing which earlier counts a plan takes over: a public rule on plans of releases.
+"""Choosing which earlier counts a plan reuses, by a public rule on the plans of releases.
 
-The most precise release comes first; a release is left out if some of its counts are in one that is taken already. The
-pairs of the first release are taken, and its groups kept, unless the plan by itself would count in much finer groups or by class
-where the release did not. A plan that takes pairs counts the same ones, chosen by a screening or all, and screens none itself; where
-the order states the share of a screening, pairs are taken only if neither release nor plan has one. Pairs of another release are
-taken where both counted all pairs, and every code for itself; else its columns alone are.
+Releases are considered from the most precise on; one is skipped if some of its counts are included in one
+already taken. The pairs of the first release are reused and its groups kept, unless the plan alone would use
+much finer groups, or counts by class that the release does not have. A plan that reuses pairs counts the same
+pairs, screened or all, without a screening of its own; if the order sets the share of a screening, pairs are
+reused only if neither release nor plan has one. Pairs of a further release are reused if both counted all
+pairs and every code individually; otherwise only its one-way counts are.
 """
 
 import math
@@ -21,19 +22,17 @@ from core.synthesis.reused import ReusedCounts, ReusedTables
 from core.synthesis.stages import AnchorPlan, anchor_plan
 
 MOST_REUSED: Final = 8
-"""Releases whose bundles one job reads; each may hold the counts of many before it."""
+"""Maximum number of bundles that one job reads; each may include the counts of many earlier releases."""
 FINER: Final = 1.5
-"""A plan keeps earlier groups unless it would have more than so many times as many by itself."""
+"""A plan keeps earlier groups unless it would use more than this many times as many on its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierCounts:
-    """Counts that a release of the same rows left.
+    """Counts of an earlier release of the same rows.
 
     Args:
-        release_id: the release.
-        plan: its plan.
-        counts_sha256: of `counts.bin` in its bundle.
+    counts_sha256: of `counts.bin` in its bundle.
     """
 
     release_id: str
@@ -42,12 +41,12 @@ class EarlierCounts:
 
     @property
     def releases(self) -> frozenset[str]:
-        """The release, and those whose counts are in its."""
+        """The release, and those whose counts it includes."""
         return frozenset({self.release_id}.union(*(one.releases for one in self.plan.reused)))
 
 
 def may_reuse(plan: Plan) -> bool:
-    """Whether a plan counts codes of declared columns in two rounds, as what it takes over must have been."""
+    """Whether a plan counts codes of declared columns in two rounds, as reused counts must have been."""
     anchor = plan.anchor
     return isinstance(anchor, AnchorPlan) and anchor.column_sensitivity > 0 and plan.learning is None
 
@@ -55,18 +54,17 @@ def may_reuse(plan: Plan) -> bool:
 def with_reuse(
     plan: Plan, earlier: Sequence[EarlierCounts], shape: DomainShape, *, share_ordered: bool = False
 ) -> Plan:
-    """Return the plan with what it takes over; the plan itself where that is nothing.
+    """Return the plan with reused counts; unchanged if there are none to reuse.
 
     Args:
-        plan: without any reuse.
+        plan: without reuse.
         earlier: releases of the same rows under the same declared domain, newest first.
-        shape: of the domain.
-        share_ordered: whether the order states the share of the screening, which then stays.
+        share_ordered: whether the order sets the share of the screening, which is then kept.
     """
     usable = [one for one in earlier if may_reuse(one.plan) and _counted_alike(one.plan, plan)]
     if not may_reuse(plan) or not usable:
         return plan
-    # Sorting is stable, so among equals the newest comes first.
+    # The sort is stable: among equals the newest comes first.
     ordered = sorted(usable, key=lambda one: _known(one.plan).noise_multiplier)
     taken: list[EarlierCounts] = []
     for one in ordered:
@@ -83,18 +81,18 @@ def with_reuse(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsTold:
-    """What the counts of a release answer, and how precisely, from public facts.
+    """What the counts of a release can answer, and how precisely, from public facts.
 
     Args:
-        columns: counted one by one.
-        pairs: of columns, counted together; None where noisy distances chose them, which the counts alone list.
-        by_class: whether columns and pairs are counted within each class of the target.
-        most_groups: how many groups a column has in pairs at most, about; None without pairs.
-        column_std: standard deviation of the noise on a cell of a column of average weight, in records.
-        pair_std: the same of a pair of average weight if all pairs are counted, so at most; None without pairs.
-        epsilon_as_if: for which one plan would have counted as precisely.
-        delta: of `epsilon_as_if`.
-        holds: earlier releases whose counts are in these.
+    columns: number of columns counted one by one.
+    pairs: number of jointly counted pairs; None if noisy distances chose them, which only the counts list.
+    by_class: whether columns and pairs are counted within each class of the target.
+    most_groups: approximate maximum number of groups of a column in pairs; None without pairs.
+    column_std: standard deviation of the noise on a cell of a column of average weight, in records.
+    pair_std: an upper bound of the same for a pair, attained if all pairs are counted; None without pairs.
+    epsilon_as_if: epsilon at which one plan would have counted as precisely.
+    delta: of `epsilon_as_if`.
+    holds: earlier releases whose counts are included.
     """
 
     columns: int
@@ -109,11 +107,10 @@ class CountsTold:
 
 
 def told_of(one: EarlierCounts, shape: DomainShape) -> CountsTold:
-    """Say what the counts of a release answer.
+    """Describe what the counts of a release can answer.
 
     Args:
-        one: of a plan that may reuse.
-        shape: of its domain.
+    one: of a plan that may reuse.
     """
     anchor, columns = _known(one.plan), len(shape.cardinalities)
     tables, possible = _tables(one.plan, shape), columns * (columns - 1) // 2
@@ -132,11 +129,11 @@ def told_of(one: EarlierCounts, shape: DomainShape) -> CountsTold:
 
 
 def epsilon_as_if(plan: Plan, *, alone: bool = False) -> float:
-    """Return the epsilon for which one plan would have counted as precisely, at the plan's delta.
+    """Return the epsilon at which one plan would have counted as precisely, at the plan's delta.
 
     Args:
-        plan: with an anchor of tables in two rounds.
-        alone: whether to leave out what is taken over.
+    plan: with a table anchor in two rounds.
+    alone: whether to exclude reused counts.
     """
     anchor = plan.anchor if alone else plan.known
     assert isinstance(anchor, AnchorPlan), "an anchor of tables"
@@ -158,7 +155,7 @@ def _counted_alike(one: Plan, other: Plan) -> bool:
 
 
 def _tables(plan: Plan, shape: DomainShape) -> ReusedTables | None:
-    """The pairs that a release of this plan holds; None where there is one column alone."""
+    """The pairs of a release of this plan; None with a single column."""
     anchor = _known(plan)
     if not anchor.table_sensitivity:
         return None
@@ -175,9 +172,9 @@ def _tables(plan: Plan, shape: DomainShape) -> ReusedTables | None:
 
 
 def _own_groups(plan: Plan, shape: DomainShape) -> tuple[bool, int]:
-    """Whether a plan counts by class, and in how many groups at most, if it keeps no earlier groups.
+    """Whether a plan without earlier groups counts by class, and its maximum number of groups.
 
-    How many pairs a screening chose stands in the counts alone; it is taken to be typical.
+    Only the counts list how many pairs a screening chose; a typical number is assumed.
     """
     assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
     noise_std, sizes, target = plan.anchor.noise_std, tuple(shape.cardinalities), shape.target_index
@@ -198,13 +195,13 @@ def _keeps_groups(plan: Plan, kept: ReusedTables | None, shape: DomainShape) -> 
 
 
 def _screens(plan: Plan, kept: ReusedTables | None) -> bool:
-    """Whether pairs are chosen by a screening, of the plan or of those that it could take."""
+    """Whether a screening chooses pairs, in the plan or in the tables that it could reuse."""
     assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
     return plan.anchor.screening_sensitivity > 0 or (kept is not None and kept.screened)
 
 
 def _without_screening(plan: Plan, shape: DomainShape) -> Plan:
-    """The plan as if the order had set the share of the screening to zero: tables have it, and the noise stays."""
+    """The plan as if the order had set the share of the screening to zero: tables get the share, and the noise is unchanged."""
     assert isinstance(plan.anchor, AnchorPlan), "a plan that may reuse"
     if not plan.anchor.screening_sensitivity:
         return plan
@@ -222,7 +219,7 @@ def _without_screening(plan: Plan, shape: DomainShape) -> Plan:
 def _lined_up(
     tables: ReusedTables | None, kept: ReusedTables | None, shape: DomainShape
 ) -> ReusedTables | None:
-    """The pairs if they are those kept, of the same groups: where all are counted and no column has more codes than groups, in both."""
+    """The pairs if they match the kept ones in pairs and groups: both count all pairs, and no column has more codes than groups."""
     codes = max(
         (size for place, size in enumerate(shape.cardinalities) if place != shape.target_index), default=0
     )

@@ -1,7 +1,8 @@
-"""Public rules: what the options are when nobody sets them, from public facts alone.
+"""Public rules: defaults of the options, from public facts only.
 
-The facts are the declared size, the number of modelled columns, their one-hot cells and the target epsilon. No
-rule looks at a private row, so choosing by them costs nothing. The constants below are the whole table.
+The facts are the declared size, the number of modelled columns, their one-hot cells and the target epsilon.
+No rule uses a private row, so choosing by them costs nothing. The constants below are all of the rules'
+parameters.
 """
 
 import math
@@ -20,27 +21,27 @@ from core.synthesis.options import IdpganOptions, IdpganRequest, explain
 SAMPLING_RATE = 0.03
 """Expected share of the units in one step, before the limits on the batch."""
 SMALLEST_BATCH, LARGEST_BATCH = 256, 2048
-"""Limits of the expected batch, in units; a table smaller than the lower one is sampled whole."""
+"""Limits of the expected batch, in units; a table smaller than the lower limit is sampled whole."""
 STEPS_BY_EPSILON = ((1.0, 500), (4.0, 1000), (float("inf"), 2000))
-"""Noisy critic updates, by the smallest epsilon listed that is not below the target."""
+"""Number of noisy critic updates, by the smallest listed epsilon not below the target."""
 ANCHOR_SHARE_BY_EPSILON = ((1.0, 0.97), (4.0, 0.93), (float("inf"), 0.9))
 """The anchor's share of squared mu, likewise; the rest is the critic's."""
 LABEL_SHARE = 0.02
-"""The label histogram's share of squared mu where there is no anchor to hold the label counts."""
+"""The label histogram's share of squared mu without an anchor, which would include the label counts."""
 ACTS_SHARE = 0.25
-"""What a refresh adds to its step's squared mu, relative to the gradient's, where no histogram noise is set."""
+"""Squared mu added by a refresh, relative to the gradient's, if no histogram noise is set."""
 CLIPPING_NORM = 0.1
-"""Small, so that nearly all gradients are clipped and Adam undoes the scale."""
+"""Small: nearly all gradients are clipped, and Adam compensates the scale."""
 ACTS_CLIPPING_NORM = 1.0
-"""First threshold where ACTS replaces it."""
+"""Initial threshold with ACTS, which adapts it."""
 PERIOD_SHARE = {"constant": 1.0, "exponential": 1.0, "step": 0.25, "polynomial": 1.0}
-"""The schedule's period over the number of steps."""
+"""The schedule's period as a fraction of the number of steps."""
 DECAY = {"constant": 1.0, "exponential": 1.0, "step": 0.8, "polynomial": 1.0}
 """The schedule's decay."""
 WIDE_TABLE_CELLS = 400
-"""From this many one-hot cells on, both networks are wide."""
+"""Minimum number of one-hot cells at which both networks are wide."""
 NARROW, WIDE = (64, 128), (128, 256)
-"""Critic and generator width of narrow and of wide tables: noise grows with the critic's size."""
+"""Critic and generator width for narrow and for wide tables: noise grows with the critic's size."""
 OF_NETWORKS = frozenset(
     {
         "generator_width",
@@ -50,38 +51,42 @@ OF_NETWORKS = frozenset(
         "generator_batch_size",
     }
 )
-"""Options of a network as generator."""
+"""Options of a network generator."""
 MOST_LOGITS = 32767
-"""Codes of a table up to which a network of a generator gives a logit, and a critic has a weight, for each of them."""
+"""Maximum number of codes of a table for a network generator, which has a logit for each, or a critic, which
+has a weight for each."""
 MOST_TARGET_CODES = 4096
-"""Codes of a target at most: they are not merged, and memory of the counts grows with the square of groups and target's codes."""
+"""Maximum number of codes of a target: they are not merged, and the counts' memory grows with the square of
+groups and target codes."""
 MIXTURE_STEPS = 400
-"""Steps of the fit of a mixture."""
+"""Number of steps of a mixture's fit."""
 WITHOUT_CRITIC = frozenset(
     {
         "anchor", "critic", "anchor_diagonal_weight", "anchor_screening_share", "generator", "generator_width", "generator_blocks", "latent_dimension",
         "generator_learning_rate", "generator_batch_size", "pretraining_steps", "anchor_weight", "ema_decay",
     }
 )  # fmt: skip
-"""Options of the anchor and the generator. A table is trained with a critic only if its order sets `critic`, another option,
-or `"anchor": false` (docs/rules-study.md has the measurements)."""
+"""Options of the anchor and the generator. A table is trained with a critic only if its order sets `critic`,
+another option, or `"anchor": false` (docs/rules-study.md has the measurements)."""
 COLUMN_SHARE, COLUMN_SHARE_MORE, COLUMN_SIGNAL = 0.4, 0.5, 50.0
-"""The share of the anchor's squared mu for the counts of single columns: the first where much stands above the noise; up to the second
-more where little does, that is where declared size times epsilon is at most the third times the root of the number of pairs."""
+"""The share of the anchor's squared mu for one-way counts: the first value at a high signal, plus up to the
+second at a low one, that is if declared size times epsilon is at most the third times the square root of the
+number of pairs."""
 SCREENED_PAIRS = 15
-"""Pairs of columns from which on some are screened out."""
+"""Minimum number of pairs of columns for a screening."""
 SCREENING_SIGNAL, SCREENING_NOISE, SCREENING_SHARES = 60.0, 125.0, (0.01, 0.08)
-"""Screening needs declared size times epsilon over the root of the number of pairs to be at least the first. The second over it, squared,
-is the share by which distances are known to about 0.02 of all records, kept within the third."""
+"""A screening needs declared size times epsilon over the square root of the number of pairs to be at least
+the first value. The second over it, squared, is the share at which distances are known to about 0.02 of all
+records, limited to the third."""
 CRITIC_STEPS = {True: 1, False: 5}
-"""Critic steps per generator step, with and without an anchor that holds the generator."""
+"""Critic steps per generator step, with and without an anchor that constrains the generator."""
 PRETRAINING_BY_CELLS = ((512, 1500), (1024, 1000), (2048, 700), (float("inf"), 500))
-"""Generator steps on the anchor alone, by the smallest number of one-hot cells listed that is not below."""
+"""Generator steps on the anchor alone, by the smallest listed number of one-hot cells not below the table's."""
 LARGEST_EXPECTED = {False: 50_000, True: 5_000}
-"""Units of an expected batch at most, of tables and of images: the room that a step leaves below every threshold for the
-rounding of its sum grows with the square of the batch (`models.dp.clipping.rounding_allowance`)."""
+"""Maximum expected batch in units, for tables and for images: the margin below every threshold for rounding
+of the sum grows with the square of the batch (`models.dp.clipping.rounding_allowance`)."""
 CAP_FACTOR, CAP_EXTRA = 4, 256
-"""The public cap on one sampled batch: factor times the expected batch and this many more."""
+"""The public cap on one sampled batch: a factor times the expected batch, plus a constant."""
 
 
 Value = TypeVar("Value")
@@ -89,16 +94,17 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFacts:
-    """All that the rules may look at."""
+    """All inputs of the rules."""
 
     declared_size: int
     columns: int
     cells: int
     epsilon: float
     image: ImageDomain | None = None
-    """What is declared about images; None for tables. Then a column is one number of an image, or its label."""
+    """The declared image domain; None for tables. For images a column is one value of an image, or its
+    label."""
     most_records: int = 1
-    """How many records a unit weighs as much as at most: its declared bound, or 1."""
+    """Maximum weight of a unit in records: its declared bound, or 1."""
 
     def __post_init__(self) -> None:
         if type(self.declared_size) is not int or not 1 <= self.declared_size <= 10**12:
@@ -108,7 +114,7 @@ class PublicFacts:
 
 
 def row_of(table: tuple[tuple[float, Value], ...], value: float) -> Value:
-    """Return the entry of the first row whose limit is not below the value."""
+    """Return the entry of the first row whose limit is at least the value."""
     return next(entry for limit, entry in table if value <= limit)
 
 
@@ -116,13 +122,11 @@ def decide(request: IdpganRequest, facts: PublicFacts, *, automatic_histogram_no
     """Return every option: the requested ones, the rules' for the rest.
 
     Args:
-        request: What was asked for.
-        facts: What the rules may look at.
-        automatic_histogram_noise: What to note for ACTS where no histogram noise was asked for; the plan
-            replaces it by the calibrated value.
+        automatic_histogram_noise: Placeholder for ACTS if no histogram noise was requested; the plan replaces
+            it by the calibrated value.
 
     Raises:
-        InvalidSpec: options that exclude each other, a batch above the declared size, or a critic that cannot be.
+        InvalidSpec: options exclude each other, the batch exceeds the declared size, or no such critic exists.
     """
     chosen = request.chosen()
     anchor = chosen.get("anchor", True)
@@ -188,10 +192,10 @@ def sampled_batch_cap(expected_batch_size: int) -> int:
 
 
 def _generator(chosen: Mapping[str, Any], facts: PublicFacts, *, anchor: bool, critic: bool) -> str:
-    """Return what is fitted to the counts: a network for a critic, for images, or if the order sets an option of networks.
+    """Return the generator: a network for a critic, for images, or if the order sets an option of networks; else a mixture.
 
     Raises:
-        InvalidSpec: the order sets a mixture that cannot be.
+        InvalidSpec: the order sets a mixture where none is possible.
     """
     possible = anchor and not critic and facts.image is None
     wanted: str = chosen.get("generator", "network" if set(chosen) & OF_NETWORKS else "mixture")
@@ -204,7 +208,7 @@ def _generator(chosen: Mapping[str, Any], facts: PublicFacts, *, anchor: bool, c
 
 
 def _column_weight(facts: PublicFacts) -> float:
-    """Return the weight of the counts of a column that gives all columns their share."""
+    """Return the weight of one-way counts that gives all columns together their share."""
     pairs = facts.columns * (facts.columns - 1) / 2
     if facts.image is not None or not pairs:
         return 1.0
@@ -215,7 +219,7 @@ def _column_weight(facts: PublicFacts) -> float:
 
 
 def _screening_share(facts: PublicFacts) -> float:
-    """Return the share of the anchor that buys distances of pairs from independence good enough to choose by, or 0."""
+    """Return the share of the anchor at which noisy distances from independence are precise enough to screen pairs, or 0."""
     pairs = facts.columns * (facts.columns - 1) / 2
     if facts.image is not None or pairs < SCREENED_PAIRS:
         return 0.0
@@ -227,7 +231,7 @@ def _screening_share(facts: PublicFacts) -> float:
 
 
 def _wants_critic(chosen: Mapping[str, Any], facts: PublicFacts) -> bool:
-    """Return whether to train a critic where the order does not set `critic`."""
+    """Return whether to train a critic if the order does not set `critic`."""
     if facts.image is not None:
         return image_rules.wants_critic(
             chosen, facts.image, declared_size=facts.declared_size, epsilon=facts.epsilon

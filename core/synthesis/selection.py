@@ -1,9 +1,9 @@
-"""The plan of a selection: candidates trained on disjoint parts, one chosen on a further part, the winner trained on all.
+"""The plan of a selection: candidates are trained on disjoint parts, one is chosen on a further part and trained on all units.
 
-Of `m` candidates each gets a part of the units, and the choice a part of its own; a unit's part is its own keyed coin. One
-unit more or less changes one part, so that selecting costs the largest of the parts (`Parallel`). Training the winner on
-all units comes on top; which of the candidates' plans that is depends on what was released (`Chosen`). All is fixed
-before a row is read (docs/mechanisms/selection.md).
+Each of the `m` candidates gets a part of the units, and the choice a part of its own; a keyed hash of the
+unit assigns its part. Adding or removing a unit changes one part, so selecting costs the maximum over the
+parts (`Parallel`). Training the winner on all units is added; which candidate's plan that is depends on the
+release (`Chosen`). Everything is fixed before a row is read (docs/mechanisms/selection.md).
 """
 
 import json
@@ -30,23 +30,23 @@ FEWEST_CANDIDATES, MOST_CANDIDATES = 2, 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionSpec:
-    """What is chosen from, and what choosing may cost.
+    """The candidates, and the budget of the choice.
 
     Raises:
-        InvalidSelection: too few candidates, too many, or two alike.
+        InvalidSelection: too few or too many candidates, or two equal ones.
     """
 
     candidates: tuple[SynthesisSpec, ...]
     epsilon: float
-    """Of every candidate's training on its part, at the order's delta."""
+    """Epsilon of every candidate's training on its part, at the order's delta."""
     choice_epsilon: float
-    """Of the choice among them; pure."""
+    """Epsilon of the choice among them; pure."""
 
     def __post_init__(self) -> None:
         if not FEWEST_CANDIDATES <= len(self.candidates) <= MOST_CANDIDATES:
             raise InvalidSelection(
                 f"a selection has {FEWEST_CANDIDATES} to {MOST_CANDIDATES} candidates",
-                remedy="name as many; each gets a part of the units, so few are better than many",
+                remedy="name a number in this range; each gets a part of the units, so fewer are better",
             )
         told = [json.dumps(spec.to_json(), sort_keys=True) for spec in self.candidates]
         for number, text in enumerate(told):
@@ -68,8 +68,8 @@ class SelectionSpec:
         """Read what `to_json` wrote.
 
         Raises:
-            InvalidSelection: a member is missing or of the wrong type, or see the class.
-            InvalidSpec: a candidate is none.
+            InvalidSelection: a member is missing or of the wrong type, or as for the class. InvalidSpec: a
+                candidate is not a valid spec.
         """
         try:
             return cls(
@@ -85,7 +85,7 @@ class SelectionSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionPlan:
-    """What one selection will do; stands where a `Plan` stands.
+    """What one selection will do; used in place of a `Plan`.
 
     Raises:
         InvalidPlan: the plans in it do not belong together, or its epsilon exceeds its guarantee.
@@ -94,10 +94,10 @@ class SelectionPlan:
     synthesizer: ClassVar[str] = KIND
 
     guarantee: PrivacyGuarantee
-    """Of everything together: selection and the winner's training."""
+    """Of the selection and the winner's training together."""
     declared_size: int
     part_size: int
-    """The declared size of every part: a public share of the declared size."""
+    """The declared size of every part: a public fraction of the declared size."""
     choice: PermuteAndFlip
     candidates: tuple[Plan, ...]
     """Each candidate's plan on its part."""
@@ -112,7 +112,7 @@ class SelectionPlan:
             FEWEST_CANDIDATES <= count <= MOST_CANDIDATES
             and count == len(self.finals) == self.choice.candidates
         ):
-            raise InvalidPlan("the selection's candidates, final plans and choice are not of one number")
+            raise InvalidPlan("the selection's numbers of candidates, of final plans and of choices differ")
         for plans, size in ((self.candidates, self.part_size), (self.finals, self.declared_size)):
             same = {(plan.guarantee, plan.adjacency, plan.privacy_unit) for plan in plans}
             if len(same) != 1 or any(plan.declared_size != size for plan in plans):
@@ -123,7 +123,7 @@ class SelectionPlan:
         if not one.guarantee.delta == final.guarantee.delta == self.guarantee.delta:
             raise InvalidPlan("the selection's plans are not for one delta")
         if self.part_size != part_size(self.declared_size, candidates=count):
-            raise InvalidPlan("the selection's parts are not the public share of the declared size")
+            raise InvalidPlan("the selection's parts are not the public fraction of the declared size")
         if self.epsilons.reported > self.guarantee.epsilon:
             raise InvalidPlan("the selection's epsilon exceeds its guarantee")
 
@@ -134,38 +134,39 @@ class SelectionPlan:
 
     @property
     def privacy_unit(self) -> PrivacyUnit:
-        """Who is protected."""
+        """The privacy unit."""
         return self.finals[0].privacy_unit
 
     @property
     def parts(self) -> int:
-        """Into how many parts the units fall: one a candidate, and one to choose on."""
+        """Number of parts: one per candidate, and one for the choice."""
         return len(self.candidates) + 1
 
     @property
     def steps(self) -> int:
-        """Training steps that progress is told in: of the longest final plan."""
+        """Number of training steps by which progress is reported: those of the longest final plan."""
         return max(plan.steps for plan in self.finals)
 
     @property
     def selecting(self) -> Mechanism:
-        """What selecting alone releases."""
+        """The mechanism of selecting alone."""
         return Parallel(parts=(*(plan.mechanism for plan in self.candidates), self.choice))
 
     @property
     def training(self) -> Mechanism:
-        """What training the winner releases, whichever it is."""
+        """The mechanism of training the winner, whichever it is."""
         return Chosen(parts=tuple(plan.mechanism for plan in self.finals))
 
     @property
     def mechanism(self) -> Mechanism:
-        """All that the job releases."""
+        """The mechanism of the whole job."""
         return self.executed(None)
 
     def executed(self, step_count: int | None) -> Mechanism:
-        """Return what a job has released that has begun `step_count` steps of the winner's training; None: all of them.
+        """Return the mechanism executed by a job that has begun `step_count` steps of the winner's training; None means all.
 
-        Selecting and the winner's measurement are always included: marks do not tell how far selecting came.
+        Selecting and the winner's measurement are always included: progress marks do not record how far
+        selecting came.
 
         Raises:
             InvalidPlan: `step_count` is negative or above the plan's steps.
@@ -177,7 +178,7 @@ class SelectionPlan:
         return Composed(parts=(self.selecting, Chosen(parts=begun)))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object, with its mechanism for readers who know nothing of plans."""
+        """Return the plan as a JSON object, with its mechanism for readers that do not know plans."""
         return {
             "version": VERSION,
             "kind": KIND,
@@ -197,13 +198,13 @@ class SelectionPlan:
         """Read what `to_json` wrote.
 
         Raises:
-            InvalidPlan: the version is unknown, a member is missing or wrong, or the mechanism or the steps in the
-                document are not those that the plan's numbers give.
+            InvalidPlan: the version is unknown, a member is missing or wrong, or mechanism or steps do not
+                follow from the plan's numbers.
             InvalidGuarantee, InvalidMechanism: a number is out of range.
         """
         if (document.get("version"), document.get("kind")) != (VERSION, KIND):
             raise InvalidPlan(
-                "the plan's version is not known", remedy="use the software version that wrote it"
+                "the plan's version is unknown", remedy="use the software version that wrote it"
             )
         try:
             candidates = tuple(Plan.from_json(plan) for plan in document["candidates"])
@@ -218,9 +219,9 @@ class SelectionPlan:
             )
             stated = mechanisms.from_json(document["mechanism"]), int(document["steps"])
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise InvalidPlan("the plan lacks a member or has one of the wrong type") from None
+            raise InvalidPlan("a member of the plan is missing or of the wrong type") from None
         if stated != (plan.mechanism, plan.steps):
-            raise InvalidPlan("the plan's mechanism is not the one its numbers give")
+            raise InvalidPlan("the plan's mechanism does not follow from its numbers")
         return plan
 
     def digest(self) -> str:
@@ -229,19 +230,19 @@ class SelectionPlan:
 
 
 def part_size(declared_size: int, *, candidates: int) -> int:
-    """Return the declared size of a part: the public share of one part in the declared size, rounded down."""
+    """Return the declared size of a part: an equal fraction of the declared size, rounded down."""
     return declared_size // (candidates + 1)
 
 
 OrderedPlan = Plan | SelectionPlan | ReportPlan
-"""What an order may be for: one training, a selection among several, or a utility report about a release."""
+"""The kinds of orders: one training, a selection among several, or a utility report about a release."""
 
 
 def ordered_plan_from_json(document: Mapping[str, Any]) -> OrderedPlan:
     """Read a plan of any kind.
 
     Raises:
-        InvalidPlan: see the kinds.
+        InvalidPlan: as for the respective kind.
         InvalidGuarantee, InvalidMechanism: a number is out of range.
     """
     kinds: dict[object, type[OrderedPlan]] = {KIND: SelectionPlan, REPORT: ReportPlan}

@@ -1,6 +1,6 @@
-"""Making a selection's plan, and saying what it would cost: the price of selecting beside that of the winner's training.
+"""Planning and quoting selections: the cost of selecting, and that of the winner's training.
 
-Pure and data-free, like `core.synthesis.plan.make_plan`, which plans each candidate twice: on its part and on all units.
+Pure and data-free; `core.synthesis.plan.make_plan` plans each candidate twice: on its part and on all units.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ from core.synthesis.spec import SynthesisSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Facts:
-    """What all the plans of one selection share."""
+    """The facts that all plans of one selection share."""
 
     domain: DomainShape | ImageDomain
     adjacency: Adjacency
     privacy_unit: PrivacyUnit
 
     def plan(self, number: int, spec: SynthesisSpec, guarantee: PrivacyGuarantee, size: int) -> Plan:
-        """Return the plan of a candidate on so many units."""
+        """Return the plan of a candidate on `size` units."""
         try:
             return make_plan(
                 spec=spec,
@@ -58,19 +58,15 @@ def make_selection_plan(
     adjacency: Adjacency,
     privacy_unit: PrivacyUnit,
 ) -> SelectionPlan:
-    """Return the plan of a selection: every candidate on its part and on all units, and what all of it costs together.
+    """Return the plan of a selection: every candidate on its part and on all units, and the total cost.
 
     Args:
-        selection: The candidates, and what choosing may cost.
-        guarantee: Of the winner's training alone; its delta is everybody's.
-        declared_size: The public number of units.
-        domain: With a target, or labels.
-        adjacency: What neighbouring datasets differ by.
-        privacy_unit: Who is protected.
+    guarantee: Of the winner's training alone; all plans use its delta.
+    domain: With a target, or labels.
 
     Raises:
-        InvalidSelection: There is nothing to judge by, a candidate makes no plan on a part or on all units, or two come to
-            the same plans.
+        InvalidSelection: There is no target or label to judge by, no plan exists for a candidate on a part or
+            on all units, or two candidates have the same plans.
         InvalidGuarantee: The epsilon of the candidates or of the choice is out of range.
     """
     _require_labels(domain)
@@ -79,7 +75,7 @@ def make_selection_plan(
     size = part_size(declared_size, candidates=count)
     if size < 1:
         raise InvalidSelection(
-            "the declared size is too small for so many parts", remedy="name fewer candidates"
+            "the declared size is too small for this many parts", remedy="name fewer candidates"
         )
     try:
         choice = PermuteAndFlip(epsilon=selection.choice_epsilon, candidates=count)
@@ -121,7 +117,7 @@ def _require_labels(domain: DomainShape | ImageDomain) -> None:
 
 
 def _require_declared(domain: DomainShape | ImageDomain) -> None:
-    """Refuse a domain that is learnt: every candidate would learn another one, and they could not be compared."""
+    """Refuse a domain that is learnt: every candidate would learn a different one, and they could not be compared."""
     if learning_of(domain).releases:
         raise InvalidSelection(
             "the domain leaves bounds, bins or categories to be learnt, and candidates have to share one domain",
@@ -130,24 +126,23 @@ def _require_declared(domain: DomainShape | ImageDomain) -> None:
 
 
 def _require_differences(candidates: Sequence[Plan], finals: Sequence[Plan]) -> None:
-    """Refuse two candidates that differ in words only, such as an option and a rule that picks it: a part would be wasted."""
+    """Refuse two candidates with the same plans, such as an explicit option and the default: a part would be wasted."""
     seen: dict[tuple[str, str], int] = {}
     for number, (on_part, on_all) in enumerate(zip(candidates, finals, strict=True)):
         first = seen.setdefault((on_part.digest(), on_all.digest()), number)
         if first < number:
             raise InvalidSelection(
-                f"candidates {first} and {number} come to the same training, on a part and on all units",
+                f"candidates {first} and {number} have the same training, on a part and on all units",
                 remedy="leave out one of them",
             )
 
 
 def make_selection_quote(plan: SelectionPlan, cap: Cap | None, charges: Sequence[Charge]) -> dict[str, Any]:
-    """Return the quote as a JSON object: the price of selecting, of the winner's training, and of both together.
+    """Return the quote as a JSON object: the cost of selecting, of the winner's training, and of both together.
 
     Args:
-        plan: What would run.
-        cap: The population's cap; None while no budget is set, and then nothing fits.
-        charges: Everything spent and reserved so far.
+    cap: The population's cap; None if no budget is set, and then nothing fits.
+    charges: Everything spent and reserved so far.
     """
     delta = plan.guarantee.delta
     return {

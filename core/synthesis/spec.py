@@ -1,4 +1,4 @@
-"""Which synthesizer with which options, before any budget or dataset is named."""
+"""Specs: a synthesizer and its options, without budget or dataset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,18 +18,18 @@ SYNTHESIZERS: Final[dict[str, type[Request]]] = {
 }
 """Each known synthesizer and the type of its options."""
 GRAPHICAL: Final = ("aim", "mst")
-"""Synthesizers that fit a graphical model: of tables only, and only where the extra `graphical` is installed."""
+"""Synthesizers that fit a graphical model: for tables only, and only with the extra `graphical`."""
 
 MOST_FREE_STEPS: Final = 40_000
-"""Pretraining steps that the service makes for one order: more than ten times the most that the rules choose (`PRETRAINING_BY_CELLS`).
+"""Maximum number of pretraining steps of an order: more than ten times what the rules choose (`PRETRAINING_BY_CELLS`).
 
-Plans, certificates and the local library know no such limit: what was trained before it stays valid.
+Plans, certificates and the local library have no such limit: earlier trainings stay valid.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynthesisSpec:
-    """A synthesizer by name, and the options that were asked for.
+    """A synthesizer by name, and the requested options.
 
     Raises:
         InvalidSpec: the synthesizer is unknown, or an option is unknown or out of range.
@@ -42,21 +42,19 @@ class SynthesisSpec:
         self.request()
 
     def request(self) -> Request:
-        """Return the options, typed; `ablation` stands for the options of one of the paper's ablations.
+        """Return the typed options; `ablation` expands to the options of one of the paper's ablations.
 
         Raises:
-            InvalidSpec: see the class.
+            InvalidSpec: as for the class.
         """
         if self.synthesizer not in SYNTHESIZERS:
             raise InvalidSpec(
-                "this synthesizer is not known", remedy=f"choose one of: {', '.join(SYNTHESIZERS)}"
+                "this synthesizer is unknown", remedy=f"choose one of: {', '.join(SYNTHESIZERS)}"
             )
         options = dict(self.options)
         if self.synthesizer == "idpgan" and (ablation := options.pop("ablation", None)) is not None:
             if not isinstance(ablation, str) or ablation not in ABLATIONS:
-                raise InvalidSpec(
-                    "this ablation is not known", remedy=f"choose one of: {', '.join(ABLATIONS)}"
-                )
+                raise InvalidSpec("this ablation is unknown", remedy=f"choose one of: {', '.join(ABLATIONS)}")
             options = ABLATIONS[ablation] | options
         try:
             return SYNTHESIZERS[self.synthesizer].model_validate(options)
@@ -64,10 +62,10 @@ class SynthesisSpec:
             raise explain(error) from None
 
     def require_few_free_steps(self) -> None:
-        """Check that the steps which no budget bounds are few enough for a service that others wait for.
+        """Check that cost-free steps, which no budget bounds, stay within the limit of a shared service.
 
         Raises:
-            TooManyFreeSteps: they are not.
+            TooManyFreeSteps: they do not.
         """
         request = self.request()
         if isinstance(request, IdpganRequest) and (request.pretraining_steps or 0) > MOST_FREE_STEPS:
@@ -82,7 +80,7 @@ class SynthesisSpec:
         """Read what `to_json` wrote.
 
         Raises:
-            InvalidSpec: a member is missing or of the wrong type, or see the class.
+            InvalidSpec: a member is missing or of the wrong type, or as for the class.
         """
         synthesizer, options = document.get("synthesizer"), document.get("options", {})
         if not isinstance(synthesizer, str) or not isinstance(options, Mapping):

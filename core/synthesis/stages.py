@@ -1,4 +1,4 @@
-"""The private parts of a plan, as values: blocks of noise, thresholds, anchor, label histogram."""
+"""The private stages of a plan as values: noise blocks, thresholds, anchor, label histogram."""
 
 import math
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class NoiseBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActsPlan:
-    """Noisy histograms of gradient norms, released on every step whose index `interval` divides."""
+    """Noisy histograms of gradient norms, released at every step whose index `interval` divides."""
 
     interval: int
     groups: int
@@ -35,10 +35,10 @@ class ActsPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorPlan:
-    """Noisy counts of a table in rounds (`models.anchor`); the noise std per weighted cell is multiplier * sensitivity.
+    """Noisy counts of a table in rounds (`models.anchor`). The noise of a weighted cell is multiplier times sensitivity.
 
-    Plans of before the second round have one release: the sensitivities of rounds are 0 there. That of the screening
-    (`models.screening`) is 0 where every pair is counted.
+    Plans older than the second round have one release and zero sensitivities of rounds. The sensitivity of
+    the screening (`models.screening`) is 0 if every pair is counted.
     """
 
     noise_multiplier: float
@@ -51,12 +51,12 @@ class AnchorPlan:
 
     @property
     def noise_std(self) -> float:
-        """Standard deviation of the noise on every released (weighted) cell."""
+        """Standard deviation of the noise on every released, weighted cell."""
         return self.noise_multiplier * self.sensitivity
 
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
-        """What is released: name, times, sensitivity, noise multiplier."""
+        """The releases: name, times, sensitivity, noise multiplier."""
         rounds = (
             ("anchor-columns", self.column_sensitivity),
             ("anchor-screening", self.screening_sensitivity),
@@ -66,9 +66,9 @@ class AnchorPlan:
         return made or (("anchor", 1, self.sensitivity, self.noise_multiplier),)
 
     def counting(self, records: int) -> "AnchorPlan":
-        """Return the anchor of units of which so many records count, instead of one together.
+        """Return the anchor for units of which `records` records count fully, instead of counting as one together.
 
-        Sensitivities and noise are multiplied alike; the noise multipliers, and so what is paid, stay.
+        Sensitivities and noise scale alike; the noise multipliers, and therefore the cost, are unchanged.
         """
         return replace(
             self,
@@ -85,7 +85,8 @@ class AnchorPlan:
 
 
 Anchor = AnchorPlan | ImageAnchorPlan | MarginalsPlan
-"""What is released of all records: one-hot moments of a table, moments of images, or a graphical model's marginals."""
+"""Measurements on all records: one-hot moments of a table, moments of images, or a graphical model's
+marginals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +107,15 @@ def anchor_plan(
     """Return the plan of an anchor with its L2 sensitivities under add-or-remove-one.
 
     A record touches one cell of each of the k columns, whose weights have a mean square of w^2, and one cell of each of
-    k (k - 1) / 2 tables, whose weights have a mean square of one: sqrt(w^2 k + k (k - 1) / 2). A unit with several records
-    contributes their average, whose norm is no larger; or, where a bound is declared, so many of them fully. The screening takes its
-    share of the square from the tables, so it changes nothing of the whole. Rounded up by one part in 10^12.
+    k (k - 1) / 2 tables, whose weights have a mean square of one: sqrt(w^2 k + k (k - 1) / 2). A unit with
+    several records contributes their average, whose norm is no larger, or as many as the declared bound
+    fully. The screening takes its share of the square from the tables, so the total is unchanged. Rounded up
+    by one part in 10^12.
 
     Args:
         columns: k.
         diagonal_weight: w.
-        most_records: how many records of a unit count fully; 1 where the records of a unit count one together.
+        most_records: how many records of a unit count fully; 1 if they count as one together.
         noise_multiplier: of all releases together.
         screening_share: of the squared sensitivity.
     """
@@ -131,14 +133,14 @@ def anchor_plan(
 
 
 def refreshes(first_step: int, steps: int, interval: int) -> int:
-    """Return how many of the steps from `first_step` on are divisible by `interval`."""
+    """Return how many of `steps` steps from `first_step` on have an index divisible by `interval`."""
     return -(-(first_step + steps) // interval) - -(-first_step // interval)
 
 
 def training_mechanism(
     blocks: tuple[NoiseBlock, ...], acts: ActsPlan | None, *, sampling_rate: float, step_count: int
 ) -> tuple[Mechanism, ...]:
-    """Return what the first `step_count` steps release: per block the ordinary steps, then the refreshes."""
+    """Return the mechanisms of the first `step_count` steps: per block the ordinary steps, then the refreshes."""
     parts: list[Mechanism] = []
     for block in blocks:
         steps = min(block.steps, step_count - block.first_step)
@@ -165,7 +167,7 @@ def _repeated(sampling_rate: float, noise_multiplier: float, count: int) -> list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateStages:
-    """Every private release of a plan: the domain's, then "measure" (label histogram or anchor), then the training steps."""
+    """Every private release of a plan: of the domain, then "measure" (label histogram or anchor), then the training steps."""
 
     blocks: tuple[NoiseBlock, ...]
     acts: ActsPlan | None
@@ -179,7 +181,7 @@ class PrivateStages:
         return sum(block.steps for block in self.blocks)
 
     def mechanism(self, *, sampling_rate: float, step_count: int) -> Mechanism:
-        """Return what is released up to and including the first `step_count` training steps."""
+        """Return the mechanism up to and including the first `step_count` training steps."""
         parts: list[Mechanism] = [] if self.learning is None else [*self.learning.parts]
         if self.label_histogram is not None:
             parts.append(DiscreteGaussian(noise_multiplier=self.label_histogram.noise_multiplier))

@@ -64,7 +64,7 @@ def test_statements_commits_and_glances_end_and_nothing_stays_open(
     assert len(ended) == 3
     # Each of them waits at most for one verdict and one connection.
     assert max(seconds for seconds, _ in ended) < 2 * LONGEST + 1
-    assert sum("whether it was made is not known" in detail for _, detail in ended) == 1
+    assert sum("not known whether the change was made" in detail for _, detail in ended) == 1
     # Nobody waits in the middle of connecting: that would keep the server's place for a minute.
     began = time.monotonic()
     while True:

@@ -105,7 +105,7 @@ def test_options_that_exclude_each_other_are_told_in_our_words():
     with pytest.raises(ValidationError) as caught:
         IdpganOptions(critic_asks="labels", critic=False, steps=0, anchor_share=1.0)
     assert explain(caught.value).detail == (
-        "options: a critic of labels chooses among pictures of the anchor: it needs both"
+        "options: a critic of labels chooses among images of the anchor, so it needs both"
     )
 
 

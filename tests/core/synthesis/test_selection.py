@@ -104,7 +104,7 @@ def test_candidates_that_differ_in_nothing_private_cost_as_one_and_the_choice_ma
 
 @pytest.mark.parametrize("same", [{"clipping_norm": 0.1}, {"schedule": "constant", "acts": False}])
 def test_candidates_that_differ_in_words_alone_are_refused(same: dict[str, Any]):
-    with pytest.raises(InvalidSelection, match="candidates 0 and 2 come to the same training"):
+    with pytest.raises(InvalidSelection, match="candidates 0 and 2 have the same training"):
         selection_of({"critic": True}, {"steps": 200}, same)
 
 
