@@ -1,4 +1,4 @@
-"""One block of raw columns to one batch of clean rows, with what happened to it."""
+"""Clean one block of raw columns into a batch of rows, counting refusals and changes."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ LISTED_PER_BLOCK: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanBlock:
-    """Clean rows and what happened.
+    """Clean rows, with counts of refusals and changes.
 
     Attributes:
         batch: Accepted rows with ``storage_schema``.

@@ -1,4 +1,4 @@
-"""Cutting a CSV byte stream into blocks of whole records, and knowing the line of each record.
+"""Split a CSV byte stream into blocks of whole records, tracking the line of each record.
 
 Records follow RFC 4180: a quotation mark opens a field only at its beginning and closes it only before a delimiter or
 a line end; inside it is doubled. Line feeds inside quotes belong to the field. Anything else is refused with a line
@@ -45,7 +45,7 @@ def blocks_of(pieces: Iterable[bytes], *, quote: str | None, max_record_bytes: i
     Raises:
         RecordTooLong: a record exceeds the limit.
         StrayQuote: a quoted field is never closed.
-        NotUtf8: the stream begins with the mark of another encoding.
+        NotUtf8: the stream begins with the byte order mark of another encoding.
     """
     mark = -1 if quote is None else ord(quote)
     pending = bytearray()
@@ -90,7 +90,9 @@ def _drop_mark(pending: bytearray) -> None:
     if pending.startswith(_UTF8_MARK):
         del pending[:3]
     elif pending.startswith(_WIDE_MARKS):
-        raise NotUtf8("The file begins with the mark of UTF-16.", remedy="Save it as UTF-8.", line=1)
+        raise NotUtf8(
+            "The file begins with the byte order mark of UTF-16.", remedy="Save it as UTF-8.", line=1
+        )
 
 
 def _block(data: bytes, line: int, mark: int) -> Block:
@@ -98,7 +100,7 @@ def _block(data: bytes, line: int, mark: int) -> Block:
 
 
 def _last_record_end(pending: bytearray, mark: int) -> int:
-    """The position after the last line feed outside quotes; 0 if there is none."""
+    """The position after the last unquoted line feed; 0 if there is none."""
     if mark < 0 or mark not in pending:
         return pending.rfind(b"\n") + 1
     ends = record_ends(np.frombuffer(pending, dtype=np.uint8), mark)
@@ -185,7 +187,7 @@ def _line_at(block: Block, position: int) -> int:
 
 
 def record_lines(block: Block, quote: str | None) -> Positions:
-    """The line on which each record begins, shape (records,); for the rare cases that ask for it."""
+    """The line on which each record begins, shape (records,); computed only when needed."""
     values = np.frombuffer(block.data, dtype=np.uint8)
     feeds = np.flatnonzero(values == _LF)
     if not block.quoted or quote is None:

@@ -1,7 +1,7 @@
-"""Blocks of CSV records to clean rows, with Arrow's CSV parser on text that was checked before.
+"""Clean rows from blocks of CSV records, using Arrow's CSV parser on validated text.
 
-All fields are read as text: Arrow's own conversions fail as a whole and name values in their errors. Columns from a
-declared list are read as dictionaries, so each distinct text is looked at once.
+All fields are read as text: Arrow's conversions fail as a whole and quote values in their errors. Columns
+with a declared list are read as dictionaries, so each distinct text is cleaned once.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
-"""Files of a local object store, written so that they survive the loss of power.
+"""Durable writes for a local object store: files survive a power failure.
 
-The object store library renames a finished file into place but flushes nothing: after a power failure the name could
-lead to an empty file, or to none, while the database has long committed a row that points at it. So here the content
-is flushed before the rename, and afterwards the folder that holds the name, and every folder that was made for it.
+The object store library renames a finished file into place but calls no fsync: after a power failure the name
+could refer to an empty file or be missing, while the database has committed a row that refers to it. Here the
+content is synced before the rename, and afterwards the containing folder and every folder that was created
+for it.
 """
 
 import os
@@ -12,16 +13,12 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-# The library escapes other characters in file names; keys are made by us and never need them.
+# The library escapes other characters in file names; our keys never contain them.
 _KEY: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 
 class DurableFolder:
-    """Puts objects under a folder, each whole and durable or not at all.
-
-    Args:
-        folder: The root; exists.
-    """
+    """Stores objects below an existing folder, atomically and durably."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -30,7 +27,7 @@ class DurableFolder:
         """Store bytes or a file's content under a key.
 
         Raises:
-            ValueError: the key is not of letters, digits, points, dashes, underscores and slashes.
+            ValueError: the key has characters other than letters, digits, points, dashes, underscores and slashes.
             OSError: the disk is full or broken; what was there before is untouched.
         """
         if _KEY.fullmatch(key) is None:
@@ -38,7 +35,7 @@ class DurableFolder:
             raise ValueError(message)
         target = self._folder / key
         made = _make_folders(target.parent)
-        # Names that end in # and digits are the library's own for unfinished files: it never lists them.
+        # The library uses names ending in # and digits for unfinished files and never lists them.
         partial = target.with_name(f"{target.name}#{uuid4().int}")
         try:
             with partial.open("xb") as file:
@@ -57,14 +54,14 @@ class DurableFolder:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it. Returns the parents of those that were missing, innermost first."""
+    """Create a folder and its ancestors. Returns the parents of those that were missing, innermost first."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return [each.parent for each in missing]
 
 
 def _flush(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Sync a folder, which makes the names in it durable."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)

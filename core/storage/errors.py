@@ -1,8 +1,8 @@
-"""Errors of stored things and of uploads.
+"""Errors of stored objects and of uploads.
 
 UnderstudyError
   * InternalError
-    x SealBroken                500  stored bytes were changed, cut, swapped, or the key is another one
+    x SealBroken                500  stored bytes were changed, truncated or swapped, or the key is wrong
   * NotFound
     x ObjectMissing             404  the object store has no such object
   * InvalidInput                422  the upload as a whole cannot be read; ``line`` says where, never what
@@ -10,29 +10,29 @@ UnderstudyError
     x DamagedUpload             422  truncated or corrupted gzip or Parquet
     x NoAcceptableRows          422  every row was refused; ``report`` says why
     x TooManyUnits              422  far more privacy units than declared
-    x WrongArchive              422  an archive of images does not hold what the domain declares
-    x PartSizeDiffers           422  a part of an upload has not the size that its place asks for
-    x DigestDiffers             422  a part of an upload has not the announced digest
+    x WrongArchive              422  an archive of images does not contain what the domain declares
+    x PartSizeDiffers           422  a part of an upload does not have the size for its position
+    x DigestDiffers             422  a part of an upload does not have the announced digest
   * Unavailable
     x StorageUnavailable        503  the object store does not answer
-    x DecoderUnavailable        503  no process can be had that decodes images
+    x DecoderUnavailable        503  no process to decode images can be started
   * TooLarge
     x UploadTooLarge            413  more bytes than allowed, as sent or unpacked
     x DecompressionBomb         413  unpacks to far more bytes than any table would
-    x TooManyImages             413  more images than are taken at once
+    x TooManyImages             413  more images than one upload may contain
   * Unsupported
-    x UnsupportedUpload         415  not CSV, gzip of CSV, Parquet, ZIP or NPZ, or not what such a domain takes
-    x ContentDisagrees          415  the bytes are something else than the content type says
+    x UnsupportedUpload         415  not CSV, gzip of CSV, Parquet, ZIP or NPZ, or not a format for this domain
+    x ContentDisagrees          415  the bytes do not match the content type
 
-An upload error is told to the owner who uploads and to nobody else; even so it holds no value of a row and no text
-of a library.
+An upload error is shown only to the uploading owner. Even so it contains no value of a row and no message of
+a library.
 """
 
 from core.errors import InternalError, InvalidInput, NotFound, TooLarge, Unavailable, Unsupported
 
 
 class SealBroken(InternalError):
-    """Sealed bytes do not open: changed, cut, reordered, moved from another place, or sealed under another key."""
+    """Sealed bytes do not open: changed, truncated, reordered, moved from another context, or sealed under another key."""
 
     code = "seal-broken"
     title = "Stored data is damaged"
@@ -92,10 +92,10 @@ class NotUtf8(InvalidInput):
 
 
 class NulByte(InvalidInput):
-    """The text holds a NUL byte."""
+    """The text contains a NUL byte."""
 
     code = "nul-byte"
-    title = "The text holds a NUL byte"
+    title = "The text contains a NUL byte"
 
 
 class StrayQuote(InvalidInput):
@@ -106,7 +106,7 @@ class StrayQuote(InvalidInput):
 
 
 class BareCarriageReturn(InvalidInput):
-    """A carriage return that no line feed follows."""
+    """A carriage return without a line feed."""
 
     code = "bare-carriage-return"
     title = "Unusual line ends"
@@ -120,7 +120,7 @@ class RecordTooLong(InvalidInput):
 
 
 class DamagedUpload(InvalidInput):
-    """A compressed or columnar file that is cut off or corrupted."""
+    """A compressed or columnar file is truncated or corrupted."""
 
     code = "damaged-upload"
     title = "The file is damaged"
@@ -141,35 +141,35 @@ class TooManyUnits(InvalidInput):
 
 
 class WrongArchive(InvalidInput):
-    """The archive does not hold the images and labels as the domain declares them."""
+    """The archive does not contain the images and labels that the domain declares."""
 
     code = "wrong-archive"
-    title = "The archive does not hold what is declared"
+    title = "The archive does not match the declaration"
 
 
 class PartSizeDiffers(InvalidInput):
-    """A part of an upload does not have the size that its place in the file asks for; nothing of it was kept."""
+    """A part of an upload does not have the size for its position in the file; nothing of it was stored."""
 
     code = "part-size-differs"
     title = "The part has another size"
 
     def __init__(self, expected_bytes: int) -> None:
         super().__init__(
-            f"This part must have exactly {expected_bytes} bytes; nothing of it was kept.",
+            f"This part must have exactly {expected_bytes} bytes; nothing of it was stored.",
             remedy="Cut the file at multiples of part_bytes; only the last part is shorter.",
             expected_bytes=expected_bytes,
         )
 
 
 class DigestDiffers(InvalidInput):
-    """What arrived is not what Content-Digest announced; nothing of it was kept."""
+    """The content does not match Content-Digest; nothing of it was stored."""
 
     code = "digest-differs"
-    title = "The content was changed on its way"
+    title = "The content does not match its digest"
 
     def __init__(self) -> None:
         super().__init__(
-            "The content does not have the digest that was announced; nothing of it was kept.",
+            "The content does not have the announced digest; nothing of it was stored.",
             remedy="Send the part again.",
         )
 
@@ -182,35 +182,35 @@ class UploadTooLarge(TooLarge):
 
 
 class DecompressionBomb(TooLarge):
-    """The file unpacks to far more than it should."""
+    """The file unpacks to far more than plausible."""
 
     code = "decompression-bomb"
     title = "The file unpacks to too many bytes"
 
 
 class TooManyImages(TooLarge):
-    """More images than one upload may hold."""
+    """More images than one upload may contain."""
 
     code = "too-many-images"
-    title = "The upload holds too many images"
+    title = "The upload contains too many images"
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"The upload holds more than {limit} images.",
+            f"The upload contains more than {limit} images.",
             remedy="Send fewer images, or ask the operator to raise the limit.",
             limit_images=limit,
         )
 
 
 class UnsupportedUpload(Unsupported):
-    """Not one of the formats that are read."""
+    """Not a supported format."""
 
     code = "unsupported-upload"
-    title = "This format is not read"
+    title = "This format is not supported"
 
 
 class ContentDisagrees(Unsupported):
-    """The first bytes show another format than the content type names; neither is believed."""
+    """The first bytes indicate another format than the content type; neither is trusted."""
 
     code = "content-disagrees"
-    title = "The content is not what its type says"
+    title = "The content does not match its type"

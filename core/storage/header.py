@@ -1,4 +1,4 @@
-"""Matching the columns of a file with the declared ones; messages name declared columns only."""
+"""Match the columns of a file with the declared ones. Messages name declared columns only."""
 
 import csv
 from collections import Counter
@@ -34,11 +34,11 @@ def check_names(declared: Sequence[str], names: Sequence[str]) -> None:
     if missing:
         parts.append(f"missing: {', '.join(missing)}")
     if repeated:
-        parts.append(f"there more than once: {', '.join(repeated)}")
+        parts.append(f"repeated: {', '.join(repeated)}")
     if undeclared:
         places = ", ".join(str(place) for place in undeclared[:20])
         parts.append(f"not declared: {len(undeclared)} column(s) at position {places}")
-    remedy = "Declare every column of the file; those that must not be used get the kind 'ignored'."
+    remedy = "Declare every column of the file; give those that must not be used the kind 'ignored'."
     if len(missing) == len(declared):
         remedy = "Check csv.delimiter, and set csv.header to false if the file has no header."
     raise WrongHeader(

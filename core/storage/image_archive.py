@@ -1,8 +1,8 @@
-"""A ZIP of PNG and JPEG files, with a label file where labels or units are declared, to rows.
+"""Rows from a ZIP of PNG and JPEG files, with a label file if labels or units are declared.
 
-With a label file its lines are the rows, in their order, and each names its image; without one every file is a row.
-What concerns one row refuses that row; what concerns two of them at once (a name that stands twice) refuses the upload, so
-that whether a person's image is stored never depends on another person's.
+With a label file its lines are the rows, in order, and each names its image; without one every file is a row.
+A flaw of one row refuses that row; a conflict of two rows (a repeated name) refuses the upload. Otherwise
+whether a person's image is stored would depend on another person's.
 """
 
 from collections.abc import Generator, Iterator
@@ -26,16 +26,14 @@ _BATCH_BYTES: Final = 1 << 20
 
 
 class ImageArchive:
-    """An opened archive of pictures.
+    """An opened archive of image files.
 
     Args:
-        source: The archive, seekable.
-        directory: What it holds.
-        domain: The declared domain.
-        limits: How much is taken.
+    source: The archive, seekable.
 
     Raises:
-        WrongArchive: A label file is missing, there are two, or there is one although nothing is declared that it could say.
+        WrongArchive: A label file is missing or repeated, or present although neither labels nor units are
+            declared.
     """
 
     def __init__(
@@ -53,14 +51,15 @@ class ImageArchive:
 
     @property
     def position(self) -> str:
-        """What a row's number counts: lines of the label file, or entries of the archive."""
+        """What row numbers count: lines of the label file, or entries of the archive."""
         return "entry" if self._label_file is None else "line"
 
     def blocks(self) -> Generator[CleanBlock]:
         """The rows, checked and decoded.
 
         Raises:
-            UnderstudyError: What the label file, two entries at once or the decoder say about the upload as a whole.
+            UnderstudyError: An error of the upload as a whole, from the label file, conflicting entries or
+                the decoder.
         """
         rows = ImageRows(self._domain)
         seen: NDArray[np.bool_] = np.zeros(len(self._entries), bool)
@@ -79,7 +78,7 @@ class ImageArchive:
         yield rows.take()
 
     def _rows(self, seen: NDArray[np.bool_]) -> Iterator[tuple[LabelRow, int | None]]:
-        """Each row with the place of its entry; None where there is none."""
+        """Each row with the index of its entry; None without an entry."""
         if self._label_file is None:
             for index, number in enumerate(self._entries["number"].tolist()):
                 yield LabelRow(line=number, file="", label=None, unit=None), index
@@ -122,7 +121,7 @@ class ImageArchive:
 
 
 class _Batch:
-    """Rows whose images wait to be decoded together; refused ones wait with them, to stay in order."""
+    """Rows whose images are decoded together; refused rows wait with them to keep the order."""
 
     def __init__(self, decoder: Decoder, rows: ImageRows) -> None:
         self._decoder = decoder
@@ -137,7 +136,7 @@ class _Batch:
             self.flush()
 
     def flush(self) -> None:
-        """Decode what waits, and hand every row on."""
+        """Decode the waiting images and emit every row."""
         images = iter(self._decoder.decode([content for _, content, flaws in self._waiting if not flaws]))
         for row, _, flaws in self._waiting:
             if not flaws:

@@ -1,6 +1,6 @@
-"""Images that are sent as arrays: NPZ, and the files of MNIST (idx). There is nothing to decode, so no child is needed.
+"""Images sent as arrays: NPZ, and the files of MNIST (idx). Nothing needs decoding, so no child process is used.
 
-Images, labels and units are read side by side, an image at a time.
+Images, labels and units are read in parallel, one image at a time.
 """
 
 import struct
@@ -27,22 +27,16 @@ _IDX_FILES: Final = 2
 def npz_blocks(
     source: BinaryIO, directory: Directory, domain: ImageDomain, limits: IntakeLimits
 ) -> Generator[CleanBlock]:
-    """The rows of an NPZ: arrays ``images``, ``labels`` where they are declared, ``units`` where one is.
-
-    Args:
-        source: The archive, seekable.
-        directory: What it holds.
-        domain: The declared domain.
-        limits: How much is taken.
+    """The rows of an NPZ with the arrays ``images``, ``labels`` if declared, and ``units`` if declared.
 
     Raises:
-        UnderstudyError: What is wrong with the file as a whole.
+        UnderstudyError: The file as a whole is invalid.
     """
     wanted = ["images", *(["labels"] if domain.labels else []), *(["units"] if domain.privacy_unit else [])]
     names = {f"{name}.npy".encode(): name for name in wanted}
     if len(directory.entries) != len(wanted) or set(directory.names) != set(names):
         raise WrongArchive(
-            f"The file must hold these arrays and no other: {', '.join(wanted)}.",
+            f"The file must contain exactly these arrays: {', '.join(wanted)}.",
             remedy="Write it with numpy.savez or numpy.savez_compressed, naming the arrays so.",
             arrays=wanted,
         )
@@ -59,9 +53,10 @@ def npz_blocks(
 
 
 def is_idx(source: BinaryIO, directory: Directory) -> bool:
-    """Whether an archive holds the files of MNIST: one or two, each idx or gzip.
+    """Whether an archive contains the files of MNIST: one or two, each idx or gzip.
 
-    No picture begins like an idx file of other numbers than bytes, which is to be refused as what it is.
+    An idx file of other numbers than bytes counts too, to be refused with a fitting error; no image begins
+    like one.
     """
     if not 1 <= len(directory.entries) <= _IDX_FILES or directory.labels:
         return False
@@ -75,23 +70,17 @@ def is_idx(source: BinaryIO, directory: Directory) -> bool:
 def idx_blocks(
     source: BinaryIO, directory: Directory, domain: ImageDomain, limits: IntakeLimits
 ) -> Generator[CleanBlock]:
-    """The rows of a pair of idx files; which is which is told by their numbers of dimensions.
-
-    Args:
-        source: The archive, seekable.
-        directory: What it holds.
-        domain: The declared domain.
-        limits: How much is taken.
+    """The rows of a pair of idx files, told apart by their number of dimensions.
 
     Raises:
-        UnderstudyError: What is wrong with the files as a whole.
+        UnderstudyError: The files as a whole are invalid.
     """
     files = [_idx(entry_pieces(source, entry), limits) for entry in directory.entries]
     images = [file for file in files if len(file[0]) > 1]
     labels = [file for file in files if len(file[0]) == 1]
     if domain.privacy_unit is not None or len(images) != 1 or len(labels) != bool(domain.labels):
         raise WrongArchive(
-            "idx files hold images, and labels where they are declared; no privacy unit can stand in them.",
+            "idx files contain images, and labels if declared; they cannot contain a privacy unit.",
             remedy="Send one file of images and one of labels, or an NPZ.",
         )
     shape, records = images[0]
@@ -104,7 +93,7 @@ def idx_blocks(
 
 
 def _idx(pieces: Iterator[bytes], limits: IntakeLimits) -> tuple[tuple[int, ...], Records]:
-    """The shape and the content of one idx file of bytes; the format is at the end of MNIST's page."""
+    """The shape and content of one idx file of bytes; MNIST's page defines the format."""
     first = next(pieces, b"")
     joined = _joined(first, pieces)
     short = DamagedUpload("An idx file is cut off or damaged.", remedy="Send the archive again.")
@@ -112,7 +101,7 @@ def _idx(pieces: Iterator[bytes], limits: IntakeLimits) -> tuple[tuple[int, ...]
     head = records.take(4)
     if not head.startswith(_IDX) or not 1 <= head[3] <= 4:  # noqa: PLR2004 - images of several channels have four
         raise WrongArchive(
-            "An idx file does not begin as one of bytes does, or has too many dimensions.",
+            "An idx file does not contain bytes, or has too many dimensions.",
             remedy="Images and labels are unsigned bytes: a file begins with 00 00 08 and the number of dimensions.",
         )
     return struct.unpack(f">{head[3]}I", records.take(4 * head[3])), records
@@ -124,7 +113,7 @@ def _joined(first: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _count(shape: tuple[int, ...], domain: ImageDomain, limits: IntakeLimits) -> int:
-    """How many images an array holds, if they are of the declared shape."""
+    """The number of images in an array of the declared shape."""
     declared = (domain.height, domain.width, domain.channels)
     if shape[1:] != declared and not (domain.channels == 1 and shape[1:] == declared[:2]):
         raise WrongArchive(
@@ -133,7 +122,7 @@ def _count(shape: tuple[int, ...], domain: ImageDomain, limits: IntakeLimits) ->
             declared=list(declared),
         )
     if shape[0] == 0:
-        raise EmptyUpload("The file holds no images.")
+        raise EmptyUpload("The file contains no images.")
     if shape[0] > limits.max_images:
         raise TooManyImages(limits.max_images)
     return shape[0]

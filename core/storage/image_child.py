@@ -1,13 +1,13 @@
-"""The confined decoder: a process of its own that turns bytes of PNG and JPEG files into pixels, one after the other.
+"""The sandboxed image decoder: a separate process that decodes PNG and JPEG files to pixels, one after the other.
 
-`python -I image_child.py HEIGHT WIDTH CHANNELS PARENT`. It imports nothing of ours and is told nothing but the declared
-shape: no settings, no keys, no names. Before the first byte of a stranger it gives up what it does not need: it dies with its
-parent, leaves no core, may hold so much memory and use so much processor time, opens no file, starts no process, and a
-filter of system calls leaves it reading, writing and asking for memory; there is no call for a network among them.
+`python -I image_child.py HEIGHT WIDTH CHANNELS PARENT`. It imports none of our modules and gets only the
+declared shape: no settings, keys or names. Before it reads untrusted bytes it drops its privileges: it dies
+with its parent, leaves no core dump, has limits on memory and processor time, opens no file and starts no
+process. A seccomp filter allows only reading, writing and memory management, and no network.
 
 Frames on standard input: a count (4 bytes), that many lengths (4 bytes each), then the files. On standard output: one
 byte when it is ready, then for each file one byte (an index of ``ANSWERS``), followed by the pixels where it is 0 or 1.
-Integers are big-endian. What is accepted is in docs/images.md.
+Integers are big-endian. docs/images.md says what is accepted.
 """
 
 import ctypes
@@ -34,13 +34,13 @@ OUT_OF_MEMORY: Final = 4
 _MEMORY_BYTES: Final = 512 << 20
 _CHILD_CPU_SECONDS: Final = 600
 IMAGE_CPU_SECONDS: Final = 5.0
-"""Processor time for one image; an honest one takes milliseconds."""
+"""Processor time for one image; a legitimate one takes milliseconds."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _JPEG: Final = b"\xff\xd8\xff"
 _PNG_DEPTH_AT: Final = 24
 _DEEP: Final = 16
 _ORIENTATION: Final = 0x0112
-# What turns a picture back: the method of Pillow's Transpose for each value of EXIF's tag.
+# The Pillow Transpose method that undoes each value of EXIF's orientation tag.
 _UPRIGHT: Final = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
 _LYING: Final = frozenset({5, 6, 7, 8})
 _REFUSED_MODES: Final = {
@@ -56,7 +56,8 @@ _SECCOMP_MODE_FILTER: Final = 2
 _RET_ALLOW: Final = 0x7FFF0000
 _RET_KILL: Final = 0x80000000
 _RET_REFUSE: Final = 0x00050001  # EPERM
-# Audit numbers of the machine, and its numbers of: read write close fstat lseek mmap mprotect munmap brk rt_sigaction
+# Audit numbers of the architecture, and its system call numbers of: read write close fstat lseek mmap
+# mprotect munmap brk rt_sigaction
 # rt_sigprocmask rt_sigreturn mremap madvise getpid exit setitimer sigaltstack futex clock_gettime exit_group getrandom gettid
 _CALLS: Final = {
     "x86_64": (
@@ -71,10 +72,10 @@ _CALLS: Final = {
 
 
 class Refusal(Exception):
-    """An image that is not taken.
+    """A refused image.
 
     Args:
-        answer: Which of ``ANSWERS``.
+    answer: One of ``ANSWERS``.
     """
 
     def __init__(self, answer: str) -> None:
@@ -83,15 +84,15 @@ class Refusal(Exception):
 
 
 def decoded(content: bytes, *, height: int, width: int, channels: int) -> tuple[bytes, str]:
-    """The pixels of a file by row, pixel of the row and channel, and ``taken`` or ``rotated``.
+    """The pixels of a file in (row, column, channel) order, and ``taken`` or ``rotated``.
 
     Raises:
-        Refusal: It is not a picture of the declared kind.
+        Refusal: It is not an image of the declared kind.
     """
     image = _opened(content)
     if sorted(image.size) != sorted(
         (height, width)
-    ):  # before anything else: the library may decode to find the orientation
+    ):  # checked first: the library may decode to find the orientation
         raise Refusal("wrong-size")
     turn = _orientation(image)
     expected = (height, width) if turn in _LYING else (width, height)
@@ -107,7 +108,7 @@ def decoded(content: bytes, *, height: int, width: int, channels: int) -> tuple[
         pixels = image.tobytes()
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - whatever the library says of a stranger's file, it is damaged
+    except Exception:  # noqa: BLE001 - any library error on an untrusted file means that it is damaged
         raise Refusal("damaged-image") from None
     if len(pixels) != height * width * channels:
         raise Refusal("damaged-image")
@@ -144,7 +145,7 @@ def _orientation(image: "Image.Image") -> int:
 
 
 def _check_colours(image: "Image.Image", content: bytes, channels: int) -> None:
-    """Take grey or colour of 8 bits as declared; nothing is converted but black and white, which is grey of 1 bit."""
+    """Require 8-bit grey or colour as declared; only 1-bit grey is converted."""
     mode = image.mode
     if (content.startswith(_PNG) and content[_PNG_DEPTH_AT] == _DEEP) or mode.startswith("I;"):
         raise Refusal("sixteen-bit")
@@ -157,7 +158,7 @@ def _check_colours(image: "Image.Image", content: bytes, channels: int) -> None:
 
 
 def _warm_up() -> None:
-    """Have the library load everything that it loads late, while files can still be opened."""
+    """Make the library load its lazy modules while files can still be opened."""
     from PIL import Image, TiffImagePlugin
 
     del TiffImagePlugin
@@ -182,10 +183,10 @@ def _read_damaged(content: bytes) -> None:
 
 
 def confine(parent: int) -> None:
-    """Give up everything that decoding does not need; it cannot be had back.
+    """Irrevocably drop all privileges that decoding does not need.
 
     Args:
-        parent: Process whose end is this one's end.
+    parent: Process whose death kills this one.
 
     Raises:
         OSError: The system refused; nothing may be decoded then.
@@ -213,14 +214,14 @@ def confine(parent: int) -> None:
 
 
 def _filter_calls(library: Any, machine: int, calls: tuple[int, ...]) -> None:  # noqa: ANN401 - ctypes has no names
-    """Let the kernel refuse all system calls but a few (seccomp with a BPF program; see seccomp(2))."""
+    """Allow only a few system calls (seccomp with a BPF program; see seccomp(2))."""
     load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06
     program = [
         (load, 0, 0, 4),
         (equal, 1, 0, machine),
         (give, 0, 0, _RET_KILL),
         (load, 0, 0, 0),
-        (at_least, 0, 1, 0x40000000),  # the same machine's other numbering
+        (at_least, 0, 1, 0x40000000),  # the architecture's other system call numbering (x32)
         (give, 0, 0, _RET_KILL),
         *[(equal, len(calls) - index, 0, call) for index, call in enumerate(calls)],
         (give, 0, 0, _RET_REFUSE),

@@ -1,10 +1,10 @@
-"""Decoding images of strangers: in a confined process (core.storage.image_child), replaced when one brings it down.
+"""Decoding untrusted images in a sandboxed process (core.storage.image_child), restarted when an image crashes it.
 
-Pillow and the libraries below it are large and old; what they read was made by anybody. The process that reads the bytes
-holds no key, no name and no other person's rows beside what is sent with the same batch.
+Pillow and its libraries are large and old, and their input is untrusted. The decoding process holds no key,
+no name and no other person's rows except those of the same batch.
 
-Each image is judged by itself: one that ends the process is tried once more, first and alone, in a fresh process, and
-only what happens there counts. Whatever a library says is dropped.
+Each image is judged on its own: one that crashes the process is retried first and alone in a fresh process,
+and only that result counts. Messages of the libraries are dropped.
 """
 
 import os
@@ -27,21 +27,21 @@ from core.storage.errors import DamagedUpload, DecoderUnavailable
 IMAGES_PER_CHILD: Final = 20_000
 MOST_CRASHES: Final = 100
 _PATIENCE_SECONDS: Final = 120.0
-"""For one answer, on the wall's clock; the child's own limit of processor time is far below."""
+"""Wall-clock limit for one answer; the child's own limit of processor time is far below."""
 _PIECE_BYTES: Final = 1 << 16
 _END_SECONDS: Final = 10.0
-# Sent by the machine or by a person; no image ends a process so.
+# Signals from the system or a person; no image causes them.
 _FROM_OUTSIDE: Final = frozenset({-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP})
 _LIMITS: Final = frozenset({-signal.SIGPROF, -signal.SIGXCPU, image_child.OUT_OF_MEMORY})
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What became of one file.
+    """The result for one file.
 
     Attributes:
-        pixels: Its values by row, pixel of the row and channel; None where it is refused.
-        word: ``taken``, ``rotated``, or why it is refused.
+    pixels: Its values in (row, column, channel) order; None if refused.
+    word: ``taken``, ``rotated``, or the reason for the refusal.
     """
 
     pixels: bytes | None
@@ -53,12 +53,10 @@ class _Crashed(Exception):
 
 
 class Decoder:
-    """Decodes images of one shape. Use it in the thread that made it: the child dies with that thread.
+    """Decodes images of one shape. Use it only in the creating thread: the child dies with that thread.
 
     Args:
-        height: Rows of pixels.
-        width: Pixels of a row.
-        channels: 1 or 3.
+    channels: 1 or 3.
     """
 
     def __init__(self, *, height: int, width: int, channels: int) -> None:
@@ -68,7 +66,7 @@ class Decoder:
         self._crashes = 0
 
     def __enter__(self) -> Self:
-        """Nothing is started before the first image."""
+        """The process starts with the first image."""
         return self
 
     def __exit__(
@@ -79,18 +77,18 @@ class Decoder:
 
     @property
     def process_id(self) -> int | None:
-        """Of the process that decodes, if there is one."""
+        """Process id of the child, if it runs."""
         return None if self._child is None else self._child.pid
 
     def decode(self, files: Sequence[bytes]) -> list[Decoded]:
-        """Decode a batch; it and its pixels are in memory at once.
+        """Decode a batch, held in memory together with its pixels.
 
         Args:
             files: Contents of PNG or JPEG files.
 
         Raises:
             DecoderUnavailable: No process can be started, or it does not answer.
-            DamagedUpload: Too many images end the process.
+            DamagedUpload: Too many images crash the process.
         """
         found: list[Decoded] = []
         while len(found) < len(files):
@@ -98,7 +96,7 @@ class Decoder:
             rest = files[len(found) :]
             before = len(found)
             try:
-                # Alone after a crash: then it is known whose fault the next one is.
+                # Alone after a crash, to attribute the next crash to one image.
                 self._exchange(rest[:1] if fresh else rest, found)
             except _Crashed:
                 word = self._reap()
@@ -116,7 +114,7 @@ class Decoder:
         return found
 
     def _ensure(self) -> bool:
-        """Have a process; says whether it has decoded nothing yet."""
+        """Start the process if needed; returns whether it is fresh."""
         if self._child is not None and self._served >= IMAGES_PER_CHILD:
             self._end()
         if self._child is None:
@@ -125,7 +123,7 @@ class Decoder:
 
     def _start(self) -> None:
         words = [sys.executable, "-I", "-B", str(Path(image_child.__file__)), *map(str, self._shape)]
-        # Where the interpreter's own libraries lie; nothing else of the environment is handed on.
+        # The interpreter's library path; nothing else of the environment is passed on.
         kept = {key: os.environ[key] for key in ("LD_LIBRARY_PATH",) if key in os.environ}
         try:
             self._child = subprocess.Popen(
@@ -147,7 +145,7 @@ class Decoder:
             raise DecoderUnavailable
 
     def _exchange(self, files: Sequence[bytes], found: list[Decoded]) -> None:
-        """Send files and append what comes back, image by image."""
+        """Send files and append the answers, image by image."""
         lengths = [len(content) for content in files]
         self._write(struct.pack(f">I{len(files)}I", len(files), *lengths))
         for content in files:
@@ -194,7 +192,7 @@ class Decoder:
             raise DecoderUnavailable
 
     def _reap(self) -> str | None:
-        """Bury a process that ended. Returns the word for what it ended of; None where it was ended from outside."""
+        """Reap a dead process. Returns the reason of its death; None if it was killed from outside."""
         assert self._child is not None
         child = self._child
         self._end()
@@ -215,7 +213,7 @@ class Decoder:
 
 
 def _ends_itself(child: "subprocess.Popen[bytes]") -> bool:
-    """Whether the process is at its end already: its pipes close a moment before it can be waited for."""
+    """Whether the process is exiting: its pipes close a moment before it can be waited for."""
     assert child.stdout is not None
     poll = select.poll()
     poll.register(child.stdout.fileno(), select.POLLHUP)

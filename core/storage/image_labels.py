@@ -1,4 +1,4 @@
-"""The label file of an archive: which file, which label, whose image; read as strictly as any CSV."""
+"""The label file of an archive: file, label and unit of each image; parsed as strictly as any CSV."""
 
 import csv
 import io
@@ -22,10 +22,11 @@ class LabelRow:
     """One record of the file.
 
     Attributes:
-        line: Where it begins, the first line being 1.
-        file: The image's name, relative to the label file's folder; None where the record has a wrong number of fields.
-        label: Its label; None where none are declared.
-        unit: Whose image it is; None where that is not declared.
+        line: The line on which it begins, from 1.
+        file: The image's name, relative to the label file's folder; None if the record has a wrong number of
+            fields.
+        label: Its label; None if none are declared.
+        unit: Its privacy unit; None if none is declared.
     """
 
     line: int
@@ -49,7 +50,7 @@ def label_rows(pieces: Iterable[bytes], domain: ImageDomain) -> Iterator[LabelRo
     Raises:
         WrongHeader: Other columns than ``columns_of``.
         EmptyUpload: No bytes.
-        NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong, DamagedUpload: It is no clean CSV.
+        NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong, DamagedUpload: It is not valid CSV.
     """
     blocks = blocks_of(pieces, quote=_QUOTE, max_record_bytes=_LONGEST_RECORD)
     first = next(blocks, None)

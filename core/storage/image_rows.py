@@ -1,4 +1,4 @@
-"""Images that are taken, and what happened to the others, in blocks of a few megabytes."""
+"""Accepted images and refusals, in blocks of a few megabytes."""
 
 from collections import Counter
 from typing import Final
@@ -17,7 +17,8 @@ _BLOCK_IMAGES: Final = 1 << 15
 class Labels:
     """Codes of labels, as the domain declares them.
 
-    A number is a label's word where all declared words are numbers, and else its place in the declared list, from 0.
+    A number is a label itself if all declared labels are numbers, otherwise its index in the declared list,
+    from 0.
     """
 
     def __init__(self, domain: ImageDomain) -> None:
@@ -25,7 +26,7 @@ class Labels:
         self._are_numbers = all(word.isascii() and word.isdigit() for word in domain.labels)
 
     def code_of(self, label: str | int) -> int | None:
-        """The code; None where no such label is declared."""
+        """The code; None for an undeclared label."""
         if isinstance(label, str):
             return self._codes.get(label)
         if self._are_numbers:
@@ -34,11 +35,7 @@ class Labels:
 
 
 class ImageRows:
-    """Collects one block after the other. A row is judged by its own label, unit and image alone.
-
-    Args:
-        domain: The declared domain.
-    """
+    """Collects one block after the other. A row is judged only by its own label, unit and image."""
 
     def __init__(self, domain: ImageDomain) -> None:
         self._domain = domain
@@ -57,15 +54,15 @@ class ImageRows:
 
     @property
     def is_full(self) -> bool:
-        """Whether a block should be taken."""
+        """Whether the block is large enough to emit."""
         return len(self._pixels) >= self._limit or self._refused >= _BLOCK_IMAGES
 
     def flaws(self, label: str | int | None, unit: str | None) -> list[tuple[str, str]]:
-        """What is wrong with a row beside its image: pairs of column and kind.
+        """Flaws of a row apart from its image, as pairs of column and kind.
 
         Args:
-            label: As sent; None where it cannot be read. Ignored where none are declared.
-            unit: As sent; None where it cannot be read. Ignored where none is declared.
+        label: As sent; None if unreadable. Ignored if no labels are declared.
+        unit: As sent; None if unreadable. Ignored if no unit is declared.
         """
         found = []
         if self._domain.labels and (label is None or self._labels.code_of(label) is None):
@@ -81,13 +78,11 @@ class ImageRows:
         return found
 
     def accept(self, pixels: bytes, label: str | int | None, unit: str | None, *, change: str = "") -> None:
-        """Take an image whose row has no flaws.
+        """Add an image whose row has no flaws.
 
         Args:
-            pixels: Its values, as many as declared.
-            label: As given to ``flaws``.
-            unit: As given to ``flaws``.
-            change: What was done to it by a rule, if anything.
+        pixels: Its values, as many as declared.
+        change: The change made by a rule, if any.
         """
         self._pixels.append(pixels)
         code = self._labels.code_of(label) if self._domain.labels and label is not None else 0
@@ -100,11 +95,10 @@ class ImageRows:
             self._changes["", change] += 1
 
     def refuse(self, line: int, flaws: list[tuple[str, str]]) -> None:
-        """Leave a row out.
+        """Refuse a row.
 
         Args:
-            line: Where it stands.
-            flaws: Pairs of column and kind; one at least.
+        flaws: Pairs of column and kind, at least one.
         """
         self._refused += 1
         for column, kind in flaws:
@@ -113,13 +107,13 @@ class ImageRows:
                 self._problems.append((line, column, kind))
 
     def refuse_unlisted(self, count: int, kind: str) -> None:
-        """Leave images out that stand on no line of the label file."""
+        """Refuse images that are not in the label file."""
         if count:
             self._refused += count
             self._refusals["", kind] += count
 
     def take(self) -> CleanBlock:
-        """The block so far; the next one begins."""
+        """Return the block and begin the next one."""
         columns = [pa.array(self._pixels, pa.binary(self._domain.values)), pa.array(self._codes, pa.int16())]
         if self._domain.privacy_unit is not None:
             columns.append(pa.array(self._units, pa.string()))

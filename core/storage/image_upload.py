@@ -1,4 +1,4 @@
-"""An upload of images of any kind, opened: what its rows are numbered by, and the rows."""
+"""Open an upload of images of any kind."""
 
 import io
 from collections.abc import Generator
@@ -23,21 +23,18 @@ def image_upload(
     """Open an upload of images.
 
     Args:
-        spool: The file.
-        kind: ``application/zip`` or ``application/x-npz``.
-        domain: The declared domain.
-        limits: How much is taken.
+    kind: ``application/zip`` or ``application/x-npz``.
 
     Returns:
-        What the rows' numbers count (``line``, ``entry`` or ``row``), and the rows.
+    What row numbers count (``line``, ``entry`` or ``row``), and the rows.
 
     Raises:
-        UnderstudyError: What is wrong with the file as a whole.
+        UnderstudyError: The file as a whole is invalid.
     """
     source: BinaryIO = io.BufferedReader(spool, _BUFFER_BYTES)
     directory = read_directory(source, spool.size, limits)
     if not len(directory.entries):
-        raise EmptyUpload("The archive holds no files.")
+        raise EmptyUpload("The archive contains no files.")
     if kind == NPZ:
         return "row", npz_blocks(source, directory, domain, limits)
     if is_idx(source, directory):

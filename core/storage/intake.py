@@ -1,12 +1,14 @@
-"""Taking in an upload: bytes of a stranger's file to sealed, clean, columnar rows. Write-only: nothing is read back.
+"""Intake of uploads: from untrusted bytes to sealed, clean, columnar rows. Write-only: nothing is read back.
 
-One pass, constant memory. CSV (and gzip of it) is cut into blocks of whole records while it arrives, parsed and
-cleaned by a few threads, and written in order as an Arrow IPC stream that is sealed on its way to disk: plaintext
-exists in memory only. Arrow's parser runs on text that was checked before, so its errors, which quote values, are never
-shown; cleaning is vectorised and never rounds 3.7 to 4 in silence (benchmarks/ingestion.py has its speed). Parquet is spooled first (``core.storage.parquet_table``),
-and so are archives of images (``core.storage.image_upload``).
+One pass in constant memory. CSV (and gzip of it) is split into blocks of whole records while it arrives,
+parsed and cleaned by a few threads, and written in order as an Arrow IPC stream that is sealed before it
+reaches the disk: plaintext exists in memory only. Arrow's parser runs on validated text, so its errors, which
+quote values, are never shown. Cleaning is vectorised and never silently rounds 3.7 to 4
+(benchmarks/ingestion.py measures its speed). Parquet is spooled first (``core.storage.parquet_table``), and
+so are archives of images (``core.storage.image_upload``).
 
-Nothing is half-stored: the sink is complete only after the last row, and ``store_rows`` puts it under its key only then.
+Storage is atomic: the sink is complete only after the last row, and only then ``store_rows`` puts it under
+its key.
 """
 
 from collections import deque
@@ -60,19 +62,19 @@ def receive(
         content_type: ``text/csv``, ``application/gzip`` (of CSV) or ``application/vnd.apache.parquet`` for a table,
             ``application/zip`` or ``application/x-npz`` for images.
         domain: The declared domain.
-        sink: Where the Arrow IPC stream goes.
+        sink: Receives the Arrow IPC stream.
         scratch_folder: Where Parquet and archives are spooled (sealed, unlinked).
-        limits: How much is taken; None for the defaults.
-        units: How many privacy units are taken; None for any number.
+        limits: None for the defaults.
+        units: Maximum number of privacy units; None for no limit.
         threads: Threads that parse and clean.
 
     Raises:
         UnsupportedUpload, ContentDisagrees, EmptyUpload, WrongHeader, NotUtf8, NulByte, StrayQuote, BareCarriageReturn, RecordTooLong,
-        DamagedUpload, UploadTooLarge, DecompressionBomb, DomainMismatch, WrongArchive, TooManyImages: the upload cannot
-            be read; nothing of it may be kept.
+        DamagedUpload, UploadTooLarge, DecompressionBomb, DomainMismatch, WrongArchive, TooManyImages: the
+        upload is invalid; nothing of it may be stored.
         DecoderUnavailable: images cannot be decoded at the moment.
         TooManyUnits: more privacy units than ``units`` allows.
-        NoAcceptableRows: every row was refused; its facts hold the report.
+        NoAcceptableRows: every row was refused; its facts contain the report.
     """
     limits = limits or IntakeLimits()
     kind = kind_of(content_type)
@@ -123,9 +125,10 @@ def store_rows(
     units: UnitLimit | None = None,
     threads: int = 2,
 ) -> IntakeReport:
-    """Receive an upload and put the sealed rows under a key: all of them or, on any error, nothing.
+    """Receive an upload and put the sealed rows under a key: all of them or, on any error, none.
 
-    Args and errors are those of ``receive``; ``core.storage.private_rows.open_private_rows`` opens the result.
+    Arguments and errors are those of ``receive``; ``core.storage.private_rows.open_private_rows`` opens the
+    result.
     """
     with spool_file(scratch_folder) as (file, path):
         with SealedWriter(file, key=data_key, context=rows_context(key)) as sink:
@@ -174,7 +177,7 @@ def _csv_work(
 def _in_order(
     pool: ThreadPoolExecutor, threads: int, work: Callable[[_T], CleanBlock], items: Iterable[_T]
 ) -> Generator[CleanBlock]:
-    """Results in the order of the items, with at most ``threads + 1`` items under way."""
+    """Results in the order of the items, with at most ``threads + 1`` items in progress."""
     waiting: deque[Future[CleanBlock]] = deque()
     try:
         for item in items:

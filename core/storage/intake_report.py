@@ -1,4 +1,4 @@
-"""What happened to an upload, told to its owner only: counts, and places of refused rows, never values."""
+"""The intake report, for the owner only: counts, and positions of refused rows, never values."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Final
 
 LISTED_PROBLEMS: Final = 1000
 MAX_REFUSED: Final = 0.02
-"""The share of refused rows above which an owner is asked first, unless the owner named another."""
+"""Default share of refused rows above which the owner must accept the rows explicitly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -18,7 +18,7 @@ class Problem:
         line: Line of the file on which the record begins, the first line being 1; in Parquet and in arrays the number of the
             row, in archives of images without a label file that of the entry.
         column: The declared column, or "" for the row as a whole.
-        kind: Stable word, see docs/domain.md and docs/images.md.
+        kind: Stable code, see docs/domain.md and docs/images.md.
     """
 
     line: int
@@ -28,7 +28,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeReport:
-    """Sealed to the owner: exact counts of private rows are nobody else's business.
+    """For the owner only: exact counts of private rows are private.
 
     Attributes:
         rows_accepted: Rows stored.
@@ -49,7 +49,7 @@ class IntakeReport:
     position: str
 
     def to_json(self) -> dict[str, object]:
-        """A JSON-able form."""
+        """The JSON form."""
         return {
             "rows_accepted": self.rows_accepted,
             "rows_refused": self.rows_refused,
@@ -65,18 +65,16 @@ class IntakeReport:
 
 
 def too_many_refused(*, accepted: int, refused: int, max_refused: float) -> bool:
-    """Whether more rows were refused than the owner allows; this is for the owner alone.
+    """Whether more rows were refused than the owner allows. The answer is for the owner only.
 
     Args:
-        accepted: Rows taken.
-        refused: Rows left out.
-        max_refused: The largest share of refused rows among all that were sent, from 0 to 1.
+    max_refused: Largest allowed share of refused rows among all rows sent, from 0 to 1.
     """
     return refused > max_refused * (accepted + refused)
 
 
 class ReportBuilder:
-    """Collects what happened, in file order, in constant memory."""
+    """Collects the report in file order, in constant memory."""
 
     def __init__(self, position: str) -> None:
         self._position = position
@@ -88,7 +86,7 @@ class ReportBuilder:
 
     @property
     def room(self) -> int:
-        """How many more problems can be listed."""
+        """Number of further problems that can be listed."""
         return LISTED_PROBLEMS - len(self._problems)
 
     @property
@@ -105,7 +103,7 @@ class ReportBuilder:
         refusals: Counter[tuple[str, str]],
         problems: Iterable[Problem],
     ) -> None:
-        """Add what happened in the next block."""
+        """Add the next block."""
         self._accepted += accepted
         self._refused += refused
         self._changes += changes

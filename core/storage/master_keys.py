@@ -1,9 +1,10 @@
 """The master key, and the previous one while a rotation is under way.
 
-Everything the master key seals (data keys of datasets, signing keys, the service's secrets) carries a mark of the key
-it is sealed under: 4 bytes that name the form and 8 bytes of the key's fingerprint. So a service that holds both keys
-opens either, a rotation finds what it has still to do, and a row says by itself which key it needs. What was sealed
-before there were marks is tried with every key at hand: the seal is authenticated, so a wrong key never opens it.
+Everything the master key seals (data keys of datasets, signing keys, the service's secrets) is marked with
+the key it is sealed under: 4 bytes for the format and 8 bytes of the key's fingerprint. A service with both
+keys opens either, a rotation finds its remaining work, and every row shows which key it needs. Secrets sealed
+before marks existed are tried with every available key: the seal is authenticated, so a wrong key never opens
+it.
 """
 
 from dataclasses import dataclass, field
@@ -25,8 +26,8 @@ class MasterKeys:
     """The keys a process holds.
 
     Args:
-        current: Seals, and opens what is marked with it.
-        previous: Opens only; None outside a rotation.
+        current: Seals and opens.
+        previous: Only opens; None outside a rotation.
     """
 
     current: bytes = field(repr=False)
@@ -34,18 +35,18 @@ class MasterKeys:
 
     @property
     def mark(self) -> bytes:
-        """What everything sealed under the current key begins with."""
+        """The prefix of everything sealed under the current key."""
         return _mark_of(self.current)
 
     def wrap(self, secret: bytes, *, context: str) -> bytes:
-        """Seal a key or secret under the current master key, bound to what it is for."""
+        """Seal a key or secret under the current master key, bound to its purpose."""
         return self.mark + sealing.wrap(self.current, secret, context=context)
 
     def unwrap(self, wrapped: bytes, *, context: str) -> bytes:
-        """What ``wrap`` sealed, under whichever of the keys.
+        """Open what ``wrap`` sealed, under either key.
 
         Raises:
-            SealBroken: sealed under a key that is not at hand, for another context, or changed.
+            SealBroken: sealed under a key that is not available, for another context, or changed.
         """
         candidates = [key for key in (self.current, self.previous) if key is not None]
         for key in candidates:
@@ -64,5 +65,5 @@ class MasterKeys:
 
 
 def _mark_of(key: bytes) -> bytes:
-    # Derived, so that the fingerprint of a key tells nothing about what else is derived from it.
+    # Derived separately: the fingerprint of a key reveals nothing about other keys derived from it.
     return _FORM + HKDF(SHA256(), _FINGERPRINT_BYTES, None, b"understudy/master-key-mark/1").derive(key)

@@ -1,4 +1,4 @@
-"""The header of a NumPy array file, read by code of ours: nothing is evaluated, and objects are refused.
+"""A safe reader of NumPy array files: nothing is evaluated, and objects are refused.
 
 The format is NEP 1: a magic, a version, the length of the header, and a Python dictionary with three keys as text.
 """
@@ -24,14 +24,12 @@ _LONGEST_TEXT: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NpyArray:
-    """An array whose values are still to be read.
+    """An array whose values are not yet read.
 
     Attributes:
         kind: ``u`` and ``i`` for integers, ``U`` for text, ``S`` for bytes.
-        item_bytes: Of one value.
-        big_endian: Whether its bytes stand in that order.
-        shape: Lengths of its dimensions.
-        records: Its content behind the header.
+        item_bytes: Size of one value.
+        records: The content after the header.
     """
 
     kind: str
@@ -41,7 +39,7 @@ class NpyArray:
     records: Records
 
     def values(self) -> Iterator[str | int | None]:
-        """The values of an array of one dimension; None for one that is no text in UTF-8."""
+        """The values of a one-dimensional array; None for text that is not UTF-8."""
         order: str = ">" if self.big_endian else "<"
         for content in self.records.each(self.item_bytes, self.shape[0]):
             if self.kind in "ui":
@@ -55,11 +53,11 @@ def read_npy(pieces: Iterator[bytes], name: str) -> NpyArray:
 
     Args:
         pieces: The file.
-        name: What the array is called in errors.
+        name: The array's name in errors.
 
     Raises:
-        DamagedUpload: It is no such file, or cut off.
-        WrongArchive: It holds something else than integers or text, or stands in Fortran's order.
+        DamagedUpload: It is not an NPY file, or truncated.
+        WrongArchive: It does not contain integers or text, or is in Fortran order.
     """
     records = Records(pieces, damaged(name))
     head = records.take(8)
@@ -73,7 +71,7 @@ def read_npy(pieces: Iterator[bytes], name: str) -> NpyArray:
         raise wrong_kind(name)
     if found["fortran"] == "True":
         raise WrongArchive(
-            f"The array '{name}' is stored column by column, in Fortran's order.",
+            f"The array '{name}' is stored in Fortran order.",
             remedy="Save numpy.ascontiguousarray(array) in its place.",
             array=name,
         )
@@ -89,16 +87,16 @@ def read_npy(pieces: Iterator[bytes], name: str) -> NpyArray:
 
 
 def damaged(name: str) -> DamagedUpload:
-    """The error of an array that is cut off or is none."""
+    """The error for a truncated or invalid array."""
     return DamagedUpload(
         f"The array '{name}' is cut off or damaged.", remedy="Write the file again with numpy.savez."
     )
 
 
 def wrong_kind(name: str) -> WrongArchive:
-    """The error of an array of another type than those that are read."""
+    """The error for an array of an unsupported type."""
     return WrongArchive(
-        f"The array '{name}' holds values of a type that is not read.",
+        f"The array '{name}' has an unsupported type.",
         remedy="Images are uint8; labels and units are whole numbers or text. Pickled objects are never read.",
         array=name,
     )

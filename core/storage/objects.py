@@ -1,11 +1,11 @@
-"""Where stored bytes live: a local folder, an S3 bucket, or memory (the twin for tests), chosen by URL.
+"""Object stores: a local folder, an S3 bucket, or memory (for tests), chosen by URL.
 
 ``file:///folder`` · ``memory://`` · ``s3://bucket/prefix?endpoint=http://host:9000&region=eu-1`` (the query is
-optional; credentials come from the usual AWS environment variables and never stand in a URL).
+optional; credentials come from the usual AWS environment variables and are never part of a URL).
 
-Everything personal in a store is sealed before it gets here. Puts are atomic: an object is there whole or not at all.
-They are durable: when a put returns, the object survives the loss of power (in a folder: the file, its name and the
-folders above it are flushed; a bucket promises the same).
+All personal data is sealed before it gets here. Puts are atomic: an object exists completely or not at all.
+They are durable: when a put returns, the object survives a power failure (in a folder the file, its name and
+the folders above it are synced; a bucket promises the same).
 """
 
 import errno
@@ -27,7 +27,7 @@ from core.storage.errors import ObjectMissing, StorageUnavailable
 
 _S3_KEYS: Final = {"endpoint", "region", "virtual_hosted_style_request"}
 _READ_AHEAD_BYTES: Final = 1 << 20
-# The library's own patience is minutes, which a request or a probe does not have; jobs are resumed anyway.
+# The library's own timeouts are minutes, too long for a request or a probe; jobs are resumed anyway.
 _CONNECT_PATIENCE: Final = timedelta(seconds=3)
 _RETRIES: Final = 3
 _RETRY_PATIENCE: Final = timedelta(seconds=15)
@@ -47,10 +47,10 @@ class StoredObject:
 
 
 class Putter(Protocol):
-    """Stores content under a key, whole or not at all, and durably."""
+    """Stores content under a key, atomically and durably."""
 
     def put(self, key: str, content: bytes | Path) -> None:
-        """Store bytes or a file's content, replacing what was there."""
+        """Store bytes or a file's content, replacing an existing object."""
 
 
 class ObjectStore:
@@ -61,11 +61,11 @@ class ObjectStore:
         self._putter = putter or _RemotePutter(backend)
 
     def put_bytes(self, key: str, data: bytes) -> None:
-        """Store bytes, replacing what was there."""
+        """Store bytes, replacing an existing object."""
         self._putter.put(key, data)
 
     def put_file(self, key: str, path: Path) -> None:
-        """Store a file's content, replacing what was there; streamed, so any size."""
+        """Store a file's content, replacing an existing object; streamed, so any size."""
         self._putter.put(key, path)
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
@@ -105,7 +105,7 @@ class ObjectStore:
         return True
 
     def size_of(self, key: str) -> int:
-        """How many bytes an object has.
+        """The size of an object in bytes.
 
         Raises:
             ObjectMissing: there is no such object.
@@ -116,7 +116,7 @@ class ObjectStore:
             raise ObjectMissing from None
 
     def delete(self, key: str) -> None:
-        """Remove an object; nothing happens if there is none."""
+        """Remove an object; a missing one is ignored."""
         try:
             obstore.delete(self._backend, key)
         except FileNotFoundError:
@@ -124,7 +124,7 @@ class ObjectStore:
 
 
 class _RemotePutter:
-    """A bucket, or memory: what it has taken it has whole."""
+    """A bucket, or memory: puts are atomic."""
 
     def __init__(self, backend: LocalStore | MemoryStore | S3Store) -> None:
         self._backend = backend
@@ -154,7 +154,7 @@ class _ObjectReader(io.RawIOBase):
         try:
             piece = memoryview(self._reader.read(len(view)))
         except (StoreError, OSError) as error:
-            # Whoever reads private rows must know which of the two it was: how much memory is left may depend on rows.
+            # Readers of private rows must distinguish these errors: free memory may depend on rows.
             if is_out_of_memory(error):
                 raise MemoryError from error
             raise StorageUnavailable from error
@@ -163,7 +163,7 @@ class _ObjectReader(io.RawIOBase):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error of the operating system says that memory is short; the store's library leaves the number in the text."""
+    """Whether an operating system error means out of memory; the store's library only leaves the number in the text."""
     return getattr(error, "errno", None) == errno.ENOMEM or f"(os error {errno.ENOMEM})" in str(error)
 
 

@@ -1,8 +1,8 @@
-"""The footer of a Parquet file, reduced to what reading its columns needs.
+"""The footer of a Parquet file, reduced to what is needed to read its columns.
 
-Statistics, histograms, indexes, metadata of programs and signs of encryption are of no use here and are where damaged
-footers break readers: some of them end the whole process inside the library. So the footer is read here, checked, and
-written again without them; the library sees the pages of the upload behind a footer of ours.
+Statistics, histograms, indexes, application metadata and encryption flags are not needed here, and damaged
+ones crash readers: some abort the whole process inside the library. The footer is therefore parsed here,
+checked, and rewritten without them; the library sees the upload's pages with our footer.
 """
 
 import io
@@ -54,9 +54,9 @@ class ColumnChunk:
 
     Args:
         path: The column's name, and those of its parents.
-        start: Where its first page begins.
+        start: Offset of its first page.
         packed_bytes: Bytes of all its pages and their headers.
-        values: How many values they hold.
+        values: Number of values in them.
     """
 
     path: tuple[bytes, ...]
@@ -67,13 +67,12 @@ class ColumnChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
-    """What a footer says.
+    """A parsed footer.
 
     Args:
-        groups: The columns of each row group.
-        rows: How many rows there are.
-        ours: The footer written again, with its length and the magic word.
-        starts_at: Where the upload's own footer begins.
+    groups: The columns of each row group.
+    ours: The rewritten footer, with its length and the magic bytes.
+    starts_at: Offset of the upload's own footer.
     """
 
     groups: tuple[tuple[ColumnChunk, ...], ...]
@@ -86,7 +85,7 @@ class Footer:
         """Read and check it.
 
         Raises:
-            DamagedUpload: It is not a whole footer, or points elsewhere.
+            DamagedUpload: The footer is incomplete or has offsets out of range.
             DecompressionBomb: It is longer than the limits allow.
         """
         content, starts_at = _content(file, size, limits)
@@ -130,7 +129,7 @@ def _rows(fields: Fields) -> int:
 
 def _group(chunks: list[Fields], leaves: list[tuple[int, bytes]], end: int) -> tuple[ColumnChunk, ...]:
     columns = [chunk[3] for chunk in chunks]
-    # A column that is stored as another type than the schema says is read past the end of its values.
+    # The library reads past the end of a column whose stored type differs from the schema.
     if [(column[1], column[3][-1] if column[3] else b"") for column in columns] != leaves:
         raise Malformed
     return tuple(_chunk(column, end) for column in columns)
@@ -152,11 +151,10 @@ def _chunk(column: Fields, end: int) -> ColumnChunk:
 
 
 class Refooted(io.RawIOBase):
-    """The pages of an upload behind another footer, as one file.
+    """The pages of an upload followed by our footer, as one file.
 
     Args:
-        file: The upload; stays open.
-        footer: What was read of its own footer.
+    file: The upload; stays open.
     """
 
     def __init__(self, file: BinaryIO, footer: Footer) -> None:
@@ -203,7 +201,7 @@ class Refooted(io.RawIOBase):
 
 
 def damaged() -> DamagedUpload:
-    """The one answer to a file that cannot be read."""
+    """The error for any unreadable file."""
     return DamagedUpload(
         "This is not a whole, readable Parquet file.", remedy="Write or send the file again."
     )

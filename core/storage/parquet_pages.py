@@ -1,9 +1,9 @@
-"""The pages of a Parquet file, by their own headers: how much memory reading it will really take.
+"""Page headers of a Parquet file, which determine how much memory reading it really takes.
 
-A footer promises; a page is what gets unpacked. The reader allocates what a page's header says before it unpacks, so
-the headers of all pages that will be read are walked first, and a file whose pages are too large, together or alone, is
-refused before one of them is opened. Two encodings of text unpack to far more than their page (shared beginnings, and
-lengths of nothing) and are refused as well.
+The footer only promises sizes. The reader allocates what a page's header says before it unpacks the page, so
+the headers of all pages to be read are scanned first, and a file whose pages are too large, together or
+alone, is refused before any is opened. Two text encodings can unpack to far more than their page (delta byte
+arrays and delta lengths) and are refused as well.
 """
 
 import io
@@ -19,7 +19,7 @@ from core.storage.unpacking import IntakeLimits
 _FIRST_LOOK_BYTES: Final = 512
 _HEADER_BYTES: Final = 1 << 20
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
-# Plain, dictionary (two names), run lengths, bits, differences of integers, split bytes.
+# PLAIN, both dictionary encodings, RLE, BIT_PACKED, DELTA_BINARY_PACKED, BYTE_STREAM_SPLIT.
 _ENCODINGS: Final = frozenset({0, 2, 3, 4, 5, 8, 9})
 _FEW_PAGES: Final = 1000
 _BYTES_PER_PAGE: Final = 1024
@@ -39,7 +39,7 @@ _DETAILS: Final = {_DATA: (5, 1, 2), _DATA_2: (8, 1, 4)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Walked:
-    """Sizes of the pages of one chunk: all of them, and what is in memory at once."""
+    """Sizes of the pages of one chunk: in total, and in memory at once."""
 
     unpacked: int
     held: int
@@ -60,9 +60,9 @@ def check_pages(
         The unpacked bytes of all of them.
 
     Raises:
-        DamagedUpload: A header cannot be read, or points elsewhere.
+        DamagedUpload: A header is unreadable or has offsets out of range.
         DecompressionBomb: Pages are larger than the limits allow.
-        UnsupportedUpload: An encoding that is not read.
+        UnsupportedUpload: An unsupported encoding.
     """
     unpacked = 0
     for number, group in enumerate(footer.groups):
@@ -115,8 +115,8 @@ def _walk(file: BinaryIO, chunk: ColumnChunk, limits: IntakeLimits) -> _Walked:
 def _check_encoding(encoding: int) -> None:
     if encoding not in _ENCODINGS:
         raise UnsupportedUpload(
-            "A column of the Parquet file is encoded in a way that is not read.",
-            remedy="Write it with plain or dictionary encoding, as most programs do by themselves.",
+            "A column of the Parquet file has an unsupported encoding.",
+            remedy="Write it with plain or dictionary encoding, the default of most programs.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Parquet files to clean rows.
+"""Clean rows from Parquet files.
 
 Parquet needs random access, so the upload is spooled first: to an unlinked scratch file, sealed under a key that lives
 only in this process. Plaintext never touches a disk. Strings are read as dictionaries: a page that repeats one long
@@ -33,7 +33,7 @@ _BROKEN = (pa.ArrowException, OSError, ValueError, OverflowError)
 
 @contextmanager
 def spooled(pieces: Iterable[bytes], scratch_folder: Path) -> Iterator[SealedReader]:
-    """The bytes of a stream as a seekable file, sealed on disk under a key that is forgotten."""
+    """A stream as a seekable file, sealed on disk under an ephemeral key."""
     key = new_data_key()
     with tempfile.TemporaryFile(dir=scratch_folder) as file:
         raw = cast("BinaryIO", file)
@@ -49,10 +49,10 @@ class ParquetTable:
 
     Raises:
         EmptyUpload: no bytes or no rows.
-        DamagedUpload: not a whole Parquet file.
+        DamagedUpload: not a complete Parquet file.
         DecompressionBomb: its footer or its pages promise more than the limits allow.
         DomainMismatch: a column holds lists or structures.
-        UnsupportedUpload: a column is encoded in a way that is not read.
+        UnsupportedUpload: a column has an unsupported encoding.
         WrongHeader: other columns than the declared ones.
     """
 
@@ -79,7 +79,7 @@ class ParquetTable:
         self._file = _opened(ours, read_dictionary=texts)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The raw rows of the columns that are used.
+        """The raw rows of the used columns.
 
         Raises:
             DamagedUpload: a page does not decode.

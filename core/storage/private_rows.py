@@ -1,4 +1,4 @@
-"""The only door to private rows. Import contracts let the children of workers through it and nobody else."""
+"""The only access to private rows. Import contracts allow it to the workers' child processes only."""
 
 import hashlib
 import io
@@ -37,28 +37,28 @@ def open_private_rows(
 
     Raises:
         ObjectMissing: there are no rows under this key.
-        SealBroken: they are damaged, belong elsewhere, or the key or the domain is another one.
+        SealBroken: they are damaged or moved, or the key or the domain is wrong.
     """
     with closing(SealedReader(store.open(key), key=data_key, context=rows_context(key))) as sealed:
         yield from _checked(sealed, domain, None)
 
 
 class PrivateShards:
-    """The clean rows of a dataset in parts that can be read one by one, each as often as needed; see `open_private_rows`.
+    """The clean rows of a dataset in shards that can be read one by one and repeatedly; see `open_private_rows`.
 
-    The parts are stretches of the stored stream, in its order. Where they begin depends on the stored bytes alone, so every
-    reader cuts alike. Opening reads the whole stream once without decompressing it.
+    Shards are contiguous ranges of the stored stream, in order. Their boundaries depend only on the stored
+    bytes, so every reader gets the same shards. Opening reads the whole stream once without decompressing it.
 
     Args:
         store: Where the sealed rows are.
         key: Their object key.
         data_key: The unwrapped data key.
         domain: The declared domain under which they were taken in.
-        shard_bytes: Stored bytes of a part, at least; the last may have fewer. `SHARD_BYTES` where not given.
+        shard_bytes: Minimum stored bytes of a shard, except the last; `SHARD_BYTES` by default.
 
     Raises:
         ObjectMissing: there are no rows under this key.
-        SealBroken: they are damaged, or the key is another one.
+        SealBroken: they are damaged, or the key is wrong.
     """
 
     def __init__(
@@ -79,23 +79,23 @@ class PrivateShards:
             self._shards = _cut(sealed, self.shard_bytes)
 
     def __len__(self) -> int:
-        """Number of parts, at least one."""
+        """Number of shards, at least one."""
         return len(self._shards)
 
     @property
     def cut(self) -> str:
-        """SHA-256 of where the parts begin and end: readers with the same cut have the same parts."""
+        """SHA-256 of the shard boundaries: readers with the same digest have the same shards."""
         return hashlib.sha256(repr([shard.stretches for shard in self._shards]).encode()).hexdigest()
 
     def read(self, shard: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The batches of one part.
+        """The batches of one shard.
 
         Args:
-            shard: Number of the part, from 0.
+            shard: Index of the shard, from 0.
             columns: Names of the columns to decompress, in the order of the schema; None for all.
 
         Raises:
-            SealBroken: the rows are damaged, or the domain is another one.
+            SealBroken: the rows are damaged, or the domain is wrong.
         """
         with closing(self._opened()) as sealed:
             yield from _checked(_Stretches(sealed, self._shards[shard].stretches), self._domain, columns)
@@ -106,13 +106,13 @@ class PrivateShards:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shard:
-    """Where the bytes of a part stand in the stream: schema and dictionaries before it, then its own messages."""
+    """Byte ranges of a shard in the stream: schema and dictionaries, then its own messages."""
 
     stretches: tuple[tuple[int, int], ...]
 
 
 class _Stretches(io.RawIOBase):
-    """Several stretches of a sealed stream as one file."""
+    """Several byte ranges of a sealed stream as one file."""
 
     def __init__(self, sealed: SealedReader, stretches: tuple[tuple[int, int], ...]) -> None:
         self._sealed = sealed
@@ -123,7 +123,7 @@ class _Stretches(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fill a buffer across stretches. Returns the number of bytes read, 0 at the end."""
+        """Fill a buffer across ranges. Returns the number of bytes read, 0 at the end."""
         view = memoryview(buffer).cast("B")
         done = 0
         while done < len(view) and self._left:
@@ -139,9 +139,9 @@ class _Stretches(io.RawIOBase):
 
 
 def _cut(sealed: SealedReader, shard_bytes: int) -> list[_Shard]:
-    """Cut a stream into parts of whole messages."""
+    """Split a stream into shards of whole messages."""
     shards: list[_Shard] = []
-    before: list[tuple[int, int]] = []  # what a part needs of what stands before it: schema and dictionaries
+    before: list[tuple[int, int]] = []  # the schema and dictionaries that a shard needs from before it
     own: list[tuple[int, int]] = []
     fresh: list[tuple[int, int]] = []
     holds_rows = False
@@ -160,7 +160,7 @@ def _cut(sealed: SealedReader, shard_bytes: int) -> list[_Shard]:
 
 
 def _messages(sealed: SealedReader) -> Iterator[tuple[str, int, int]]:
-    """Kind, first and last place of every message of an Arrow stream."""
+    """Kind, begin and end of every message of an Arrow stream."""
     try:
         reader = pa.ipc.MessageReader.open_stream(sealed)
         start = sealed.tell()

@@ -1,4 +1,4 @@
-"""A stream of bytes, taken in pieces of wanted lengths."""
+"""Fixed-length reads from a stream of byte chunks."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,10 @@ from core.errors import UnderstudyError
 
 
 class Records:
-    """Takes exact lengths from pieces that are cut anywhere.
+    """Reads exact lengths from chunks of arbitrary size.
 
     Args:
-        pieces: The content.
-        short: What to raise when it ends too early, or goes on too long.
+    short: The error to raise if the content is too short or too long.
     """
 
     def __init__(self, pieces: Iterator[bytes], short: UnderstudyError) -> None:
@@ -19,7 +18,7 @@ class Records:
         self._piece = memoryview(b"")
 
     def take(self, length: int) -> bytes:
-        """The next bytes, all of them."""
+        """The next `length` bytes."""
         if len(self._piece) >= length:
             found, self._piece = bytes(self._piece[:length]), self._piece[length:]
             return found
@@ -35,7 +34,7 @@ class Records:
         return bytes(parts)
 
     def each(self, length: int, count: int) -> Iterator[bytes]:
-        """So many records of one length, after which the content must end."""
+        """`count` records of `length` bytes, after which the content must end."""
         for _ in range(count):
             yield self.take(length)
         if len(self._piece) or any(self._pieces):

@@ -1,8 +1,8 @@
-"""Rotating the master key: everything it seals is sealed anew, row by row, while the service runs with both keys.
+"""Rotation of the master key: everything it seals is re-sealed row by row, while the service runs with both keys.
 
-What is sealed under the master key is small: data keys, signing keys, the service's secrets. Rows, checkpoints and
-notes are sealed under data keys and stay as they are. Each row is its own transaction, and says by its mark whether it
-is done; so a rotation that was broken off, or two at once, simply go on.
+The master key seals only small secrets: data keys, signing keys, the service's secrets. Rows, checkpoints and
+notes are sealed under data keys and are unchanged. Each row is re-sealed in its own transaction, and its mark
+shows whether it is done, so an interrupted rotation, or two concurrent ones, can simply continue.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,13 +28,12 @@ from core.storage.master_keys import MARK_BYTES, MasterKeys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrapped:
-    """A column that holds what is sealed under the master key.
+    """A column with secrets sealed under the master key.
 
     Args:
-        name: What people call what is in it.
-        key: The column that names the row.
-        column: The column.
-        context: What the seal is bound to, from the row's key.
+    name: Display name of its content.
+    key: The column that identifies the row.
+    context: The seal's context, from the row's key.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Wrapped:
 
 
 COLUMNS: Final[Sequence[Wrapped]] = (
-    # Before the datasets': rows that are accepted meanwhile take their key along.
+    # Before the datasets: rows that are accepted meanwhile move their key there.
     Wrapped(
         name="data keys of waiting rows",
         key=WaitingRows.dataset_id,
@@ -82,17 +81,16 @@ COLUMNS: Final[Sequence[Wrapped]] = (
         context=details.wrapping_context,
     ),
 )
-"""Everything that is sealed under the master key. A test looks through the whole database for what is missing here."""
+"""Everything sealed under the master key. A test searches the whole database for omissions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a rotation is, for one column.
+    """Progress of a rotation for one column.
 
     Args:
-        name: What is in the column.
-        done: Rows sealed anew by this call.
-        closed: Rows that none of the keys opens.
+    done: Rows re-sealed by this call.
+    closed: Rows that neither key opens.
     """
 
     name: str
@@ -101,20 +99,19 @@ class Progress:
 
 
 def rotate(database: Database, master_keys: MasterKeys) -> list[Progress]:
-    """Seal everything under the current master key that is not yet.
+    """Re-seal everything that is not yet sealed under the current master key.
 
     Args:
-        database: Where the rows are.
-        master_keys: The new key as the current one, the old one as the previous.
+    master_keys: The new key as the current one, the old one as the previous.
 
     Raises:
-        DatabaseUnavailable: The database is away; a later call goes on.
+        DatabaseUnavailable: The database cannot be reached; a later call continues.
     """
     return [_rotate_column(database, master_keys, column) for column in COLUMNS]
 
 
 def remaining(database: Database, master_keys: MasterKeys) -> int:
-    """How many rows are not yet sealed under the current master key."""
+    """Number of rows that are not yet sealed under the current master key."""
     with database.read_only() as session:
         return sum(
             session.scalar(select(func.count()).where(_not_current(column, master_keys))) or 0
@@ -135,7 +132,7 @@ def _rotate_column(database: Database, master_keys: MasterKeys, wrapped: Wrapped
 
 
 def _rotate_row(database: Database, master_keys: MasterKeys, wrapped: Wrapped, key: object) -> bool:
-    """Seal one row anew, unless it was deleted or done meanwhile."""
+    """Re-seal one row, unless it was deleted or done meanwhile."""
     with database.transaction() as session:
         row = wrapped.key == key
         sealed = session.scalar(select(wrapped.column).where(row).with_for_update())

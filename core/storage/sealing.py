@@ -3,10 +3,10 @@
 A sealed stream is a header (magic, chunk size, 32-byte salt) and AES-256-GCM chunks in the STREAM construction
 (Hoang, Reyhanitabar, Rogaway, Vizar 2015): each stream has its own key, HKDF-SHA256(data key, salt); the nonce of a
 chunk is its 11-byte counter and a byte that says whether it is the last; the header and the caller's *context* (what
-the bytes are and where they belong) are associated data. A chunk that is changed, dropped, repeated, reordered or
-taken from another stream, a stream that is cut off, a wrong key or another context: each fails to open with
-``SealBroken``. All chunks but the last have equal size, so a reader can seek. Chunks are far below the 2 GiB that
-the cryptography library takes in one call.
+the bytes are and where they belong) are associated data. A chunk that is changed, dropped, repeated,
+reordered or taken from another stream, a truncated stream, a wrong key and a wrong context all fail with
+``SealBroken``. All chunks but the last have equal size, so a reader can seek. Chunks are far below the 2 GiB
+that the cryptography library accepts in one call.
 """
 
 import io
@@ -59,12 +59,12 @@ def _open_once(key: bytes, sealed: bytes, context: str, purpose: str) -> bytes:
 
 
 def wrap(master_key: bytes, data_key: bytes, *, context: str) -> bytes:
-    """Seal a data key under the master key, bound to what it is for (for example ``dataset:<id>``)."""
+    """Seal a data key under the master key, bound to its purpose (for example ``dataset:<id>``)."""
     return _seal_once(master_key, data_key, context, "wrapped-key")
 
 
 def unwrap(master_key: bytes, wrapped: bytes, *, context: str) -> bytes:
-    """The data key that ``wrap`` sealed.
+    """Open the data key that ``wrap`` sealed.
 
     Raises:
         SealBroken: another master key or context, or changed bytes.
@@ -78,7 +78,7 @@ def seal_bytes(key: bytes, plaintext: bytes, *, context: str) -> bytes:
 
 
 def open_bytes(key: bytes, sealed: bytes, *, context: str) -> bytes:
-    """The blob that ``seal_bytes`` sealed.
+    """Open the blob that ``seal_bytes`` sealed.
 
     Raises:
         SealBroken: another key or context, or changed bytes.
@@ -89,13 +89,14 @@ def open_bytes(key: bytes, sealed: bytes, *, context: str) -> bytes:
 class SealedWriter(io.RawIOBase):
     """A binary file that seals what is written to it.
 
-    ``close`` writes the last chunk; a stream without it does not open, so an interrupted writer leaves nothing
-    that could be taken for the whole. Leaving a ``with`` block by an exception therefore does not write it.
+    ``close`` writes the last chunk; a stream without it does not open, so an interrupted writer leaves
+    nothing that could pass for complete. Leaving a ``with`` block by an exception therefore does not write
+    it.
 
     Args:
-        raw: Where the sealed bytes go; stays open.
+        raw: Receives the sealed bytes; stays open.
         key: 256-bit data key.
-        context: What the bytes are and where they belong; needed again to open them.
+        context: Identifies the bytes and their location; needed again to open them.
         chunk_bytes: Plaintext bytes per chunk.
     """
 
@@ -133,7 +134,7 @@ class SealedWriter(io.RawIOBase):
         view = memoryview(data).cast("B")
         self._written += len(view)
         self._pending += view
-        # One full chunk may wait, for it may be the last.
+        # A full chunk is held back, because it may be the last.
         full = max(0, (len(self._pending) - 1) // self._chunk_bytes)
         with memoryview(self._pending) as pending:
             for index in range(full):
@@ -152,13 +153,13 @@ class SealedWriter(io.RawIOBase):
         self.close()
 
     def abandon(self) -> None:
-        """Close without the last chunk: what was written does not open."""
+        """Close without the last chunk: the stream does not open."""
         if not self.closed:
             self._pending.clear()
             super().close()
 
     def __del__(self) -> None:
-        # The base class closes on collection; a writer nobody closed must not look complete.
+        # The base class closes on garbage collection; an unclosed writer must not look complete.
         self.abandon()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes: neither its name nor its declared type is believed."""
+"""Detect a file's format by its first bytes: neither its name nor its declared type is trusted."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -36,7 +36,7 @@ _SIGNATURES: Final = (
     (0, b"\x89HDF\r\n\x1a\n", "HDF5"),
     _TAR,
 )
-# A line of text may begin with these letters; only what follows tells.
+# A line of text may begin with these letters; the bytes after them decide.
 _PERHAPS_TEXT: Final = frozenset({"bzip2", "encrypted Parquet", "an Arrow file", PARQUET})
 
 
@@ -44,12 +44,12 @@ def kind_of(content_type: str) -> str:
     """The format that a content type names.
 
     Raises:
-        UnsupportedUpload: None that is read, or text that is declared in another encoding than UTF-8.
+        UnsupportedUpload: An unsupported format, or text declared in another encoding than UTF-8.
     """
     kind, _, parameters = content_type.partition(";")
     kind = kind.strip().lower()
     if kind not in _OF_TABLES + _OF_IMAGES:
-        raise UnsupportedUpload("This content type is not read.", remedy=_remedy())
+        raise UnsupportedUpload("This content type is not supported.", remedy=_remedy())
     for parameter in parameters.split(";"):
         name, _, text = parameter.partition("=")
         if name.strip().lower() == "charset" and text.strip().strip('"').lower() not in _UTF8:
@@ -58,11 +58,10 @@ def kind_of(content_type: str) -> str:
 
 
 def require_fitting(kind: str, domain: Domain) -> None:
-    """Check that a format can hold what a domain declares.
+    """Check that a format fits the kind of domain.
 
     Args:
-        kind: As ``kind_of`` gives it.
-        domain: The declared domain.
+    kind: From ``kind_of``.
 
     Raises:
         UnsupportedUpload: Images are sent as a table, or a table as images.
@@ -70,7 +69,7 @@ def require_fitting(kind: str, domain: Domain) -> None:
     fitting, what = (_OF_IMAGES, "images") if isinstance(domain, ImageDomain) else (_OF_TABLES, "a table")
     if kind not in fitting:
         raise UnsupportedUpload(
-            f"The dataset is declared to hold {what}, which is not sent as {kind}.",
+            f"The dataset is declared to contain {what}, which cannot be sent as {kind}.",
             remedy=f"Send one of: {', '.join(fitting)}.",
             content_types=list(fitting),
         )
@@ -80,15 +79,14 @@ _UTF8: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 
 
 def sniffed(pieces: Iterable[bytes], kind: str, *, unpacked: bool = False) -> Iterator[bytes]:
-    """The pieces, unchanged, if they begin like what they are declared to be.
+    """The chunks, unchanged, if they begin like their declared format.
 
     Args:
-        pieces: The content, cut anywhere.
-        kind: One of the content types that are read.
-        unpacked: Whether they were packed before; only changes the words of the refusal.
+    kind: A supported content type.
+    unpacked: Whether they were decompressed; only affects the error message.
 
     Raises:
-        ContentDisagrees: They begin like something else.
+        ContentDisagrees: They begin like another format.
     """
     pieces = iter(pieces)
     head: list[bytes] = []
@@ -121,7 +119,7 @@ def _found(head: bytes) -> str | None:
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether there is no control character that no text has; a letter cut in two at the end does no harm."""
+    """Whether there are no control characters foreign to text. A character split at the end does no harm."""
     return not any(byte < 32 and byte not in b"\t\n\r\f\v\x1b" for byte in head)  # noqa: PLR2004 - ASCII's controls
 
 

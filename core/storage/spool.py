@@ -1,7 +1,7 @@
-"""Spool files without a name: the kernel frees them when their process ends, also after kill -9.
+"""Anonymous spool files: the kernel frees them when their process ends, also after kill -9.
 
-Several API processes may share one scratch folder, so none of them could tell another one's live file from one that a dead
-process left.
+Several API processes may share one scratch folder, and could not tell another's live file from a dead
+process's leftover.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ _NAMED_ONCE: Final = ("intake-*", "part-*")
 
 @contextmanager
 def spool_file(scratch_folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """An empty file, and a path under which this process can open it again for as long as the block lasts.
+    """An empty file, and a path under which this process can reopen it during the block.
 
     Args:
-        scratch_folder: On which disk; made if it is missing.
+    scratch_folder: Selects the disk; created if missing.
     """
     scratch_folder.mkdir(parents=True, exist_ok=True)
     with TemporaryFile(dir=scratch_folder) as file:
@@ -26,7 +26,7 @@ def spool_file(scratch_folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def remove_leftovers(scratch_folder: Path) -> None:
-    """Remove the spool files of versions that gave them names. An upload that such a version still takes fails and is sent again."""
+    """Remove spool files of versions that named them. An upload in progress in such a version fails and is sent again."""
     for pattern in _NAMED_ONCE:
         for left in scratch_folder.glob(pattern):
             if left.is_file():

@@ -11,7 +11,7 @@ COMPRESSION_LEVEL: Final = 1
 
 
 def rows_context(key: str) -> str:
-    """Associated data of sealed rows: they open only under the object key they were stored for."""
+    """Associated data of sealed rows, which open only under their object key."""
     return f"rows:{key}"
 
 

@@ -1,7 +1,7 @@
-"""Thrift's compact protocol, as far as Parquet's footers and page headers need it: reading what is wanted, and writing it.
+"""The subset of Thrift's compact protocol that Parquet footers and page headers need, for reading and writing.
 
-A ``Shape`` says which fields of a structure are wanted and of which kind; everything else is skipped. Whatever is read
-is checked here, in Python: the library's own reader ends the whole process for some damaged footers.
+A ``Shape`` names the wanted fields of a structure and their kinds; everything else is skipped. All input is
+checked here, in Python: the library's own reader aborts the process for some damaged footers.
 """
 
 import io
@@ -18,7 +18,7 @@ _BYTE: Final = 3
 _BOOLEANS: Final = frozenset({1, 2})
 _NUMBERS: Final = frozenset({4, I32, I64})
 _LISTS: Final = frozenset({LIST, 10})
-# Booleans stand in the head of their field; a byte; a double.
+# Booleans, which are part of the field header; a byte; a double.
 _SIZES: Final = {1: 0, 2: 0, _BYTE: 1, 7: 8}
 _DEPTH: Final = 16
 _VARINT_BYTES: Final = 10
@@ -29,17 +29,17 @@ Fields = dict[int, Any]
 
 
 class Malformed(ValueError):
-    """The bytes are not what the shape says."""
+    """The bytes do not match the shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a field holds.
+    """The type of a field.
 
     Args:
-        code: ``I32``, ``I64``, ``BINARY``, ``LIST`` or ``STRUCT``.
-        shape: Of a structure; None keeps its bytes as they are.
-        items: Of a list.
+    code: ``I32``, ``I64``, ``BINARY``, ``LIST`` or ``STRUCT``.
+    shape: Of a structure; None keeps its raw bytes.
+    items: Of a list.
     """
 
     code: int
@@ -54,8 +54,8 @@ def read_struct(content: io.BytesIO, shape: Shape) -> Fields:
     """The wanted fields of the structure that begins here.
 
     Raises:
-        EOFError: The bytes end within it.
-        Malformed: A field is of another kind, or the nesting has no end.
+        EOFError: The bytes end too early.
+        Malformed: A field is of another kind, or the nesting is too deep.
     """
     fields: Fields = {}
     for number, kind in _headers(content):
@@ -70,7 +70,7 @@ def read_struct(content: io.BytesIO, shape: Shape) -> Fields:
 
 
 def write_struct(fields: Fields, shape: Shape) -> bytes:
-    """A structure as it is read by ``read_struct``."""
+    """Encode a structure as ``read_struct`` reads it."""
     written, last = bytearray(), 0
     for number in sorted(fields):
         kind = shape[number]

@@ -1,10 +1,10 @@
-"""An upload may not hold far more privacy units than the owner declared.
+"""Limit on the privacy units of an upload, relative to the declared size.
 
-Formulas use the declared size, so a table several times larger would be sampled several times too often: the public cap
-on one sampled batch (core.synthesis.rules) could then be exceeded, and whether a job fails would depend on how many
-units there are. Within this limit the expected batch is at most twice the planned one, and exceeding the cap - over
-four times the planned one - has a probability below exp(-300) in any step (Chernoff's bound), for every plan. Only the
-owner learns of the refusal, at upload time.
+Sampling uses the declared size, so a table several times larger would have batches several times too large.
+They could exceed the public cap on one sampled batch (core.synthesis.rules), and whether a job fails would
+depend on the number of units. Within this limit the expected batch is at most twice the planned one, and
+exceeding the cap - over four times the planned one - has a probability below exp(-300) in any step
+(Chernoff's bound), for every plan. Only the owner learns of the refusal, at upload time.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ class UnitLimit:
 
     Args:
         declared_size: Public number of units.
-        unit_column: Column that names a record's unit; None where each record is one.
+        unit_column: Column of the privacy unit; None if each record is its own unit.
     """
 
     def __init__(self, *, declared_size: int, unit_column: str | None) -> None:
@@ -39,7 +39,7 @@ class UnitLimit:
         """Count the accepted rows of one block.
 
         Raises:
-            TooManyUnits: The limit is passed.
+            TooManyUnits: The limit is exceeded.
         """
         if self._unit_column is None:
             self._records += batch.num_rows
@@ -53,10 +53,10 @@ class UnitLimit:
         self._check(max(self._records, len(self._known)))
 
     def finish(self) -> None:
-        """Check what is left to be counted.
+        """Check the units not yet counted.
 
         Raises:
-            TooManyUnits: The limit is passed.
+            TooManyUnits: The limit is exceeded.
         """
         self._merge()
         self._check(max(self._records, len(self._known)))
@@ -68,6 +68,7 @@ class UnitLimit:
     def _check(self, units: int) -> None:
         if units > self._limit:
             raise TooManyUnits(
-                f"The upload holds more than {UNITS_PER_DECLARED} times as many privacy units as the dataset declares.",
+                f"The upload contains more than {UNITS_PER_DECLARED} times as many privacy units as the"
+                " dataset declares.",
                 remedy="Declare a new dataset whose declared_size is about the number of records (or people) it has.",
             )

@@ -1,4 +1,4 @@
-"""Bytes as they arrive, counted, and unpacked from gzip under limits."""
+"""Incoming bytes, counted and decompressed from gzip under limits."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -17,12 +17,12 @@ _BYTES_PER_MEMBER: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeLimits:
-    """How much is taken from one upload.
+    """Limits of one upload.
 
     Attributes:
         max_bytes: Bytes as sent.
         max_unpacked_bytes: Bytes after unpacking (gzip) or as declared by a Parquet file's own footer.
-        max_ratio: Unpacked over sent bytes, looked at from 64 MiB on; real tables stay below 100.
+        max_ratio: Unpacked over sent bytes, checked from 64 MiB on; real tables stay below 100.
         max_record_bytes: One CSV record.
         max_column_chunk_bytes: One column of one Parquet row group, unpacked.
         max_page_bytes: One Parquet page, packed or unpacked; a mebibyte is usual.
@@ -95,7 +95,7 @@ def gunzip(pieces: Iterable[bytes], limits: IntakeLimits) -> Iterator[bytes]:
                 if plain:
                     yield plain
                 rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
-            # A full output piece may leave bytes inside the unpacker although all input is consumed.
+            # After a full output chunk the decompressor may hold more bytes although all input is consumed.
             while not unpacker.eof and (plain := unpacker.decompress(b"", _PIECE_BYTES)):
                 unpacked += len(plain)
                 check_ratio(sent, unpacked, limits)
@@ -107,14 +107,14 @@ def gunzip(pieces: Iterable[bytes], limits: IntakeLimits) -> Iterator[bytes]:
 
 
 def _slices(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    # The unpacker copies what it has not taken at the end of every member: of a small slice, that is little.
+    # At the end of every member the decompressor copies its unused input: with small slices that is little.
     for piece in pieces:
         for start in range(0, len(piece), _SLICE_BYTES):
             yield piece[start : start + _SLICE_BYTES]
 
 
 def check_ratio(sent: int, unpacked: int, limits: IntakeLimits) -> None:
-    """Refuse what unpacks to too many bytes.
+    """Refuse a file that unpacks to too many bytes.
 
     Raises:
         DecompressionBomb: a limit is exceeded.
@@ -122,8 +122,8 @@ def check_ratio(sent: int, unpacked: int, limits: IntakeLimits) -> None:
     too_dense = unpacked > _RATIO_FROM_BYTES and unpacked > sent * limits.max_ratio
     if too_dense or unpacked > limits.max_unpacked_bytes:
         raise DecompressionBomb(
-            "The file unpacks to more bytes than any honest file of its size does.",
-            remedy="Send it packed less tightly or not at all, or ask the operator to raise the limit.",
+            "The file unpacks to implausibly many bytes for its size.",
+            remedy="Send it less compressed or uncompressed, or ask the operator to raise the limit.",
             limit_bytes=limits.max_unpacked_bytes,
             limit_ratio=limits.max_ratio,
         )

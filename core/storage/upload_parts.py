@@ -1,7 +1,8 @@
-"""Parts of an upload at rest: verified and sealed on their way to disk, and read again in order, one chunk in memory.
+"""Stored parts of an upload: verified and sealed before they reach the disk, and read back in order, one chunk at a time.
 
-A part is sealed into a scratch file while it arrives, and put into the object store only when its size and digest are
-the announced ones. Any process can so take any part, and one that is killed leaves nothing that counts.
+A part is sealed into a scratch file while it arrives, and put into the object store only if its size and
+digest match the announced ones. Any process can therefore accept any part, and a killed process leaves
+nothing valid behind.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ FOLDER: Final = "uploads"
 
 
 def new_part_key(upload_id: UUID, number: int) -> str:
-    """A key for one attempt to send a part: two at once never write over each other."""
+    """An object key for one attempt to send a part: concurrent attempts never overwrite each other."""
     return f"{FOLDER}/{upload_id}/part-{number}-{uuid4().hex}.sealed"
 
 
@@ -34,16 +35,14 @@ def seal_part(
     size_bytes: int,
     sha256: bytes,
 ) -> None:
-    """Take one part in and put it under a key, if it is what was announced; else nothing is kept.
+    """Store one part if it matches the announced size and digest; otherwise nothing is stored.
 
     Args:
-        pieces: The content as it arrives.
-        store: Where it goes.
-        key: Its own object key (``new_part_key``).
-        data_key: The upload's.
-        scratch_folder: Where it is sealed meanwhile.
-        size_bytes: The size that this part must have.
-        sha256: The digest that was announced.
+    pieces: The content as it arrives.
+    key: Its own object key (``new_part_key``).
+    data_key: The upload's data key.
+    size_bytes: The required size.
+    sha256: The announced digest.
 
     Raises:
         PartSizeDiffers: It has another size.
@@ -57,10 +56,10 @@ def seal_part(
 
 
 def checked(pieces: Iterable[bytes], *, size_bytes: int, sha256: bytes) -> Iterator[bytes]:
-    """The pieces, unchanged, as long as size and digest can be the announced ones.
+    """The chunks, unchanged, checking size and digest.
 
     Raises:
-        PartSizeDiffers: At the first piece too much, or at the end.
+        PartSizeDiffers: At the first excess byte, or at the end.
         DigestDiffers: At the end.
     """
     digest, taken = hashlib.sha256(), 0
@@ -80,8 +79,8 @@ def read_parts(store: ObjectStore, keys: Iterable[str], data_key: bytes) -> Iter
     """The content of parts in the order of their keys.
 
     Raises:
-        ObjectMissing: One is not there.
-        SealBroken: One does not open.
+        ObjectMissing: A part is missing.
+        SealBroken: A part does not open.
     """
     for key in keys:
         with SealedReader(store.open(key), key=data_key, context=_context(key)) as reader:

@@ -1,9 +1,9 @@
-"""The directory of a ZIP archive, read by code of ours: one pass, some 40 bytes of memory for each entry.
+"""A strict reader of ZIP directories: one pass, about 40 bytes of memory per entry.
 
-Python's own reader keeps an object for each entry and believes much of what it reads. Here an archive that could be read
-in two ways is refused as a whole: entries that overlap (the trick of dense bombs), two with one name, encrypted ones, other
-methods than stored and deflate, archives in several files. Names serve to find an entry and for nothing else: no file is
-ever made of one. The format is PKWARE's APPNOTE 6.3, sections 4.3 and 4.4, with ZIP64.
+Python's reader keeps an object per entry and trusts much of its input. Here an ambiguous archive is refused
+as a whole: overlapping entries (as in dense zip bombs), duplicate names, encrypted entries, methods other
+than stored and deflate, multi-file archives. Names only serve to find entries: no file is ever created from
+one. The format is PKWARE's APPNOTE 6.3, sections 4.3 and 4.4, with ZIP64.
 """
 
 import struct
@@ -28,7 +28,8 @@ ENTRY: Final = np.dtype(
         ("crc", "<u4"), ("deflated", "?"), ("plain", "?"),
     ]
 )  # fmt: skip
-"""Key of the name, number among all entries from 1, place of its local header, sizes, whether it is a regular file."""
+"""Hash of the name, number among all entries from 1, offset of its local header, sizes, whether it is a
+regular file."""
 STORED: Final = 0
 DEFLATED: Final = 8
 LOCAL: Final = struct.Struct("<4sHHHHHIIIHH")
@@ -57,11 +58,12 @@ _GROW: Final = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """What an archive holds.
+    """The contents of an archive.
 
     Attributes:
-        entries: Its files in the order of the directory, without folders and what systems add by themselves; (files,) of ``ENTRY``.
-        labels: Places in ``entries`` of files called ``labels.csv``, with their folders; at most two are kept.
+    entries: Its files in directory order, without folders and files added by operating systems; (files,) of
+        ``ENTRY``.
+    labels: Indices in ``entries`` of files called ``labels.csv``, with their folders; at most two are kept.
         names: Names of the first files, at most 16.
     """
 
@@ -71,7 +73,7 @@ class Directory:
 
 
 def key_of(name: bytes) -> int:
-    """What stands for a name: Python's keyed 64-bit hash; two of a million names collide once in 37 million archives."""
+    """Hash of a name: Python's keyed 64-bit hash. Among a million names a collision occurs once in 37 million archives."""
     return hash(name)
 
 
@@ -80,14 +82,13 @@ def read_directory(source: BinaryIO, size: int, limits: IntakeLimits) -> Directo
 
     Args:
         source: The archive, seekable.
-        size: Its bytes.
-        limits: How many entries and unpacked bytes are taken.
+        size: Its size in bytes.
 
     Raises:
-        DamagedUpload: It is cut off, or its parts contradict each other.
-        UnsupportedUpload: It is encrypted, in several files, or packed in another way than by deflate.
+        DamagedUpload: It is truncated or inconsistent.
+        UnsupportedUpload: It is encrypted, multi-file, or compressed by another method than deflate.
         WrongArchive: Two entries have one name.
-        TooManyImages: It has more entries than are taken.
+        TooManyImages: It has too many entries.
         DecompressionBomb: It promises more bytes than the limits allow.
     """
     count, start, length, end = _find(source, size)
@@ -108,11 +109,11 @@ def read_directory(source: BinaryIO, size: int, limits: IntakeLimits) -> Directo
             "Two entries of the archive have the same name.",
             remedy="Write the archive again with each file once.",
         )
-    # In Python's integers: what a directory promises may be more than 64 bits hold.
+    # In Python's integers: the declared sizes may exceed 64 bits.
     unpacked = sum(found.entries["unpacked"].tolist())
     if unpacked > limits.max_unpacked_bytes:
         raise DecompressionBomb(
-            "The archive unpacks to more bytes than are taken.",
+            "The archive unpacks to too many bytes.",
             remedy="Send fewer images, or ask the operator to raise the limit.",
             limit_bytes=limits.max_unpacked_bytes,
         )
@@ -121,7 +122,7 @@ def read_directory(source: BinaryIO, size: int, limits: IntakeLimits) -> Directo
 
 
 def damaged() -> DamagedUpload:
-    """The error of an archive that is cut off or contradicts itself."""
+    """The error for a truncated or inconsistent archive."""
     return DamagedUpload("The archive is cut off or damaged.", remedy="Write or send the archive again.")
 
 
@@ -136,7 +137,7 @@ class _Reader:
         self._names: list[bytes] = []
 
     def take(self, number: int) -> int:
-        """Read the next entry. Returns how many bytes of the directory it took."""
+        """Read the next entry. Returns the number of directory bytes read."""
         (
             signature, made_by, _, flags, method, _, _, crc, packed, unpacked, name_length, extra_length, comment_length,
             disk, _, attributes, offset,
@@ -159,7 +160,7 @@ class _Reader:
             if method not in {STORED, DEFLATED}:
                 raise UnsupportedUpload(
                     "An entry of the archive is packed by another method than deflate.",
-                    remedy="Write the archive with deflate, which every program can.",
+                    remedy="Write the archive with deflate, which every program supports.",
                     entry=number,
                 )
             kind = (attributes >> 16) & _KIND_OF_FILE if made_by >> 8 == _UNIX else 0
@@ -182,14 +183,14 @@ class _Reader:
         self._count += 1
 
     def finish(self) -> Directory:
-        """All of them."""
+        """The directory."""
         return Directory(
             entries=self._entries[: self._count], labels=tuple(self._labels), names=tuple(self._names)
         )
 
 
 def _find(source: BinaryIO, size: int) -> tuple[int, int, int, int]:
-    """Number of entries, place and length of the directory, and where it must have ended."""
+    """Number of entries, offset and length of the directory, and where it must end."""
     tail_start = max(0, size - _END.size - _LONGEST_COMMENT)
     source.seek(tail_start)
     tail = _exactly(source, size - tail_start)
@@ -233,7 +234,7 @@ def _find64(source: BinaryIO, end: int) -> tuple[int, int, int, int]:
 
 
 def _widened(extra: bytes, unpacked: int, packed: int, offset: int, disk: int) -> tuple[int, int, int, int]:
-    """Sizes and place with those that ZIP64 keeps in the extra field."""
+    """Sizes and offset, taken from the ZIP64 extra field if present."""
     if _SMALL not in {unpacked, packed, offset}:
         return unpacked, packed, offset, disk
     place = 0
@@ -257,11 +258,13 @@ def _widened(extra: bytes, unpacked: int, packed: int, offset: int, disk: int) -
 
 
 def _check_places(entries: NDArray[np.void], directory: int) -> None:
-    """No entry reaches into another or into the directory."""
+    """Require that no entry overlaps another or the directory."""
     if not len(entries):
         return
     starts, packed = entries["offset"], entries["packed"]
-    if (starts > directory).any() or (packed > directory).any():  # before sums that could leave 64 bits
+    if (starts > directory).any() or (
+        packed > directory
+    ).any():  # checked before sums that could overflow 64 bits
         raise damaged()
     order = np.argsort(starts, kind="stable")
     ends = (starts + LOCAL.size + packed)[order]
@@ -270,7 +273,7 @@ def _check_places(entries: NDArray[np.void], directory: int) -> None:
 
 
 def _as_utf8(name: bytes) -> bytes:
-    """The name in UTF-8: what is not already is in the format's first character set."""
+    """The name in UTF-8; names without the UTF-8 flag are in code page 437."""
     try:
         name.decode()
     except UnicodeDecodeError:
@@ -279,20 +282,22 @@ def _as_utf8(name: bytes) -> bytes:
 
 
 def _is_passed_over(name: bytes) -> bool:
-    """Folders, and what systems add by themselves."""
+    """Folders, and files added by operating systems."""
     last = name.rpartition(b"/")[2]
     return not last or last.startswith(b".") or name.startswith(b"__MACOSX/") or b"/__MACOSX/" in name
 
 
 def _is_harmless(name: bytes) -> bool:
-    """Whether a name is a plain relative path; nothing is ever written to one, but who meets such a name meets a trick."""
+    """Whether a name is a plain relative path. Nothing is ever written to one, but another name indicates an attack."""
     if len(name) > _LONGEST_NAME or name.startswith(b"/") or b"\\" in name or b":" in name[:2]:
         return False
     return ".." not in name.decode().split("/") and name.decode().isprintable()
 
 
 def _in_parts() -> UnsupportedUpload:
-    return UnsupportedUpload("The archive is one of several files.", remedy="Write one archive, of any size.")
+    return UnsupportedUpload(
+        "The archive is split into several files.", remedy="Write one archive, of any size."
+    )
 
 
 def _exactly(source: BinaryIO, length: int) -> bytes:

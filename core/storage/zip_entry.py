@@ -1,4 +1,4 @@
-"""The content of one entry of an archive, unpacked under its own promises."""
+"""The content of one archive entry, decompressed within its declared sizes."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ _PIECE_BYTES: Final = 1 << 18
 
 
 def entry_pieces(source: BinaryIO, entry: np.void) -> Iterator[bytes]:
-    """The content piece by piece; other entries may be read in between.
+    """The content in chunks; other entries may be read in between.
 
     Args:
-        source: The archive, seekable.
-        entry: One row of ``Directory.entries``.
+    source: The archive, seekable.
+    entry: One row of ``Directory.entries``.
 
     Raises:
-        DamagedUpload: It is not what the directory promises: cut off, longer, or of another checksum.
+        DamagedUpload: It does not match the directory: truncated, too long, or with another checksum.
     """
     place = _start(source, int(entry["offset"]))
     left, expected = int(entry["packed"]), int(entry["unpacked"])
@@ -53,10 +53,10 @@ def entry_pieces(source: BinaryIO, entry: np.void) -> Iterator[bytes]:
 
 
 def _unpacked(unpacker: "zlib._Decompress | None", packed: bytes) -> tuple[bytes, bytes]:
-    """A piece of the content, and what is still to be unpacked."""
+    """A chunk of the content, and the compressed rest."""
     if unpacker is None:
         return packed, b""
-    if unpacker.eof:  # bytes behind the end
+    if unpacker.eof:  # bytes after the end
         raise damaged()
     try:
         plain = unpacker.decompress(packed, _PIECE_BYTES)
@@ -66,7 +66,7 @@ def _unpacked(unpacker: "zlib._Decompress | None", packed: bytes) -> tuple[bytes
 
 
 def _start(source: BinaryIO, offset: int) -> int:
-    """Where the content begins: behind the local header, whose fields are not believed but for their lengths."""
+    """The offset of the content, after the local header; of its fields only the lengths are trusted."""
     source.seek(offset)
     head = source.read(LOCAL.size)
     if len(head) != LOCAL.size or not head.startswith(LOCAL_SIGNATURE):
