@@ -1,8 +1,7 @@
 """The plan of the moment anchor of images: four kinds of Gaussian releases, fixed before any image is read.
 
-docs/mechanisms/image-anchor.md defines them and derives their sensitivities. All norms are Euclidean, of
-pixel values in [0, 1]. The rules use public facts only: guarantee, declared size, shape and number of
-classes.
+What they hold and why their sensitivities are these is in docs/mechanisms/image-anchor.md. All norms are Euclidean, of
+pixel values in [0, 1]. The rules look at public facts alone: guarantee, declared size, shape and number of classes.
 """
 
 import math
@@ -13,25 +12,25 @@ from core.privacy.calibration import gaussian_noise_multiplier, round_up
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Composed, Gaussian, Mechanism
 from core.synthesis.errors import InvalidPlan
-from core.synthesis.gaussian_releases import sensitivity_above
+from core.synthesis.gaussian_releases import GaussianReleases, sensitivity_above
 
 COUNT_WEIGHT = 0.3
-"""Weight of a count relative to the clipping norm of its sum."""
+"""Weight of a count beside a sum, relative to the sum's clipping norm."""
 MOMENT_COUNT_WEIGHT = 0.5
-"""The constant 1 that precedes a record in its second moments, relative to their clipping norm."""
+"""The leading one of a record in its second moments, relative to their clipping norm."""
 SPREAD_WEIGHT = 0.3
-"""Weight of the sum of squared distances, relative to the sensitivity of the second moments."""
+"""Weight of the sum of squared distances beside the second moments, relative to their sensitivity."""
 SPREAD_REACH = 3.0
-"""Squared distances are clipped at this multiple of the squared clipping norm."""
+"""Squared distances are cut at this many clipping norms, squared."""
 MOST_DIMENSIONS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageAnchorPlan:
-    """Releases on all images: means, basis, rounds of cells, moments. A noise multiplier is standard deviation over sensitivity.
+class ImageAnchorPlan(GaussianReleases):
+    """Releases on all images: means, basis, rounds of cells, moments; every noise multiplier is std over sensitivity.
 
     Raises:
-        InvalidPlan: a number is out of range.
+        InvalidPlan: a number out of its range.
     """
 
     NAMED: ClassVar[str] = "the image anchor"
@@ -39,7 +38,7 @@ class ImageAnchorPlan:
     means_noise_multiplier: float
     """Class counts and sums of pixels."""
     basis_noise_multiplier: float
-    """Second moments of all residuals in the low frequencies, whose leading directions are the basis."""
+    """Second moments of all residuals in the low frequencies; their leading directions are the basis."""
     cells_noise_multiplier: float
     """Counts and sums of the cells, each round."""
     moments_noise_multiplier: float
@@ -51,7 +50,7 @@ class ImageAnchorPlan:
     cells: int
     """Components of every class."""
     rounds: int
-    """Refinements of the cells' centres, each a release; 0 if a class has one cell."""
+    """Refinements of the cells' centres, each a release; 0 where a class is one cell."""
     image_norm: float
     """Clipping norm of an image in the sums."""
     residual_norm: float
@@ -66,10 +65,10 @@ class ImageAnchorPlan:
         if not all(0.0625 <= norm <= 512.0 for norm in norms):  # noqa: PLR2004
             raise InvalidPlan("a clipping norm of the image anchor lies between 1/16 and 512")
         if not 1 <= self.dimensions <= min(MOST_DIMENSIONS, 3 * self.frequencies**2):
-            raise InvalidPlan("the number of dimensions of the image anchor is out of range")
+            raise InvalidPlan("the image anchor has no such number of dimensions")
         if self.frequencies < 1 or not 1 <= self.cells <= 64 or (self.rounds > 0) != (self.cells > 1):  # noqa: PLR2004
             raise InvalidPlan(
-                "the image anchor has from 1 to 64 cells a class, and rounds if and only if there are at least two"
+                "the image anchor has from 1 to 64 cells a class, and rounds exactly where there are two"
             )
         noises = (self.means_noise_multiplier, self.basis_noise_multiplier, self.moments_noise_multiplier)
         used = (*noises, self.cells_noise_multiplier) if self.rounds else noises
@@ -102,7 +101,7 @@ class ImageAnchorPlan:
 
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
-        """The releases in order: name, times, sensitivity, noise multiplier."""
+        """What is released, in order: name, times, sensitivity, noise multiplier."""
         rounds = ("anchor-cells", self.rounds, self.cells_sensitivity, self.cells_noise_multiplier)
         return (
             ("anchor-means", 1, self.means_sensitivity, self.means_noise_multiplier),
@@ -119,45 +118,20 @@ class ImageAnchorPlan:
         )
 
     @property
-    def noise_multiplier(self) -> float:
-        """Multiplier of one Gaussian mechanism equivalent to all releases together: inverse squares add up."""
-        return 1 / math.sqrt(math.fsum(part.noise_multiplier**-2 for part in self.parts))
-
-    @property
     def mechanism(self) -> Mechanism:
-        """The whole mechanism. Every unit takes part, so there is no amplification by sampling."""
+        """All of it; every unit takes part, so nothing is amplified by sampling."""
         return Composed(parts=self.parts)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidPlan: a member is missing, unknown, of the wrong type or out of range.
-        """
-        kinds = {field.name: field.type for field in fields(cls)}
-        whole = all(
-            type(document.get(name)) is (int if kind in {int, "int"} else float)
-            for name, kind in kinds.items()
-        )
-        if not whole or set(document) != set(kinds):
-            raise InvalidPlan("a member of the image anchor's plan is missing or of the wrong type")
-        return cls(**document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchorShape:
-    """How much the anchor measures at a noise level: one row of the public rule."""
+    """How much the anchor asks for at a level of noise: one row of the public rule."""
 
     frequencies: int
     dimensions: int
     cells: int
     shares: tuple[float, float, float, float]
-    """Shares of means, basis, all rounds of cells, moments; in squared mu."""
+    """Of means, basis, all rounds of cells, moments; in squared mu."""
 
 
 def image_anchor_plan(
@@ -172,9 +146,10 @@ def image_anchor_plan(
 
     Args:
         guarantee: Of the whole job.
-        share: The anchor's share of the guarantee's squared Gaussian mu.
+        share: Of the guarantee's squared Gaussian mu that the anchor may take.
+        declared_size: Declared number of units.
         shape: Height, width and channels of every image.
-        classes: Number of declared labels, 0 without labels.
+        classes: Declared labels, 0 without.
     """
     height, width, channels = shape
     whole = gaussian_noise_multiplier(guarantee, share=share)
@@ -210,7 +185,7 @@ SHAPES = (
     (8000.0, AnchorShape(frequencies=14, dimensions=60, cells=8, shares=(0.1, 0.2, 0.1, 0.6))),
     (math.inf, AnchorShape(frequencies=14, dimensions=80, cells=8, shares=(0.1, 0.2, 0.1, 0.6))),
 )
-"""What to measure, by upper limits of declared units per class over the anchor's noise multiplier."""
+"""By declared units per class over the anchor's noise multiplier, up to this: what to ask for."""
 
 
 def shape_of(signal: float) -> AnchorShape:

@@ -1,9 +1,9 @@
-"""The synthesizers "aim" and "mst": noisy scores choose marginals, which are measured and fitted by a graphical model.
+"""The synthesizers "aim" and "mst": marginals are chosen by noisy scores, measured, and a graphical model is fitted to them.
 
-All releases are Gaussian vectors of three kinds: all one-way counts once, then in every round the scores of
-all candidates and the counts of the chosen marginals. The numbers of rounds, candidates and marginals and the
-noise of each vector follow from public facts: columns, codes, target and guarantee. The choice among
-candidates is post-processing of noisy scores. docs/mechanisms/graphical.md has the argument.
+Everything that is released is one of three Gaussian vectors: all one-way counts once, then in every round the scores of all
+candidates and the counts of the marginals that were chosen by them. How many rounds, candidates and marginals there are, and
+how much noise each vector has, follows from public facts: columns, codes, target and guarantee. The choice among candidates is
+post-processing of noisy scores. docs/mechanisms/graphical.md has the argument.
 """
 
 import itertools
@@ -18,25 +18,25 @@ from core.privacy.calibration import gaussian_noise_multiplier
 from core.privacy.guarantee import PrivacyGuarantee
 from core.privacy.mechanism import LARGEST_NOISE, SMALLEST_NOISE, Gaussian
 from core.synthesis.errors import InvalidPlan, InvalidSpec
-from core.synthesis.gaussian_releases import sensitivity_above
+from core.synthesis.gaussian_releases import GaussianReleases, sensitivity_above
 
 Engine = Literal["aim", "mst"]
 Clique = tuple[int, ...]
-"""Indices of a marginal's columns, increasing."""
+"""Places of the columns of a marginal, increasing."""
 
 LARGEST_MARGINAL: Final = 10_000
-"""Maximum number of cells of a candidate."""
+"""Cells of a candidate at most."""
 MOST_CANDIDATES: Final = 4096
-"""Maximum number of candidates at which marginals of three columns are included."""
+"""Candidates up to which there are marginals of three columns among them."""
 MOST_PAIRS: Final = 250_000
-"""Maximum number of pairs of columns."""
+"""Pairs of columns at most."""
 MST_ONE_WAY, MST_SELECTION = 1 / 3, 1 / 3
-"""Shares of squared mu of one-way counts and of scores; the chosen marginals get the rest (MST's thirds)."""
+"""Shares of squared mu of one-way counts and of scores; the chosen marginals have the rest (MST's thirds)."""
 AIM_ONE_WAY, AIM_SELECTION = 0.15, 0.25
-"""Likewise for AIM, whose rounds get equal parts."""
+"""Likewise of AIM, whose rounds have equal parts."""
 AIM_ROUNDS: Final = 4
 LARGEST_MODEL: Final = 500_000
-"""Maximum number of cells of AIM's junction tree."""
+"""Cells of AIM's junction tree at most."""
 
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False, strict=True)]
 Rounds = Annotated[int, Field(ge=1, le=16, strict=True)]
@@ -45,20 +45,20 @@ Cells = Annotated[int, Field(ge=1000, le=5_000_000, strict=True)]
 
 
 class GraphicalOptions(BaseModel):
-    """Every option of a graphical model, all of them public constants."""
+    """Every option of one graphical model, all of them public constants."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     one_way_share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)]
-    """Share of squared mu of the one-way counts; 1 without candidates."""
+    """Share of squared mu of the one-way counts; 1 where there is no candidate."""
     selection_share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
-    """Share of squared mu of the scores of all rounds; the chosen marginals get the rest."""
+    """Share of squared mu of the scores of all rounds; the chosen marginals have what is left."""
     rounds: Annotated[int, Field(ge=0, le=16, strict=True)]
-    """Rounds of scores and measurements; 0 without candidates."""
+    """Rounds of scores and measurements; 0 where there is no candidate."""
     marginals_per_round: Annotated[int, Field(ge=0, le=2**16, strict=True)]
-    """Maximum number of marginals that a round chooses."""
+    """Marginals that a round chooses at most."""
     largest_model: Cells
-    """Maximum number of cells of the junction tree; MST's tree of pairs is never too large."""
+    """Cells of the junction tree at most; a tree of pairs, MST's, is never too large."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -68,12 +68,12 @@ class GraphicalOptions(BaseModel):
         if measures and self.one_way_share + self.selection_share >= 1:
             raise ValueError("one_way_share and selection_share leave nothing for the chosen marginals")
         if not measures and self.one_way_share != 1:
-            raise ValueError("without candidates the one-way counts take the whole budget")
+            raise ValueError("without a candidate the one-way counts have the whole budget")
         return self
 
 
 class MstRequest(BaseModel):
-    """Requested options of "mst"; None leaves an option to the public rules."""
+    """What a person asked for of "mst"; None leaves an option to the public rules."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -97,7 +97,7 @@ class MstRequest(BaseModel):
 
 
 class AimRequest(MstRequest):
-    """Requested options of "aim"; None leaves an option to the public rules."""
+    """What a person asked for of "aim"; None leaves an option to the public rules."""
 
     rounds: Rounds | None = None
     marginals_per_round: PerRound | None = None
@@ -125,10 +125,11 @@ def _options(chosen: Mapping[str, Any], shape: "MarginalShape") -> GraphicalOpti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalShape:
-    """Which marginals may be measured. Public.
+    """Which marginals may be measured; public.
 
     Args:
-    candidates: marginals of two and three columns.
+        columns: number of modelled columns.
+        candidates: marginals of two and three columns.
     """
 
     columns: int
@@ -136,7 +137,7 @@ class MarginalShape:
 
     @property
     def tree_edges(self) -> int:
-        """Number of edges of a spanning forest of the candidate pairs."""
+        """Edges of a spanning forest of the candidates that are pairs."""
         part = list(range(self.columns))
 
         def root(column: int) -> int:
@@ -155,9 +156,9 @@ class MarginalShape:
 def marginal_shape(engine: Engine, cardinalities: Sequence[int], target_index: int | None) -> MarginalShape:
     """Return the candidates of an engine by a public rule.
 
-    The candidates are all pairs of columns. For "aim" also all triples with the target, or all triples
-    without a target, unless there would be more than `MOST_CANDIDATES` candidates. Marginals of more than
-    `LARGEST_MARGINAL` cells and columns of one code are excluded.
+    All pairs of columns. For "aim" also all triples with the target, or all triples where there is no target, unless there
+    would be more than `MOST_CANDIDATES` candidates. Marginals of more than `LARGEST_MARGINAL` cells are left out, and so is a
+    column of one code.
 
     Args:
         engine: "aim" or "mst".
@@ -189,25 +190,25 @@ def marginal_shape(engine: Engine, cardinalities: Sequence[int], target_index: i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarginalsPlan:
-    """All releases of a graphical model; every noise multiplier is standard deviation over L2 sensitivity.
+class MarginalsPlan(GaussianReleases):
+    """What is released before a graphical model is fitted; every noise multiplier is std over L2 sensitivity.
 
     Raises:
-        InvalidPlan: a number is out of range.
+        InvalidPlan: a number out of its range.
     """
 
     NAMED: ClassVar[str] = "a graphical model"
 
     columns: int
-    """Number of one-way tables."""
+    """One-way tables."""
     candidates: int
-    """Number of scores per round."""
+    """Scores of a round."""
     rounds: int
     marginals_per_round: int
-    """Maximum number of marginals per round."""
+    """Marginals of a round at most."""
     one_way_noise_multiplier: float
     scores_noise_multiplier: float
-    """0 without rounds, as is the next one."""
+    """0 without rounds, and so is the next one."""
     marginals_noise_multiplier: float
 
     def __post_init__(self) -> None:
@@ -233,8 +234,8 @@ class MarginalsPlan:
 
     @property
     def scores_sensitivity(self) -> float:
-        """L2 sensitivity of a round's scores: a unit adds between 0 and 1 to each."""
-        return _up(math.sqrt(self.candidates))
+        """L2 sensitivity of the scores: a unit adds between 0 and 1 to each."""
+        return sensitivity_above(math.sqrt(self.candidates))
 
     @property
     def marginals_sensitivity(self) -> float:
@@ -243,7 +244,7 @@ class MarginalsPlan:
 
     @property
     def releases(self) -> tuple[tuple[str, int, float, float], ...]:
-        """The releases: name, times, sensitivity, noise multiplier."""
+        """What is released: name, times, sensitivity, noise multiplier."""
         one_way = ("one-way-counts", 1, self.one_way_sensitivity, self.one_way_noise_multiplier)
         if not self.rounds:
             return (one_way,)
@@ -260,39 +261,16 @@ class MarginalsPlan:
         noises = (self.one_way_noise_multiplier, *(one_round * self.rounds))
         return tuple(Gaussian(noise_multiplier=noise) for noise in noises)
 
-    @property
-    def noise_multiplier(self) -> float:
-        """Multiplier of one Gaussian mechanism equivalent to all releases together: inverse squares add up."""
-        return 1 / math.sqrt(math.fsum(part.noise_multiplier**-2 for part in self.parts))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plan as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises:
-            InvalidPlan: a member is missing, unknown, of the wrong type or out of range.
-        """
-        kinds = {field.name: field.type for field in fields(cls)}
-        whole = all(
-            type(document.get(name)) is (int if kind in {int, "int"} else float)
-            for name, kind in kinds.items()
-        )
-        if not whole or set(document) != set(kinds):
-            raise InvalidPlan("a member of the graphical model's plan is missing or of the wrong type")
-        return cls(**document)
-
 
 def marginals_plan(
     guarantee: PrivacyGuarantee, options: GraphicalOptions, shape: MarginalShape
 ) -> MarginalsPlan:
-    """Return the releases, with the noise of each one's share.
+    """Return what is released, with the noise of each release's share.
 
     Args:
-    guarantee: Of the whole job.
+        guarantee: Of the whole job.
+        options: Shares, rounds and marginals of each.
+        shape: The candidates.
     """
 
     def noise(share: float) -> float:
