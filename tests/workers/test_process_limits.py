@@ -87,9 +87,9 @@ except MemoryError:
 
 def test_a_refused_system_call_is_an_error_and_not_silence():
     script = """
-from workers import lifeline
+from workers import process_limits
 try:
-    lifeline._prctl(-1, 0)
+    process_limits._prctl(-1, 0)
 except OSError as error:
     print(type(error).__name__)
 """
