@@ -28,7 +28,7 @@ from tests.privacy.laws.word_battery import fair
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ("core", "service", "workers", "models", "understudy", "migrations")
-ENTROPY = {"os.urandom", "entropy", "self._entropy", "parts.entropy"}
+ENTROPY = {"os.urandom", "entropy", "self._entropy", "context.entropy"}
 """What may be handed on as a source of entropy: the system's, or a parameter of that name, also one that was kept."""
 KEYS = {
     "work.randomness_key",
@@ -157,7 +157,7 @@ def test_the_key_of_a_job_is_fresh_bytes_of_the_operating_system() -> None:
         asked.append(count)
         return bytes([len(asked)]) * count
 
-    parts = SimpleNamespace(
+    context = SimpleNamespace(
         entropy=entropy,
         settings=SimpleNamespace(master_keys=SimpleNamespace(unwrap=lambda *_, **__: data_key)),
     )
@@ -165,7 +165,7 @@ def test_the_key_of_a_job_is_fresh_bytes_of_the_operating_system() -> None:
     kind = next(
         k for k in vars(ordering).values() if isinstance(k, type) and "_sealed_randomness_key" in vars(k)
     )
-    order = SimpleNamespace(_parts=parts)
+    order = SimpleNamespace(_context=context)
     job_id = uuid4()
     for number in (1, 2):  # twice the same order: two keys
         sealed = kind._sealed_randomness_key(order, dataset, job_id)

@@ -109,7 +109,7 @@ def of_parts(plan: OrderedPlan, parts: tuple[Part, ...]) -> Stated:
 
 
 def of_training(plan: Plan) -> Stated:
-    return of_parts(plan, tuple(planned.context_of(priced(plan)["plan"])))
+    return of_parts(plan, tuple(planned.parts_of(priced(plan)["plan"])))
 
 
 def described(shape: Shape | ImageDomain) -> Described:
