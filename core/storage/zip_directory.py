@@ -273,7 +273,7 @@ def _check_places(entries: NDArray[np.void], directory: int) -> None:
 
 
 def _as_utf8(name: bytes) -> bytes:
-    """The name in UTF-8; names without the UTF-8 flag are in code page 437."""
+    """The name in UTF-8; a name that is not valid UTF-8 is in code page 437."""
     try:
         name.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """The plan of a selection: candidates are trained on disjoint parts, one is chosen on a further part and trained on all units.
 
-Each of the `m` candidates gets a part of the units, and the choice a part of its own; a keyed hash of the
-unit assigns its part. Adding or removing a unit changes one part, so selecting costs the maximum over the
+Each of the `m` candidates gets a part of the units, and the choice a part of its own; a keyed
+pseudorandom coin assigns a unit's part. Adding or removing a unit changes one part, so selecting costs the maximum over the
 parts (`Parallel`). Training the winner on all units is added; which candidate's plan that is depends on the
 release (`Chosen`). Everything is fixed before a row is read (docs/mechanisms/selection.md).
 """

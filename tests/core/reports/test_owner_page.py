@@ -125,7 +125,7 @@ def test_a_failure_is_told_in_a_file_of_the_same_kind():
 def test_a_wide_table_maps_the_columns_with_the_largest_errors():
     domain = domain_of(MAPPED + 5)
     html = render(Subject(title="wide", facts=()), contents_of(domain))
-    assert f"The {MAPPED} of {MAPPED + 5} columns" in html
+    assert f"the {MAPPED} of {MAPPED + 5} columns" in html
     assert html.count("<figure") == MAPPED + 5, "every column has its plot"
 
 
