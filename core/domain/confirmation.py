@@ -1,4 +1,4 @@
-"""Drafts of domains: what a tool took from the data stays marked until a person has decided that it may be public."""
+"""Drafts of domains: values taken from the data stay marked until a person decides that they may be public."""
 
 from typing import Final
 
@@ -6,14 +6,14 @@ from core.domain.errors import DomainUnconfirmed
 from core.domain.reading import escape
 
 MARK: Final = "_from_data"
-"""Key under which a draft lists what it took from the data; a domain that carries it is refused."""
+"""Key under which a draft lists values taken from the data; a domain that contains it is refused."""
 
 
 def require_confirmed(document: object) -> None:
     """Refuse a document that still carries marks.
 
     Raises:
-        DomainUnconfirmed: it does; the error points at every marked place.
+        DomainUnconfirmed: marks are left; the error lists the pointers of all.
     """
     marks = tuple(_marks(document, ""))
     if marks:

@@ -1,4 +1,4 @@
-"""What a dataset may be declared to hold: the kinds of domains, told apart by the schema their document names."""
+"""The kinds of domains, distinguished by the schema that their document names."""
 
 from typing import Final
 

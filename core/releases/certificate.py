@@ -1,8 +1,8 @@
-"""The certificate of a release: what was promised, what ran, and all that is needed to compute epsilon again.
+"""The certificate of a release: the guarantee, what ran, and all that is needed to recompute epsilon.
 
-A training child reports what it executed; whoever publishes adds the ledger's links and the hashes of the bundle's
-files, and signs (`workers.publishing`). The form is `core.releases.certificate_form`; readers outside the service use
-`understudy verify`, which shares no code with this.
+A training child reports what it executed; the publishing process adds the ledger's links and the hashes of
+the bundle's files, and signs (`workers.publishing`). The form is `core.releases.certificate_form`; readers
+outside the service use `understudy verify`, which shares no code with this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,21 +54,17 @@ def make_certificate(
     """Return the certificate as a JSON object, but for the member `artefacts` and the signature.
 
     Args:
-        plan: The plan that ran to its end.
-        executed: What was heard of it where noise meets private values.
-        release_id: The release that the certificate goes with.
-        job_id: The job that ran the plan.
-        dataset_id: From which dataset.
-        population_id: Whom the ledger charges.
-        issued_at: The date on it, aware.
+        plan: The completed plan.
+        executed: The releases recorded where noise is added to private values.
+        population_id: The population that the ledger charges.
+        issued_at: Date of issue, time-zone aware.
         reserved: The ledger's link that reserved the charge.
-        spent: The link that spent it, the chain's head when the first row was opened. A later head would tell when
-            training ended.
+        spent: The link that spent it, the chain's head when the first row was opened. A later head would
+            reveal when training ended.
         domain_digest: Of the canonical declared domain.
         cardinalities: Codes of every modelled column.
         noise_grid: The public grids that sums and noise were rounded to, against attacks on low bits (Mironov 2012).
-        software: What ran it.
-        generator_check: What a look at the generator found; None where nobody looked.
+        generator_check: Result of the degeneracy check; None if there was none.
     """
     looked = {} if generator_check is None else {MEMBER: generator_check.to_json()}
     unit = plan.privacy_unit.column
@@ -211,9 +207,9 @@ def _row(
 
 
 def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
-    """Recompute epsilon from the certificate's mechanism, and check that the certificate agrees with itself.
+    """Recompute epsilon from the certificate's mechanism, and check that the certificate is consistent.
 
-    The signature is another matter (`core.signing.signed.verify`), and so are the bundle's files.
+    Signature (`core.signing.signed.verify`) and bundle files are checked separately.
 
     Returns:
         The recomputed epsilons, at the certificate's delta.
@@ -240,7 +236,7 @@ def verify_certificate(certificate: Mapping[str, Any]) -> Epsilons:
 def require_stated(
     certificate: Mapping[str, Any], expected: Mapping[str, Any], plan: OrderedPlan
 ) -> Epsilons:
-    """Hold a certificate against what its plan gives, and recompute epsilon from the mechanism.
+    """Compare a certificate with what follows from its plan, and recompute epsilon from the mechanism.
 
     Args:
         certificate: Of its form.

@@ -1,8 +1,9 @@
-"""Conditions on synthetic rows: columns that are fixed to values. Like all drawing this is post-processing and free.
+"""Conditions on synthetic rows: columns fixed to values. Like all sampling, this is post-processing and costs nothing.
 
 A condition is on codes. A category is a code; of a number or a time the code is its bin, so the bin is fixed and the value
-is drawn inside it. The target is fixed by asking the generator for it; other columns by leaving out rows that differ,
-which gives the generator's own conditional law. A condition that too few rows meet is refused before anything is sent.
+is drawn inside it. The target is fixed by conditioning the generator; other columns by rejection sampling,
+which gives the generator's own conditional distribution. A condition that too few rows meet is refused before
+anything is sent.
 """
 
 from collections.abc import Mapping

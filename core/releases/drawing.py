@@ -1,4 +1,4 @@
-"""What every sampler does around its draws: opening a network, drawing labels, working on several threads in order."""
+"""Shared parts of the samplers: opening a network, drawing labels, ordered work on several threads."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,7 +82,7 @@ def draw_labels(law: Sequence[float], uniforms: NDArray[np.float64]) -> NDArray[
 
 
 def in_order(tasks: Iterable[Callable[[], Drawn]], *, threads: int) -> Iterator[Drawn]:
-    """Yield what tasks give, in their order, while several threads work ahead.
+    """Yield the results of tasks in order, while several threads work ahead.
 
     At most ``threads + 1`` results are in flight, so memory does not depend on the number of tasks, which are taken
     one by one; abandoning the iterator stops the work.

@@ -1,17 +1,17 @@
-"""What can be wrong with a release.
+"""Errors of releases.
 
 UnderstudyError
   * InvalidInput
     x BundleInvalid        the ZIP is damaged, foreign or of an unknown version
-    x TooManyForFormat     a format that holds only so many images
-    x InvalidCertificate   the certificate is damaged, or promises less epsilon than its mechanism has
-    x InvalidCondition     a column that is to be fixed is not there, or cannot have this value
-    x SpreadsheetSafeIsForCsv  another format than CSV is to be safe for spreadsheets
+    x TooManyForFormat     more images than the format can contain
+    x InvalidCertificate   the certificate is damaged, or states less epsilon than its mechanism has
+    x InvalidCondition     a fixed column does not exist, or cannot have this value
+    x SpreadsheetSafeIsForCsv  spreadsheet_safe was requested for another format than CSV
   * Conflict
-    x FormatNotForRelease  rows are not written as images, nor images as rows
+    x FormatNotForRelease  the format does not fit the kind of release
     x ConditionTooRare     hardly any synthetic row meets the condition
   * InternalError
-    x ExecutionDiffers     a training released something else than its plan; nothing is published
+    x ExecutionDiffers     a training's releases differ from its plan; nothing is published
 """
 
 from core.errors import Conflict, InternalError, InvalidInput
@@ -105,7 +105,7 @@ class InvalidCertificate(InvalidInput):
 
 
 class ExecutionDiffers(InternalError):
-    """A training released something else than its plan, so there is nothing that could be certified."""
+    """A training's releases differ from its plan, so nothing can be certified."""
 
     code = "execution-differs"
-    title = "What ran is not what was planned"
+    title = "The execution differs from the plan"

@@ -1,4 +1,4 @@
-"""What a training really released, in a form that a certificate can hold: steps as progressions, noise as runs.
+"""The recorded releases of a training in compact form for a certificate: steps as progressions, noise as runs.
 
 A job of ten million steps is one line here. Nothing in it comes from rows: which steps were begun, and what the plan
 says of the noise at each of them.
@@ -111,7 +111,7 @@ def _refreshes(plan: Plan) -> Heard:
 
 
 def require_as_planned(executed: Executed, plan: Plan) -> None:
-    """Hold what ran against the plan that was charged.
+    """Compare the recorded releases with the plan that was charged.
 
     Raises:
         ExecutionDiffers: a release is missing, came twice or out of order, or was never planned.

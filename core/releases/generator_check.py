@@ -1,7 +1,8 @@
-"""What a look at a new generator's own draws found: columns, labels or records that do not vary as they should.
+"""Degeneracy check of a new generator: columns, labels or records in its draws that vary too little.
 
-The look is post-processing: it sees the released generator, the noisy counts it was trained on and the declared domain,
-never a record (`models.generator_check` draws and compares). It costs no privacy, and everybody may see it.
+The check is post-processing: it uses the released generator, the noisy counts it was trained on and the
+declared domain, never a record (`models.generator_check` draws and compares). It costs no privacy and its
+result is public.
 """
 
 from collections.abc import Iterator, Mapping

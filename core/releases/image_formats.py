@@ -164,7 +164,7 @@ _WRITERS: Final = {"npz": _npz, "zip": _png_files, "png": _sheet}
 
 
 def most_images(sample: ImageSample, name: str) -> int | None:
-    """How many images a file of this format may hold; None where nothing bounds it."""
+    """Maximum number of images in a file of this format; None if unbounded."""
     if name == "npz":
         return None
     domain = sample.sampler.domain

@@ -1,4 +1,4 @@
-"""Codes from a mixture of product laws, drawn from its tables instead of by its network.
+"""Codes from a mixture of product distributions, drawn from its tables instead of by its network.
 
 The network of a mixture looks up the logits of a component, which the latent number chooses. Given the component, columns
 are independent and each has one of as many laws as there are components. So a row is

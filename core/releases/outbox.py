@@ -1,10 +1,10 @@
-"""A file that only grows and whose content is taken away piece by piece: how libraries that write files stream."""
+"""An append-only file whose content is drained in pieces, to stream the output of libraries that write files."""
 
 import io
 
 
 class Outbox(io.RawIOBase):
-    """A write-only file whose content is taken away after each batch."""
+    """A write-only file that is drained after each batch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -12,11 +12,11 @@ class Outbox(io.RawIOBase):
         self._position = 0
 
     def writable(self) -> bool:
-        """It is written to."""
+        """Always true."""
         return True
 
     def write(self, data: "bytes | memoryview") -> int:  # type: ignore[override]  # any buffer
-        """Keep some bytes until they are taken."""
+        """Buffer bytes until they are drained."""
         part = bytes(data)
         self._parts.append(part)
         self._position += len(part)
@@ -27,7 +27,7 @@ class Outbox(io.RawIOBase):
         return self._position
 
     def take(self) -> bytes:
-        """Take away what was written since."""
+        """Drain what was written since."""
         taken = b"".join(self._parts)
         self._parts.clear()
         return taken

@@ -1,4 +1,4 @@
-"""What draws coded rows under given labels: the network of a bundle, or the tables behind it."""
+"""Sources of coded rows for given labels: the network of a bundle, or its mixture's tables."""
 
 from typing import Protocol
 
@@ -23,7 +23,7 @@ class RowSource(Protocol):
     chunk_rows: int
 
     def scratch(self, rows: int) -> NDArray[np.float32]:
-        """Memory for drawing at most so many rows; fresh memory costs more than what is written to it."""
+        """Scratch memory for drawing at most `rows` rows, reused because allocating costs more than writing."""
         ...
 
     def draw(

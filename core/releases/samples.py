@@ -1,4 +1,4 @@
-"""Synthetic records of a release as files: what a bundle can be sampled into, whatever it generates."""
+"""Synthetic records of a release as files, for bundles of any kind."""
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass

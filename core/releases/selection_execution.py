@@ -1,4 +1,4 @@
-"""What a selection really released: every candidate's training, the winner, and the winner's training."""
+"""The recorded releases of a selection: every candidate's training, the winner, and the winner's training."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class SelectionExecuted:
         )
 
     def require_as_planned(self, plan: SelectionPlan) -> None:
-        """Hold what ran against the plan that was charged.
+        """Compare the recorded releases with the plan that was charged.
 
         Raises:
             ExecutionDiffers: a release is missing, came twice or out of order, was never planned, or nobody won.
