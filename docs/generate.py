@@ -1,4 +1,4 @@
-"""Write what is generated and kept in the repository: pages and plots of measured results, and the schemas that the client ships.
+"""Write what is generated and kept in the repository: pages and plots of measured results, line numbers, and the schemas that the client ships.
 
     python -m docs.generate          write them
     python -m docs.generate --check  exit 1 and name the files that are stale
@@ -21,6 +21,7 @@ from docs.large_tables_page import large_tables_page, unit_records_page
 from docs.long_proofs_page import long_proofs_page
 from docs.peer_figures import peers_page
 from docs.reuse_page import reuse_page
+from docs.source_lines import PAGE, true_page
 from docs.wide_tables_page import wide_tables_page
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +57,7 @@ def _texts() -> Iterator[tuple[str, str]]:
         yield name, _NOTICE + render()
     for name, write in SCHEMAS.items():
         yield name, write()
+    yield PAGE, true_page()
     for name, plot in (image_plots() | cost_plots() | ablation_plots()).items():
         yield f"docs/benchmarks/{name}", plot
 
