@@ -24,7 +24,7 @@ def test_a_question_is_answered_where_it_is_asked(
     analyst = sign_in("analyst")
     assert "Query the counts" in analyst.page(path)
     page = analyst.page(f"{path}?question={quote('ward by sick where age between 50 and 99')}")
-    for words in ("B, or &#34;C&#34;", "95 % interval", "Counted: records.", "drawn rows are worse"):
+    for words in ("B, or &#34;C&#34;", "95 % interval", "Counted: records.", "drawn rows are less accurate"):
         assert words in page, words
     assert "of 3 rows" not in analyst.page(f"{path}?question=ward")
     monkeypatch.setattr(release_pages, "ANSWER_ROWS", 2)

@@ -25,7 +25,7 @@ def test_a_webhook_from_the_form_to_its_removal(world: World, sign_in: Callable[
     assert "b='x" not in listed
     shown = owner.page(path)
     assert secret not in shown + listed
-    assert "A test is on its way" in owner.follow(f"{path}/test")
+    assert "A test message was sent" in owner.follow(f"{path}/test")
     assert "This is the test that you requested." in owner.page(path)
     assert owner.send(f"{path}/test").status_code == 429
     rotated = owner.send(f"{path}/rotate")

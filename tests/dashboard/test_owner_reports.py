@@ -46,7 +46,7 @@ def test_an_unknown_column_is_a_problem_and_a_deleted_dataset_has_no_reports(
     owner = sign_in("owner")
     answer = owner.send(f"/releases/{release_id}/sealed-report", target="wards")
     assert answer.status_code == 422
-    assert "names no modelled column" in answer.text
+    assert "The target is not a modelled column" in answer.text
     dataset_id = world.owner.get(f"/v1/releases/{release_id}").json()["dataset_id"]
     assert world.owner.delete(f"/v1/datasets/{dataset_id}").status_code == 200
     assert "wner report" not in owner.page(f"/releases/{release_id}")

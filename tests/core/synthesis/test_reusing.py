@@ -283,5 +283,5 @@ def test_a_document_of_another_form_is_refused(change):
 
 def test_a_plan_without_counts_of_its_own_takes_none_over():
     reused = with_reuse(plan(), [left(plan(), 1)], SHAPE).reused
-    with pytest.raises(InvalidPlan, match="makes none of its own"):
+    with pytest.raises(InvalidPlan, match="without measuring its own"):
         dataclasses.replace(plan_of({"anchor": False}), reused=reused)
