@@ -269,7 +269,7 @@ def test_one_principals_streams_leave_room_for_the_next(world: World, served: Se
         second.event()
         answer = world.analyst.get(f"/v1/jobs/{job_id}/events")
         problem = require_problem(answer, status=429, code="share-used-up")
-        assert "2 event streams" in problem["detail"]
+        assert "2 concurrent event streams" in problem["detail"]
         assert answer.headers["retry-after"]
         with reading(served, world.owner, job_id) as other:
             other.event()
@@ -278,7 +278,7 @@ def test_one_principals_streams_leave_room_for_the_next(world: World, served: Se
         again.event()
 
 
-def test_a_stream_that_was_admitted_while_others_took_the_last_seat_is_refused(world: World) -> None:
+def test_a_stream_that_was_admitted_while_others_took_the_last_stream_is_refused(world: World) -> None:
     job_id, person = UUID(world.job()["id"]), uuid4()
     watch = watching.JobWatch(
         world.database, clock=world.clock, subscriptions=8, subscriptions_per_principal=1
