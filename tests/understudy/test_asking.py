@@ -44,7 +44,7 @@ def test_the_command_writes_a_table_csv_or_json(file: Path) -> None:
     told = run(file, "mean of age by sick where ward = A")
     assert told.splitlines()[0].split() == ["sick", "estimate", "low", "high", "standard", "error"]
     assert "95 % intervals; counted are records." in told
-    assert "drawn rows are worse" in told
+    assert "drawn rows are less accurate" in told
     rows = list(csv.DictReader(io.StringIO(run(file, "ward", "--csv"))))
     assert [row["ward"] for row in rows] == ["A", 'B, or "C"', "Ü"]
     document = json.loads(run(file, "ward", "--json"))
