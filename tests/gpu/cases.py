@@ -9,8 +9,10 @@ from torch import Tensor
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
+from models.devices import data_parallel
 from models.devices.data_parallel import DataParallelForm
 from models.devices.placement import Precision
+from models.devices.replicas import Replica
 from models.dp.clipping import Layout, Partition, each_block_alone
 from models.randomness import KeyedStreams, Purpose
 from tests.gpu.places import data_parallel_over
@@ -47,6 +49,19 @@ def form_of(
     placement = data_parallel_over(device, devices, precision)
     form = DataParallelForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
     return form, partition_of(layout)
+
+
+def replicas_made(monkeypatch: pytest.MonkeyPatch) -> list[Replica]:
+    """Every replica that a form makes from now on, in the order of its devices."""
+    made: list[Replica] = []
+    whole = data_parallel.replica_of
+
+    def noted(*given: Any, **named: Any) -> Replica:
+        made.append(whole(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr(data_parallel, "replica_of", noted)
+    return made
 
 
 def batch_of(kind: str, count: int) -> dict[str, Any]:

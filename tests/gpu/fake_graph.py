@@ -14,11 +14,11 @@ from torch.utils._pytree import tree_leaves
 
 _aten = torch.ops.aten
 WAITING = {
-    _aten._local_scalar_dense,
+    _aten._local_scalar_dense,  # private: torch's own name of `Tensor.item`
     _aten.nonzero,
     _aten.bincount,
     _aten.masked_select,
-    _aten._unique2,
+    _aten._unique2,  # private: torch's own name of `torch.unique`
     _aten.lift_fresh,  # numbers of the host
 }
 UNSET = {_aten.empty, _aten.empty_like, _aten.new_empty, _aten.empty_strided, _aten.new_empty_strided}

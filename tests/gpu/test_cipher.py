@@ -41,7 +41,7 @@ def test_a_reader_is_not_advanced() -> None:
 
 
 def test_power_a_device_with_another_stream_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = cipher._quarter_rounds
+    whole = cipher._quarter_rounds  # private: a faulty device is one that rounds wrongly inside
     calls = []
 
     def faulty(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, d: torch.Tensor) -> None:

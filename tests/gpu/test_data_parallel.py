@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.critic.closed_form import ClosedForm
+from models.critic.closed_form import CellSum
 from models.critic.conv_network import ConvCritic
 from models.critic.forms import record_form
 from models.critic.label_network import LabelCritic
@@ -21,7 +21,18 @@ from models.devices.data_parallel import (
 from models.devices.errors import DeviceDiffers, DeviceMemoryShort
 from models.dp.clipping import each_block_alone
 from models.randomness import Purpose
-from tests.gpu.cases import IMAGE, MAX_BATCH, STREAMS, batch_of, critic_of, form_of, kinds, layout_of, worked
+from tests.gpu.cases import (
+    IMAGE,
+    MAX_BATCH,
+    STREAMS,
+    batch_of,
+    critic_of,
+    form_of,
+    kinds,
+    layout_of,
+    replicas_made,
+    worked,
+)
 from tests.gpu.places import data_parallel_over, on_every_device
 
 CPU = torch.device("cpu")
@@ -123,9 +134,10 @@ def test_short_memory_changes_no_bit(
 ) -> None:
     roomy, partition = form_of(kind, CPU, devices)
     expected = worked(roomy, partition, batch_of(kind, MAX_BATCH))
+    replicas = replicas_made(monkeypatch)
     tight, _ = form_of(kind, CPU, devices)
-    memory = ShortMemory(tight._replicas[-1].runner.add, lambda call: call == at)
-    monkeypatch.setattr(tight._replicas[-1].runner, "add", memory)
+    memory = ShortMemory(replicas[-1].runner.add, lambda call: call == at)
+    monkeypatch.setattr(replicas[-1].runner, "add", memory)
     made = worked(tight, partition, batch_of(kind, MAX_BATCH))
     assert memory.calls > at or devices == 2, "it went on"
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
@@ -139,9 +151,7 @@ def test_a_microbatch_that_is_broken_off_leaves_nothing_to_be_added(
     roomy, partition = form_of("cells", CPU)
     expected = worked(roomy, partition, batch_of("cells", MAX_BATCH))
     tight, _ = form_of("cells", CPU)
-    form = tight._replicas[0].form
-    assert isinstance(form, ClosedForm)
-    whole, calls = form._cell_sum.add, list[int]()
+    whole, calls = CellSum.add, list[int]()
 
     def short(*given: Any) -> None:
         calls.append(1)
@@ -149,8 +159,9 @@ def test_a_microbatch_that_is_broken_off_leaves_nothing_to_be_added(
         if len(calls) == call:
             raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(form._cell_sum, "add", short)
+    monkeypatch.setattr(CellSum, "add", short)
     made = worked(tight, partition, batch_of("cells", MAX_BATCH))
+    assert len(calls) > call, "it went on"
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
 
 
@@ -169,10 +180,11 @@ def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
     devices: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the next one, half as large, finds no more room than it did."""
+    replicas = replicas_made(monkeypatch)
     form, partition = form_of("cells", CPU, devices)
     left: list[weakref.ref[Tensor]] = []
     taken: list[int] = []
-    for replica in form._replicas:
+    for replica in replicas:
         whole = replica.runner.add
 
         def short(*given: Any, own: Any = whole, **named: Any) -> Any:
@@ -193,23 +205,33 @@ def test_a_wave_that_is_thrown_away_leaves_no_memory_taken(
 def test_memory_that_holds_one_microbatch_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     roomy, partition = form_of("images", CPU)
     expected = worked(roomy, partition, batch_of("images", MAX_BATCH))
+    replicas = replicas_made(monkeypatch)
     tight, _ = form_of("images", CPU)
-    whole = tight._share
+    (replica,) = replicas
+    begin, add = replica.runner.begin, replica.runner.add
+    held: list[int] = []
 
-    def share(replica: Any, records: Any, *given: Any) -> Any:
-        if len(records[0]) > tight.microbatch_size:
+    def begun(*given: Any) -> None:
+        held.clear()
+        begin(*given)
+
+    def added(*given: Any, **named: Any) -> Tensor:
+        held.append(1)
+        if len(held) > 1:
             raise torch.OutOfMemoryError
-        return whole(replica, records, *given)
+        return add(*given, **named)
 
-    monkeypatch.setattr(tight, "_share", share)
+    monkeypatch.setattr(replica.runner, "begin", begun)
+    monkeypatch.setattr(replica.runner, "add", added)
     made = worked(tight, partition, batch_of("images", MAX_BATCH))
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(made, expected, strict=True))
 
 
 def test_memory_that_does_not_hold_one_microbatch_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas = replicas_made(monkeypatch)
     form, partition = form_of("cells", CPU)
-    memory = ShortMemory(form._replicas[0].runner.add, lambda call: True)
-    monkeypatch.setattr(form._replicas[0].runner, "add", memory)
+    memory = ShortMemory(replicas[0].runner.add, lambda call: True)
+    monkeypatch.setattr(replicas[0].runner, "add", memory)
     with pytest.raises(DeviceMemoryShort):
         worked(form, partition, batch_of("cells", MAX_BATCH))
 

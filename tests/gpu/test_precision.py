@@ -10,11 +10,22 @@ from torch import Tensor
 from models.critic import closed_form
 from models.critic.clipped_form import ClippedForm
 from models.devices import replicas
+from models.devices.data_parallel import DataParallelForm
 from models.devices.placement import CPU, Precision
 from models.dp.clipping import Layout, each_block_alone
-from tests.gpu.cases import MAX_BATCH, batch_of, critic_of, form_of, kinds, layout_of, partition_of, worked
+from tests.gpu.cases import (
+    MAX_BATCH,
+    batch_of,
+    critic_of,
+    form_of,
+    kinds,
+    layout_of,
+    partition_of,
+    replicas_made,
+    worked,
+)
 from tests.gpu.coarse import CoarseProducts
-from tests.gpu.places import on_every_device
+from tests.gpu.places import data_parallel_over, on_every_device
 
 COUNT = 6
 precisions = pytest.mark.parametrize("precision", ["tf32", "bf16"])
@@ -116,16 +127,24 @@ def test_one_record_more_moves_the_sum_by_at_most_the_thresholds(
         assert moved > 0.9 * min(threshold, float(norms[-1, block].sqrt()))
 
 
-def test_copies_follow_the_critic_in_their_own_precision() -> None:
+def test_copies_follow_the_critic_in_their_own_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     critic = critic_of("images").requires_grad_(requires_grad=False)
     layout = layout_of(critic)
-    form, _ = form_of("images", CPU, 2, "bf16")
+    made = replicas_made(monkeypatch)
+    form = DataParallelForm(
+        critic,
+        layout,
+        gp_weight=10.0,
+        max_batch=MAX_BATCH,
+        placement=data_parallel_over(CPU, 2, "bf16"),
+    )
     before = worked(form, partition_of(layout), batch_of("images", 20))
-    for layer in form._layers:
+    for layer in critic.linear_layers():
         layer.weight.data.mul_(2.0)
     after = worked(form, partition_of(layout), batch_of("images", 20))
     assert not torch.equal(before[1], after[1])
-    for replica in form._replicas:
-        for layer, own in zip(form._layers, replica.layers, strict=True):
+    assert len(made) == 2
+    for replica in made:
+        for layer, own in zip(critic.linear_layers(), replica.layers, strict=True):
             assert (layer.weight.dtype, own.weight.dtype) == (torch.float32, torch.bfloat16)
             assert torch.equal(own.weight, layer.weight.bfloat16())

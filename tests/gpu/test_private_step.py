@@ -9,9 +9,11 @@ from torch import Tensor
 from models.critic.conv_network import ConvCritic
 from models.critic.label_network import LabelCritic
 from models.critic.network import Critic
+from models.devices.noise import DeviceNoise
 from models.devices.placement import HOST, Placement
 from models.private_step import PrivateCritic
 from models.randomness import KeyedStreams, Purpose
+from models.releases import NullRecorder
 from tests.gpu.places import data_parallel_over, on_every_device
 from tests.models.dp.plans import small_plan
 from tests.models.dp.test_private_images import IMAGE, batch
@@ -27,14 +29,27 @@ options = pytest.mark.parametrize("chosen", OPTIONS.values(), ids=OPTIONS)
 kinds = pytest.mark.parametrize("kind", ["table", "images", "labels"])
 
 
-def private_of(kind: str, plan: Any, placement: Placement) -> PrivateCritic:
+class Gradients(NullRecorder):
+    """Keeps the gradient that each step releases."""
+
+    def __init__(self) -> None:
+        self.released: list[Tensor] = []
+
+    def noisy(self, purpose: int, step: int, *released: Tensor) -> None:
+        if purpose == Purpose.GRADIENT_NOISE:
+            self.released.append(released[0].cpu().clone())
+
+
+def private_of(
+    kind: str, plan: Any, placement: Placement, *, streams: KeyedStreams = STREAMS
+) -> PrivateCritic:
     asked = LabelCritic if kind == "labels" else ConvCritic
     critic: Critic | ConvCritic = (
         Critic(inputs=CELLS, widths=WIDTHS)
         if kind == "table"
         else asked(image=IMAGE, widths=(16, 16), classes=2)
     )
-    return PrivateCritic(critic.initialise(STREAMS), plan, STREAMS, placement=placement)
+    return PrivateCritic(critic.initialise(STREAMS), plan, streams, placement=placement)
 
 
 def trained(kind: str, private: PrivateCritic, first: int, steps: int) -> PrivateCritic:
@@ -67,11 +82,13 @@ def test_resumed_and_on_any_number_of_devices_it_is_byte_identical(
 @kinds
 def test_an_empty_batch_releases_the_cpus_noise_to_the_bit(kind: str, device: torch.device) -> None:
     plan = small_plan()
-    here, there = private_of(kind, plan, HOST), private_of(kind, plan, data_parallel_over(device))
-    for private in (here, there):
-        trained(kind, private, 0, 1)
-    assert torch.equal(here._gradient, there._gradient.cpu())
-    assert bool(here._gradient.abs().min() > 0.0)
+    made = Gradients()
+    streams = KeyedStreams(bytes(range(32)), releases=made)
+    for placement in (HOST, data_parallel_over(device)):
+        trained(kind, private_of(kind, plan, placement, streams=streams), 0, 1)
+    here, there = made.released
+    assert torch.equal(here, there)
+    assert bool(here.abs().min() > 0.0)
 
 
 @on_every_device
@@ -105,7 +122,7 @@ def test_noise_that_found_no_memory_beside_the_sum_is_the_same_when_made_anew(
 ) -> None:
     whole = trained("table", private_of("table", small_plan(), data_parallel_over(device)), 1, 3)
     tight = private_of("table", small_plan(), data_parallel_over(device))
-    own, calls = tight._mean.draw, list[int]()
+    own, calls = DeviceNoise.draw, list[int]()
 
     def short(*given: Any) -> Tensor:
         calls.append(1)
@@ -114,10 +131,10 @@ def test_noise_that_found_no_memory_beside_the_sum_is_the_same_when_made_anew(
             raise torch.OutOfMemoryError
         return made
 
-    monkeypatch.setattr(tight._mean, "draw", short)
+    monkeypatch.setattr(DeviceNoise, "draw", short)
     assert bits(trained("table", tight, 1, 3)) == bits(whole)
     assert len(calls) == 4
-    monkeypatch.setattr(tight._mean, "draw", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
+    monkeypatch.setattr(DeviceNoise, "draw", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
     with pytest.raises(torch.OutOfMemoryError):
         trained("table", tight, 4, 1)
 
@@ -126,10 +143,11 @@ def test_noise_that_found_no_memory_beside_the_sum_is_the_same_when_made_anew(
 def test_neighbours_releases_differ_by_one_record_alone(device: torch.device) -> None:
     """Same key, one record more: the noise cancels, and what is left is within the bound."""
     plan = small_plan(clipping_norm=0.3)
-    gradients: list[Tensor] = []
+    made = Gradients()
+    streams = KeyedStreams(bytes(range(32)), releases=made)
     for count in (20, 19):
-        private = private_of("table", plan, data_parallel_over(device, 2))
+        private = private_of("table", plan, data_parallel_over(device, 2), streams=streams)
         private.step(0, cells(20, 7)[:count], fakes(20, 7)[:count])
-        gradients.append(private._gradient.double() * plan.expected_batch_size)
-    moved = float((gradients[0] - gradients[1]).norm())
+    whole, less = (released.double() * plan.expected_batch_size for released in made.released)
+    moved = float((whole - less).norm())
     assert 0.2 < moved <= 0.3 * (1.0 + 1e-5)  # the release is rounded to float32

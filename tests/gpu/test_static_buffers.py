@@ -21,7 +21,16 @@ from models.devices.cuda_graph import captured
 from models.devices.data_parallel import DataParallelForm
 from models.devices.errors import DeviceDiffers
 from models.dp.clipping import Partition
-from tests.gpu.cases import MAX_BATCH, batch_of, critic_of, kinds, layout_of, partition_of, worked
+from tests.gpu.cases import (
+    MAX_BATCH,
+    batch_of,
+    critic_of,
+    kinds,
+    layout_of,
+    partition_of,
+    replicas_made,
+    worked,
+)
 from tests.gpu.fake_graph import captured_on_cpu
 from tests.gpu.places import data_parallel_over, on_every_device
 
@@ -40,7 +49,9 @@ def results(kind: str, grouping: str, device: torch.device) -> tuple[list[Tensor
     critic = critic_of(kind).to(device).requires_grad_(requires_grad=False)
     layout = layout_of(critic, grouping)
     placement = data_parallel_over(device, 2)
-    form = DataParallelForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
+    with pytest.MonkeyPatch.context() as patch:
+        replicas = replicas_made(patch)
+        form = DataParallelForm(critic, layout, gp_weight=10.0, max_batch=MAX_BATCH, placement=placement)
     alone = partition_of(layout)
     one = Partition(sizes=layout.sizes, group_of_block=(0,) * layout.blocks, thresholds=(0.03,))
     made: list[Tensor] = []
@@ -57,7 +68,7 @@ def results(kind: str, grouping: str, device: torch.device) -> tuple[list[Tensor
         made.extend(worked(form, partition, batch))
         for layer in critic.linear_layers():
             layer.weight.mul_(1.1)
-    return made, [replica.runner.replays_graph for replica in form._replicas]
+    return made, [replica.runner.replays_graph for replica in replicas]
 
 
 def alike(ours: list[Tensor], theirs: list[Tensor]) -> bool:
@@ -189,10 +200,11 @@ def test_a_device_that_a_failed_capture_left_in_disorder_is_refused(
 ) -> None:
     critic = critic_of("cells")
     placement = data_parallel_over(CPU)
+    replicas = replicas_made(monkeypatch)
     form = DataParallelForm(
         critic, layout_of(critic), gp_weight=10.0, max_batch=MAX_BATCH, placement=placement
     )
-    replica_form = form._replicas[0].form
+    replica_form = replicas[0].form
 
     def fails(make: Any, device: torch.device) -> Any:
         own = replica_form.add
@@ -254,6 +266,7 @@ def test_a_thread_is_back_on_its_stream_after_a_capture_that_failed(
 def test_the_public_trial_reads_no_record(graphs_on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Tensor] = []
     worked_: list[int] = []
+    # private: a trial's records leave the runner nowhere, and its `fill` is that of every microbatch
     tried, whole = static_buffers.MicrobatchRunner._try, static_buffers.MicrobatchRunner.add
 
     def watched(self: Any, *given: Any) -> None:
